@@ -33,6 +33,18 @@ def test_a_page_is_indexed_without_its_markup() -> None:
     assert [one.text for one in chunks_in("a.html", text)] == [f"Fish & chips {BODY}"]
 
 
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<tr><td>Region</td><td>Price</td></tr><tr><td>Oslo</td></tr>", "Region Price Oslo"),
+        ("<ul><li>one<li>two</ul>three<br>four", "one two three four"),
+        ("<p>up<b>date</b> <code>a</code><i>b</i></p>", "update ab"),
+    ],
+)
+def test_tags_separate_words_unless_they_are_inline(markup: str, expected: str) -> None:
+    assert [one.text for one in chunks_in("a.html", f"{markup}<p>{BODY}</p>")] == [f"{expected} {BODY}"]
+
+
 def test_the_sections_of_an_ini_file_have_their_keys_as_symbols() -> None:
     chunks = chunks_in("setup.cfg", f"[tool]\nlimit = 3\n# {BODY}\n\n[other]\nname: x\n# {BODY}\n")
 
@@ -50,6 +62,11 @@ def test_the_cells_and_outputs_of_a_notebook_are_indexed() -> None:
             "source": "load()",
             "outputs": [{"text": ["3 rows\n"]}, {"data": {"text/plain": "True"}}],
         },
+        {
+            "cell_type": "code",
+            "source": "1 / 0",
+            "outputs": [{"output_type": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"}],
+        },
         {"cell_type": "code", "source": 3, "outputs": [None, {"data": {"image/png": "AAAA"}}]},
     ]
 
@@ -58,6 +75,7 @@ def test_the_cells_and_outputs_of_a_notebook_are_indexed() -> None:
     assert [one.heading for one in chunks] == [("Loading",)]
     assert "3 rows" in chunks[0].text
     assert "True" in chunks[0].text
+    assert "ZeroDivisionError: division by zero" in chunks[0].text
     assert "AAAA" not in chunks[0].text
 
 

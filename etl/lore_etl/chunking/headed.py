@@ -30,7 +30,13 @@ _HEADINGS = {
 _PLACES = ("Page ", "Slide ", "Sheet ")
 _KEY = re.compile(r"^[ \t]*([\w.-]{1,100})[ \t]*[=:]")
 _HIDDEN = re.compile(r"<(?:(script|style|svg)\b|!--)", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z!][^<>]{0,2000}>")
+_TAGS = re.compile(r"(?:</?[a-zA-Z!][^<>]{0,2000}>)+")
+_TAG_NAME = re.compile(r"</?([a-zA-Z]\w*)")
+_INLINE = frozenset(
+    "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup tt u var"
+    " wbr".split()
+)
+"""Tags that do not separate words."""
 
 
 def parse(document: Document) -> Parsed:
@@ -94,7 +100,7 @@ def _headings(syntax: str, lines: list[str]) -> Iterator[tuple[int, tuple[int, s
         level = (
             len(groups.get("level") or "") or int(groups.get("number") or 0) or _LATEX.get(groups.get("name", ""), 0)
         )
-        title = one_line(html.unescape(_TAG.sub("", groups["title"])))[:MAX_TITLE]
+        title = one_line(html.unescape(_TAGS.sub(_between, groups["title"])))[:MAX_TITLE]
         if title:
             yield number, (level + 1, title)
 
@@ -107,7 +113,7 @@ def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Sym
 
 def _shown(text: str) -> str:
     """Return the text of a page without its markup, each line in its place."""
-    plain = _TAG.sub(_line_ends, without_hidden(text))
+    plain = _TAGS.sub(_between, without_hidden(text))
     return "\n".join(storable(html.unescape(line)) for line in plain.split("\n"))
 
 
@@ -128,8 +134,17 @@ def without_hidden(text: str) -> str:
     return "".join((*kept, text[position:]))
 
 
-def _line_ends(match: re.Match[str]) -> str:
-    return "\n" * match[0].count("\n")
+def _between(tags: re.Match[str]) -> str:
+    """Return the line ends in tags, or a space if the tags separate words, such as those of two cells of a table."""
+    if lines := tags[0].count("\n"):
+        return "\n" * lines
+    is_inside = _has_word(tags.string, tags.start() - 1) and _has_word(tags.string, tags.end())
+    is_apart = is_inside and not {name.lower() for name in _TAG_NAME.findall(tags[0])} <= _INLINE
+    return " " if is_apart else ""
+
+
+def _has_word(text: str, position: int) -> bool:
+    return 0 <= position < len(text) and not text[position].isspace()
 
 
 def _cell(cell: JSON) -> str:
@@ -141,6 +156,8 @@ def _cell(cell: JSON) -> str:
             continue
         data = output.get("data")
         text = _joined(data.get("text/plain")) if isinstance(data, dict) else _joined(output.get("text"))
+        if output.get("output_type") == "error":
+            text = ": ".join(filter(None, (_joined(output.get("ename")), _joined(output.get("evalue")))))
         if text:
             parts.append("Output:\n" + text[:MAX_OUTPUT])
     return "\n".join(storable(line) for part in parts for line in part.split("\n")).strip()
