@@ -22,6 +22,7 @@ from tests.harness.owners import wait_until
 from tests.harness.processes import child
 from tests.harness.texts import document
 
+MANY = 5_000  # more documents than a test has
 LONG = "\n\n".join(f"## Part {n}\n\n{'harbour master ' * 40}" for n in range(60))
 TEXTS = {
     "a.md": f"# Boats\n\n{LONG}\n",
@@ -68,16 +69,36 @@ def running() -> set[str]:
     ids=["one", "two", "one dies", "one cannot be sent a document"],
 )
 def test_the_chunks_are_those_of_this_process_in_order(children: int, front: dict[str, object] | None) -> None:
-    found = all_chunked(documents(front=front), counter(), alone=4, children=children)
+    found = all_chunked(documents(front=front), counter(), MANY, alone=4, children=children)
 
     assert [(document.source, summary(chunks)) for document, chunks in found] == expected()
 
 
 def test_no_process_is_started_for_a_small_project_or_on_one_core() -> None:
     before = running()
-    for alone, children in ((0, 0), (100, 1)):
-        found = all_chunked(islice(documents(), 30), counter(), alone, children)
+    for alone, children in ((0, 0), (30, 1)):
+        found = all_chunked(islice(documents(), 30), counter(), 30, alone, children)
         assert [running() - before for _ in found][-1] == set()
+
+
+def test_no_process_is_started_if_nothing_has_to_be_chunked() -> None:
+    before, seen = running(), list[set[str]]()
+
+    def unchanged() -> Iterator[Document]:
+        seen.append(running() - before)
+        yield from ()
+
+    assert list(all_chunked(unchanged(), counter(), MANY, alone=4, children=1)) == []
+    assert seen == [set()]
+
+
+def test_children_start_while_this_process_chunks_the_first_documents() -> None:
+    before = running()
+    with closing(all_chunked(documents(), counter(), MANY, alone=4, children=2)) as found:
+        next(found)
+        assert len(running() - before) == 2
+
+    assert_ended(before)
 
 
 def test_children_work_while_this_process_reads_and_end_with_an_error_of_it() -> None:
@@ -90,7 +111,7 @@ def test_children_work_while_this_process_reads_and_end_with_an_error_of_it() ->
         raise OSError("disk")
 
     with pytest.raises(OSError, match="disk"):
-        list(all_chunked(reading(), counter(), alone=4, children=2))
+        list(all_chunked(reading(), counter(), MANY, alone=4, children=2))
 
     assert (len(seen[0]), len(seen[-1])) == (0, 2)
     assert_ended(before)
@@ -98,7 +119,7 @@ def test_children_work_while_this_process_reads_and_end_with_an_error_of_it() ->
 
 def test_children_end_when_the_caller_stops() -> None:
     before = running()
-    with closing(all_chunked(documents(rounds=3), counter(), alone=4, children=2)) as found:
+    with closing(all_chunked(documents(rounds=3), counter(), MANY, alone=4, children=2)) as found:
         list(islice(found, 5))
         assert len(running() - before) == 2
 
@@ -114,7 +135,7 @@ def test_children_end_when_this_process_is_killed() -> None:
     code = (
         "from itertools import islice\n"
         "from tests.integration.test_chunked import all_chunked, counter, documents, running\n"
-        "found = all_chunked(documents(rounds=3), counter(), alone=4, children=2)\n"
+        "found = all_chunked(documents(rounds=3), counter(), 5_000, alone=4, children=2)\n"
         "list(islice(found, 5))\n"
         "print(*running(), flush=True)\n"
         "input()"

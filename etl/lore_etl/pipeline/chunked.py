@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import chain, islice
 from queue import SimpleQueue
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from lore_etl.pipeline.resolve import NO_RELATIONS
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.system.processes import cpu_count, quiet
 
-ALONE = 100  # documents that are chunked before a child process would be ready
+ALONE = 100  # documents that are chunked before a child process is ready
 MAX_CHILDREN = 3  # this process cannot index the chunks of more
 BATCH_CHARACTERS = 200_000  # a smaller batch would often wait for this process
 WAITING = 40  # batches
@@ -46,24 +46,31 @@ def chunked(document: Document, tokens: TokenCounter) -> Chunked:
 
 
 def all_chunked(
-    documents: Iterable[Document], tokens: TokenCounter, alone: int = ALONE, children: int | None = None
+    documents: Iterable[Document],
+    tokens: TokenCounter,
+    expected: int,
+    alone: int = ALONE,
+    children: int | None = None,
 ) -> Generator[tuple[Document, Chunked]]:
-    """Yield each document with its chunks, in order.
+    """Yield each document with its chunks, in order; there are at most `expected`.
 
-    After the first `alone` documents, child processes chunk the others while this process reads and indexes. If a child
-    fails, this process does its work.
+    This process chunks the first `alone` documents. If there are more, child processes start meanwhile, and chunk the
+    others while this process reads and indexes. If a child fails, this process does its work.
     """
     left = iter(documents)
-    for document in islice(left, alone):
-        yield document, chunked(document, tokens)
     number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
-    batches = _batches(left)
-    if not number or (first := next(batches, None)) is None:
+    first = next(left, None)
+    if first is None:
+        return
+    left = chain((first,), left)
+    if not number or expected <= alone:
         yield from ((document, chunked(document, tokens)) for document in left)
         return
     with _asking(number, tokens) as ask:
-        waiting = deque([(first, ask(first))])
-        for batch in batches:
+        for document in islice(left, alone):
+            yield document, chunked(document, tokens)
+        waiting = deque[tuple[Batch, Future[list[Chunked] | None]]]()
+        for batch in _batches(left):
             waiting.append((batch, ask(batch)))
             while waiting and (waiting[0][1].done() or len(waiting) > WAITING):
                 yield from _received(*waiting.popleft(), tokens)

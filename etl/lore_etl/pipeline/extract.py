@@ -197,7 +197,7 @@ def _chunk_all(
     documents = _documents(run, to_read, begun, progress)
     paths = sorted(entry.path for entry, _ in to_read)
     waiting, chunks, portion = list[str](), 0, run.index.limits.first_words
-    with closing(all_chunked(documents, run.index.embedder.tokens())) as results:
+    with closing(all_chunked(documents, run.index.embedder.tokens(), len(to_read))) as results:
         for document, found in results:
             _keep(run, document, found, *begun.pop(document.source))
             waiting.append(document.source)
