@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -44,9 +45,11 @@ def main() -> None:
             index.prepare_model(silent)
             index.embedder.embed([redact("warm up")[0]])  # loads the model, and compiles the rules of secrets
             synced = timed(lambda: sync(index))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1_000_000
             texts = list({chunk.content_hash: embedding_input(chunk) for chunk in read_chunks(index.folder)}.values())
             bare = timed(lambda: index.embedder.embed(texts))
     row("chunks with distinct texts", str(len(texts)))
+    row("peak memory of the sync", f"{peak:.0f} MB")
     for name, (wall, processor) in (("first sync", synced), ("bare model", bare)):
         row(name, f"{wall:.1f} s ({len(texts) / wall:.1f} chunks/s), {processor:.1f} s of processor time")
     row(
