@@ -16,7 +16,7 @@ _ENCRYPTED = b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >> 
 
 
 def pdf(*pages: str, chapters: tuple[str, ...] = (), is_encrypted: bool = False) -> bytes:
-    """Return a PDF file with one line per page; each chapter begins on the page of the same number."""
+    """Return a PDF file with these lines on each page; each chapter begins on the page of the same number."""
     count = len(pages)
     kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(count))
     outline = 4 + 2 * count
@@ -26,7 +26,8 @@ def pdf(*pages: str, chapters: tuple[str, ...] = (), is_encrypted: bool = False)
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
     for number, text in enumerate(pages):
-        content = b"BT /F1 12 Tf 72 700 Td (%s) Tj ET" % text.encode("latin-1")
+        lines = text.encode("latin-1").replace(b"\n", b") Tj 0 -14 Td (")
+        content = b"BT /F1 12 Tf 72 700 Td (%s) Tj ET" % lines
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
             b" /Resources << /Font << /F1 3 0 R >> >> >>" % (5 + 2 * number)

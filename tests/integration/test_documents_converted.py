@@ -33,6 +33,12 @@ def test_each_page_of_a_pdf_file_has_a_heading_with_its_chapters() -> None:
     ]  # fmt: skip
 
 
+def test_words_that_are_divided_at_the_end_of_a_line_are_whole() -> None:
+    assert lines("a.pdf", pdf("Run the com-\nmand of Anglo-\nSaxon in 1999-\n2001")) == [
+        "## Page 1", "Run the command of Anglo-Saxon in 1999-", "2001"
+    ]  # fmt: skip
+
+
 def test_the_headings_lists_and_tables_of_a_word_file_are_kept() -> None:
     markdown = "# Plan\n\nIntro.\n\n## Costs\n\n- one\n- two\n\n| Region | Price |\n|---|---|\n| Oslo | 12 |\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -12,7 +13,7 @@ from lore_etl.files.conversion.marked_text import NoText, body, heading, titled
 MAX_PAGES = 5_000
 SHOWN_TITLES = 3
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
-_HYPHEN = "\ufffe"  # how PDFium marks a word that is divided at the end of a line
+_HYPHEN = re.compile("[\x02\ufffe]\n?(.?)")  # how versions of PDFium mark a word that is divided at the end of a line
 
 
 def read(data: bytes, suffix: str) -> str:
@@ -41,7 +42,12 @@ def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
     for page in document:
         text = page.get_textpage().get_text_bounded()
         page.close()
-        yield text.replace("\r\n", "\n").replace("\r", "\n").replace(_HYPHEN + "\n", "").replace(_HYPHEN, "")
+        yield _HYPHEN.sub(_rejoined, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _rejoined(hyphen: re.Match[str]) -> str:
+    """Return the second half of a word; a capital letter begins another word, as in `Anglo-Saxon`."""
+    return hyphen[1] if hyphen[1].islower() else f"-{hyphen[1]}"
 
 
 def _chapters(document: pypdfium2.PdfDocument) -> dict[int, list[str]]:
