@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 import zipfile
 from pathlib import Path
@@ -79,6 +80,22 @@ def pptx(slides: dict[str, str]) -> bytes:
         writer.set_slide_title(slide, title)
         writer.add_slide_text(slide, text)
     return bytes(writer.to_bytes())
+
+
+def with_bullets(slides: bytes, *bullets: tuple[int, str]) -> bytes:
+    """Return a presentation in which each text is replaced by bullets, given by their level and text."""
+    paragraphs = "".join(
+        f'<a:p><a:pPr lvl="{level}"><a:buChar char="-"/></a:pPr><a:r><a:t>{text}</a:t></a:r></a:p>'
+        for level, text in bullets
+    )
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(slides)) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.startswith("ppt/slides/slide"):
+                data = re.sub(r"<a:p>.*?</a:p>", paragraphs, data.decode(), flags=re.DOTALL).encode()
+            new.writestr(name, data)
+    return target.getvalue()
 
 
 def epub(chapters: dict[str, str], package: str = "", more: dict[str, bytes] | None = None) -> bytes:

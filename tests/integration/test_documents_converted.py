@@ -14,7 +14,7 @@ from lore_etl.files.conversion.convert import NotConverted, converted
 from lore_etl.files.conversion.sandbox import ConversionLimits
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.catalogue import UNREAD
-from tests.harness.office_files import docx, epub, opendocument, pdf, pptx, xlsx
+from tests.harness.office_files import docx, epub, opendocument, pdf, pptx, with_bullets, xlsx
 from tests.harness.projects import chunks_of, open_index, write_project
 
 CHAPTERS = {"Storage": "Rows are kept in SQLite.", "Network": "The port is 7317."}
@@ -59,6 +59,12 @@ def test_slides_and_sheets_are_named() -> None:
         "## Sheet Prices: Region, Price", "| Region | Price |", "| Oslo | 12 |",
         "## Sheet Staff: Name", "| Name |", "| Ada |",
     ]  # fmt: skip
+
+
+def test_bullets_below_bullets_are_indented() -> None:
+    data = with_bullets(pptx({"": "x"}), (0, "one"), (1, "two"), (2, "three"), (0, "four"))
+
+    assert lines("a.pptx", data)[1:5] == ["- one", "  - two", "    - three", "- four"]
 
 
 def test_the_chapters_of_a_book_are_read_in_order() -> None:

@@ -70,19 +70,23 @@ def _block(element: Node, levels: int, depth: int = 0) -> str:
         cells = [[_text(cell) for cell in row["cells"]] for row in rows[:MAX_ROWS]]
         return table(cells + [[]] * (len(rows) - len(cells)))
     if kind == "list":
-        items = (_item(item, depth) for item in element["items"])
-        return "\n".join(item for item in items if item.strip(" -"))
+        return _list(element, depth)
     if kind == "text_box":
         return joined([_block(part, levels) for part in element["content"]])
     return body(_text(element).strip())
 
 
+def _list(found: Node, depth: int) -> str:
+    items = (_item(item, depth) for item in found["items"])
+    return "\n".join(item for item in items if item.strip(" -"))
+
+
 def _item(item: Node, depth: int) -> str:
-    inner = [
-        _block(part, 0, depth + 1) if part["type"] == "list" else "  " * depth + f"- {body(_text(part)).strip()}"
-        for part in (*item["content"], *([item["nested"]] if item.get("nested") else ()))
+    lines = [
+        _list(part, depth + 1) if part.get("type") == "list" else "  " * depth + f"- {body(_text(part)).strip()}"
+        for part in item["content"]
     ]
-    return "\n".join(inner)
+    return "\n".join((*lines, _list(item["nested"], depth + 1)) if item.get("nested") else lines)
 
 
 def _text(node: Node) -> str:
