@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.harness import model_server
 from tests.harness.browser import Reader, barriers, reading
-from tests.harness.commands import LORE, run_lore
+from tests.harness.commands import PREPARED, run_lore
 from tests.harness.interfaces import serving
 from tests.harness.model_server import ModelServer, embeddings_waiting
 from tests.harness.projects import write_project
@@ -226,7 +226,7 @@ def test_a_build_started_elsewhere_is_shown_immediately_in_every_view(reader: Re
     page = reader.open("#/index")
     expect(page.get_by_role("heading", name="Last build")).to_be_visible()
     expect(page.locator(".pill")).to_have_attribute("data-state", "empty")
-    build = subprocess.Popen([LORE, "sync"], cwd=project, stderr=subprocess.DEVNULL)
+    build = subprocess.Popen([PREPARED.lore(), "sync"], cwd=project, stderr=subprocess.DEVNULL)
 
     expect(page.locator(".job .state")).to_have_text("done")
     expect(page.locator(".figures")).to_contain_text("created12")
@@ -247,7 +247,7 @@ def test_a_long_build_started_elsewhere_shows_its_progress(waiting: tuple[Reader
     write_project(project, guides(12, PAGES, "end"))
     page = reader.open("#/index")
     expect(page.get_by_role("heading", name="Last build")).to_be_visible()
-    with subprocess.Popen([LORE, "sync"], cwd=project, stderr=subprocess.DEVNULL):
+    with subprocess.Popen([PREPARED.lore(), "sync"], cwd=project, stderr=subprocess.DEVNULL):
         expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
         expect(page.locator(".pill")).to_have_attribute("data-state", "running")
         expect(page.locator(".stage", has_text="embedding")).to_contain_text(f"{FIRST_BATCH} of {PAGES}")

@@ -20,7 +20,7 @@ from lore_etl.config.settings import Settings
 from lore_server.cli.command import cli
 from lore_server.cli.main import COMMANDS as MODULES
 from lore_server.contract import Contract
-from tests.harness.commands import LORE, run_lore
+from tests.harness.commands import LORE, PREPARED, run_lore
 from tests.harness.documents import COMMANDS, PAGES, RECORDING, Block, Step, blocks, matches, recorded, spans, steps
 from tests.harness.projects import ROOT, copy_project
 
@@ -96,7 +96,7 @@ class Reader:
         step = Step(ROOT, 0, command, None)
         if step.words[0] == "lore" and not re.search(r"[|>$]", command):
             return run_lore(*step.words[1:], cwd=self._project, **self._environment)
-        path = f"{Path(LORE).parent}:{os.environ['PATH']}"
+        path = f"{Path(PREPARED.lore()).parent}:{Path(LORE).parent}:{os.environ['PATH']}"
         return subprocess.run(
             ["bash", "-c", command], cwd=self._project, env={**os.environ, **self._environment, "PATH": path},
             capture_output=True, text=True, timeout=120, check=False,

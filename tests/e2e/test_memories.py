@@ -14,7 +14,7 @@ import pytest
 from mcp.client.client import Client
 
 from tests.harness import http_client
-from tests.harness.commands import as_lore
+from tests.harness.commands import PREPARED
 from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.knowledge import assert_sound, git
 from tests.harness.projects import write_project
@@ -67,7 +67,7 @@ def test_a_client_with_the_token_adds_a_memory_that_every_client_finds(project: 
 def test_the_command_line_adds_searches_and_deletes_memories(project: Path, home: Path, tmp_path: Path) -> None:
     def lore(*arguments: str, given: bytes = b"") -> tuple[int, str]:
         environment = {**os.environ, "LORE_HOME": str(home)}
-        command = [*as_lore(), "memory", *arguments]
+        command = [PREPARED.lore(), "memory", *arguments]
         done = subprocess.run(command, cwd=project, input=given, capture_output=True, check=False, env=environment)
         return done.returncode, done.stdout.decode() or done.stderr.decode()
 

@@ -78,7 +78,7 @@ while True:
 
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 listener.close()
-_, files, _, _ = socket.recv_fds(line, 1, 3)
+_, files, _, _ = socket.recv_fds(line, 1, 3)  # standard input, output and error
 given = json.load(line.makefile(encoding="utf-8"))
 command = os.fork()
 if command:
@@ -89,7 +89,7 @@ if command:
     os._exit(0)
 
 line.close()
-for number, file in enumerate([os.open(os.devnull, os.O_RDONLY), *files]):
+for number, file in enumerate(files):
     os.dup2(file, number)
     os.close(file)
 os.chdir(given["cwd"])
@@ -113,27 +113,35 @@ sys.stdout.flush()
 sys.stderr.flush()
 os._exit(code or 0)
 """
-PYTHON = """#!{python} -IS
+ENTRY = """#!{python} -IS
 import json, os, signal, socket, sys
 
-if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and os.environ.get("PYTHONPATH") == {path!r}:
+program, command = [{python!r}, *sys.argv[1:]], None
+if os.path.basename(sys.argv[0]) == "lore":
+    program = command = [{lore!r}, *sys.argv[1:]]
+elif sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules}:
+    command = sys.argv[3:]
+if command is not None and os.environ.get("PYTHONPATH") == {path!r}:
     with socket.socket(socket.AF_UNIX) as line:
         try:
             line.connect({socket_path!r})
         except OSError:
             pass  # the tests are over: start it without the parent
         else:
-            given = {{"command": sys.argv[3:], "module": sys.argv[3], "cwd": os.getcwd(), "seconds": {seconds}}}
-            socket.send_fds(line, [b"."], [1, 2])
+            module = "" if command is program else command[0]
+            given = {{"command": command, "module": module, "cwd": os.getcwd(), "seconds": {seconds}}}
+            socket.send_fds(line, [b"."], [0, 1, 2])
             line.sendall(json.dumps({{**given, "environment": {{**os.environ}}}}).encode())
             line.shutdown(socket.SHUT_WR)
             code = int([*line.makefile()][1])
             if code < 0:
                 os.kill(os.getpid(), -code)
             os._exit(code)
-os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+os.execv(program[0], program)
 """
-"""Replaces Python when Lore starts a part of itself: the parent, which has imported everything, forks the process."""
+"""Replaces Python when Lore starts a part of itself, and `lore` if called by this name: the parent, which has imported
+everything, forks the process.
+"""
 AS_LORE = """
 import sys
 sys.executable, sys.argv[0] = sys.argv.pop(1), sys.argv.pop(1)
@@ -178,11 +186,11 @@ class Commands:
         seconds: int = SECONDS,
     ) -> Command:  # fmt: skip
         """Start a command that writes to these files and is killed after this many seconds."""
-        self.python()
+        self._prepare()
         given = {"command": command, "module": "", "cwd": str(cwd), "environment": {**environment}, "seconds": seconds}
-        with socket.socket(socket.AF_UNIX) as line:
+        with socket.socket(socket.AF_UNIX) as line, open(os.devnull, "rb") as nothing:
             line.connect(str(self._folder / "socket"))
-            socket.send_fds(line, [b"."], [stream.fileno() for stream in (output, errors)])
+            socket.send_fds(line, [b"."], [stream.fileno() for stream in (nothing, output, errors)])
             line.sendall(json.dumps(given).encode())
             line.shutdown(socket.SHUT_WR)
             return Command(line)
@@ -200,19 +208,34 @@ class Commands:
 
     def python(self) -> str:
         """Return an executable that behaves like Python, but forks owners and vector store probes from the parent."""
+        self._prepare()
+        return str(self._folder / "python")
+
+    def lore(self) -> str:
+        """Return an executable that behaves like `lore`, but is forked from the parent; do not send it a signal."""
+        self._prepare()
+        return str(self._folder / "forked" / "lore")
+
+    def _prepare(self) -> None:
         with self._guard:
             if self._parent is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="lore-"))
                 self._parent = self._begun()
-        return str(self._folder / "python")
 
     def _begun(self) -> subprocess.Popen[bytes]:
         socket_path, python = str(self._folder / "socket"), self._folder / "python"
         if (environment := self._environment) is None:
             environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        names = {"modules": {OWNER, PROBE}, "seconds": LONG_SECONDS, "path": environment.get("PYTHONPATH")}
-        python.write_text(PYTHON.format(python=sys.executable, socket_path=socket_path, **names), encoding="utf-8")
+        names = {
+            "modules": {OWNER, PROBE},
+            "seconds": LONG_SECONDS,
+            "path": environment.get("PYTHONPATH"),
+            "lore": LORE,
+        }
+        python.write_text(ENTRY.format(python=sys.executable, socket_path=socket_path, **names), encoding="utf-8")
         python.chmod(0o700)
+        (self._folder / "forked").mkdir()
+        (self._folder / "forked" / "lore").symlink_to(python)
         (self._folder / "lore").symlink_to(LORE)
         with socket.socket(socket.AF_UNIX) as opened:
             opened.bind(socket_path)
