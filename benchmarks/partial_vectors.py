@@ -35,11 +35,12 @@ def filling(index: Index, folder: Path) -> Iterator[float]:
     chunks = most_useful_first(index.catalogue.chunk_keys())
     store = VectorStore(EmbeddedChroma(folder, index.settings.database))
     index.use(store)
+    index.catalogue.mark_vectors([chunk.id for chunk in chunks], present=False)
     filler = Filler(index, SyncReport(), silent)
     done = 0
     for share in SHARES:
         some = chunks[done : int(share * len(chunks))]
-        filler.fill(store, some, mark=False)
+        filler.fill(store, some, mark=True)
         done += len(some)
         yield share
 

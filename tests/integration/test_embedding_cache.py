@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,29 @@ def test_a_vector_whose_length_is_not_one_is_computed_again(cache: EmbeddingCach
     connection.close()
 
     assert list(cache.get(hashes(2))) == hashes(2)[1:]
+
+
+def test_similarities_are_those_of_the_known_vectors_also_during_a_write(cache: EmbeddingCache, tmp_path: Path) -> None:
+    vectors, names = vectors_of(600), hashes(600)
+    cache.put(names, vectors)
+    writer = sqlite3.connect(tmp_path / CACHE)
+    writer.execute("DELETE FROM embedding")
+
+    found = cache.similarities(vectors[3], [*names, "unknown"])
+
+    writer.close()
+    assert list(found) == names
+    assert np.allclose(list(found.values()), vectors @ vectors[3], atol=SPREAD)
+    assert cache.similarities(vectors[3], []) == {}
+
+
+@pytest.mark.parametrize("value", [b"", b"\xff" * 2 * DIMENSION, b"\0" * 2 * DIMENSION, b"\0" * 7, "text", 3, None])
+def test_a_damaged_vector_has_no_similarity(cache: EmbeddingCache, tmp_path: Path, value: object) -> None:
+    cache.put(hashes(2), vectors_of(2))
+    with closing(sqlite3.connect(tmp_path / CACHE)) as connection, connection:
+        connection.execute("UPDATE embedding SET value = ? WHERE content = ?", (value, hashes(2)[0]))
+
+    assert list(cache.similarities(vectors_of(1)[0], hashes(2))) == hashes(2)[1:]
 
 
 LAYOUTS = {

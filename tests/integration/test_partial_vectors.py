@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 
@@ -10,10 +12,13 @@ import pytest
 
 from benchmarks.partial_vectors import SHARES, TOLERANCE, filling
 from lore_etl.config.settings import Settings
+from lore_etl.core.model import row_id
 from lore_etl.index import Index
 from lore_etl.pipeline.corpus import CorpusRecord, load_records
+from lore_etl.stores.embedding_cache import CACHE
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService
+from lore_server.query.retrieve import retrieve
 from lore_server.query.weights import HYBRID
 from tests.harness.models import HashModel
 
@@ -52,3 +57,28 @@ def test_a_search_is_never_worse_than_keywords_alone_while_the_index_fills(index
 
     assert values.keys() == set(SHARES)
     assert min(values.values()) >= keywords - TOLERANCE, (keywords, values)
+
+
+def test_similarities_are_the_same_with_and_without_the_cache(index: Index) -> None:
+    def similarities() -> dict[str, float | None]:
+        found = retrieve(index, "the crew moves the cargo", None, 10).found
+        return {candidate.chunk.id: candidate.vector for candidate in found}
+
+    cached = similarities()
+    with closing(sqlite3.connect(index.folder / CACHE)) as cache, cache:
+        cache.execute("DELETE FROM embedding")
+    read = similarities()
+
+    assert len(cached) > 10  # some are found by their words only
+    assert None not in cached.values()
+    assert cached == pytest.approx(read, abs=1e-3)
+
+
+def test_a_vector_that_only_the_cache_has_does_not_count(index: Index) -> None:
+    waiting = retrieve(index, "the crew moves the cargo", None, 10).found[0].chunk  # it has all words
+    index.vectors.delete([row_id(waiting)])
+    index.catalogue.mark_vectors([waiting.id], present=False)
+
+    found = retrieve(index, "the crew moves the cargo", None, 10).found
+
+    assert [candidate.chunk.id for candidate in found if candidate.vector is None] == [waiting.id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from lore_etl.stores.write_ahead import use_log, vacuum
 
 CACHE = "embeddings.sqlite"
 VERSION = 1
+VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 FEW = 1_000  # vectors of other texts, as after a switch of branches
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
 LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
@@ -44,6 +46,8 @@ class EmbeddingCache:
         self._path = folder / CACHE
         self._shared = shared
         self._connection: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._reading = threading.Lock()
         self._run(lambda connection: connection.execute("SELECT 1 FROM embedding LIMIT 1").fetchone())
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
@@ -62,6 +66,35 @@ class EmbeddingCache:
         sql = "SELECT value FROM embedding WHERE model = ? AND content = ?"
         rows = ((one, connection.execute(sql, (self._model, one)).fetchone()) for one in hashes)
         return self._checked({content_hash: row[0] for content_hash, row in rows if row})
+
+    def similarities(self, vector: Vectors, hashes: Sequence[str]) -> dict[str, float]:
+        """Return content hash -> cosine similarity for those of these texts whose vectors can be read here.
+
+        Searches have a connection of their own: they neither wait for a sync nor end its transactions.
+        """
+        rows = [row for row in self._read(hashes) if len(row[1]) == self._dimension * np.dtype(_HALF).itemsize]
+        values = np.frombuffer(b"".join(value for _, value in rows), dtype=_HALF)
+        vectors = values.reshape(len(rows), self._dimension).astype(np.float32)
+        squares = np.einsum("ij,ij->i", vectors, vectors)
+        sound = np.abs(squares - 1) < LENGTH_TOLERANCE
+        scores = (vectors[sound] @ vector) / np.sqrt(squares[sound])
+        names = (name for (name, _), is_sound in zip(rows, sound, strict=True) if is_sound)
+        return dict(zip(names, scores.tolist(), strict=True))
+
+    def _read(self, hashes: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Return the content hashes of these texts that can be read, with their values."""
+        found: list[tuple[str, bytes]] = []
+        with self._reading:
+            try:
+                self._reader = self._reader or sqlite3.connect(self._path, timeout=1, check_same_thread=False)
+                for start in range(0, len(hashes), VARIABLES):
+                    some = hashes[start : start + VARIABLES]
+                    marks = ",".join("?" * len(some))
+                    sql = f"SELECT content, value FROM embedding WHERE model = ? AND content IN ({marks})"
+                    found += self._reader.execute(sql, (self._model, *some)).fetchall()
+            except sqlite3.Error:  # the next sync reports or repairs it
+                return []
+        return [row for row in found if isinstance(row[1], bytes)]
 
     def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
         """Return the vectors of this dimension whose length is 1; earlier versions kept them in single precision."""
@@ -112,9 +145,11 @@ class EmbeddingCache:
         return True
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+        with self._reading:
+            for connection in (self._connection, self._reader):
+                if connection is not None:
+                    connection.close()
+            self._connection = self._reader = None
         if self._shared is not None:
             self._shared.close()
 
