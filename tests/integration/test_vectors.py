@@ -151,6 +151,29 @@ def test_a_search_becomes_more_thorough_when_the_rows_multiply(tmp_path: Path, m
     assert ef_search_of(root / ".lore" / "vectors-1") == 2 * SETTINGS.ef_search
 
 
+def recall(store: VectorStore, vectors: Vectors) -> float:
+    """Return the share of the true nearest ten that searches for other vectors find."""
+    questions = vectors_of(40, vectors.shape[1], seed=2)
+    true = np.argsort(-(questions @ vectors.T), axis=1)[:, :10]
+    found = [[int(row[:32], 16) for row, _ in store.search(question, 10)] for question in questions]
+    return sum(len({*map(int, right)} & set(got)) for right, got in zip(true, found, strict=True)) / true.size
+
+
+@both
+def test_a_store_that_has_grown_is_searched_thoroughly_the_next_time_it_is_opened(
+    tmp_path: Path, open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparse = DatabaseSettings(ef_construction=20, ef_search=10, max_neighbors=4)
+    vectors = vectors_of(3_000, dimension=32)
+    with closing(open_store(tmp_path / "vectors", settings=sparse)) as store:
+        store.add(rows_of(3_000), vectors)
+        before = recall(store, vectors)
+
+    monkeypatch.setattr(backend, "FIRST_ROWS", 10)
+    with closing(open_store(tmp_path / "vectors", at_least=3_000, settings=sparse)) as store:
+        assert recall(store, vectors) > before + 0.2
+
+
 @pytest.mark.parametrize(("rows", "factor"), [(0, 1), (20_000, 1), (20_001, 2), (80_000, 2), (300_000, 4)])
 def test_the_effort_of_a_search_doubles_whenever_the_rows_quadruple(rows: int, factor: int) -> None:
     assert effort(rows) == factor

@@ -41,8 +41,11 @@ class Backend(Protocol):
 
     limits: Limits
 
-    def open(self) -> Any:
-        """Open and return Chroma's collection. Raises StorageError and Chroma's errors."""
+    def open(self, rows: int) -> Any:
+        """Open and return Chroma's collection, fit for searches among so many rows.
+
+        Raises StorageError and Chroma's errors.
+        """
 
     def where(self) -> str:
         """Return a description of the location for people."""

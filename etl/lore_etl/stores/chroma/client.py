@@ -11,6 +11,7 @@ opened without an embedding function, and their schema is removed before they ar
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from lore_etl.stores.chroma.backend import SAME_PLACE, effort
 __all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "fit", "hnsw", "open_client"]
 SAMPLES, ROWS = 25, 20
 MAX_EF = 10_000
+PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds
 
 
 class OurSettings(Settings):  # type: ignore[misc]
@@ -77,22 +79,27 @@ def bare(collection: Any) -> Any:
     return collection
 
 
-def fit(collection: Any, configuration: JSON) -> None:
-    """Set `ef_search` for the number of rows, before the first search: Chroma reads it when it loads the vectors.
+def fit(collection: Any, configuration: JSON, rows: int) -> None:
+    """Set `ef_search` for a number of rows. This must be the first call: at any other, Chroma keeps the old value.
 
-    `Collection.modify` would need the schema, which `bare` removes.
+    Without success, searches find less until the next open. `Collection.modify` would need the schema, which `bare`
+    removes.
     """
     known = (collection.configuration_json or {}).get("hnsw")
     if not known or "hnsw" not in configuration:  # Chroma Cloud has another kind of index
         return
-    wanted = min(configuration["hnsw"]["ef_search"] * effort(collection.count()), MAX_EF)
-    if known["ef_search"] != wanted:
-        collection._client._modify(
-            id=collection.id,
-            new_configuration={"hnsw": {"ef_search": wanted}},
-            tenant=collection.tenant,
-            database=collection.database,
-        )
+    wanted = min(configuration["hnsw"]["ef_search"] * effort(rows), MAX_EF)
+    for pause in () if known["ef_search"] == wanted else PAUSES:
+        try:
+            collection._client._modify(
+                id=collection.id,
+                new_configuration={"hnsw": {"ef_search": wanted}},
+                tenant=collection.tenant,
+                database=collection.database,
+            )
+            return
+        except ChromaError:  # "database is locked": a client that was just closed may still be writing
+            time.sleep(pause)
 
 
 def finds_its_rows(collection: Any) -> bool:

@@ -48,13 +48,16 @@ class HttpChroma:
                 raise
             raise explained from error
 
-    def collection(self, name: str, configuration: JSON) -> Any:
-        """Return the collection of that name, created if necessary. Raises StorageError and Chroma's errors."""
+    def collection(self, name: str, configuration: JSON, rows: int) -> Any:
+        """Return the collection of that name, fit for so many rows, created if necessary.
+
+        Raises StorageError and Chroma's errors.
+        """
         model = self._api.get_or_create_collection(
             name=name, configuration=configuration, tenant=self.tenant, database=self.database
         )
         collection = bare(Collection(client=self._api, model=model, embedding_function=None))
-        fit(collection, configuration)
+        fit(collection, configuration, rows)
         return collection
 
     def count(self, name: str) -> int | None:

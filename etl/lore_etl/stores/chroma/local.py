@@ -79,8 +79,8 @@ class FolderBackend(ABC):
         self._sealed: dict[str, integrity.Stamp] = {}
 
     @abstractmethod
-    def _connect(self) -> Any:
-        """Open and return Chroma's collection; leave nothing open on failure."""
+    def _connect(self, rows: int) -> Any:
+        """Open and return Chroma's collection, as `Backend.open` does; leave nothing open on failure."""
 
     @abstractmethod
     def _disconnect(self) -> None:
@@ -89,14 +89,14 @@ class FolderBackend(ABC):
     @abstractmethod
     def where(self) -> str: ...
 
-    def open(self) -> Any:
+    def open(self, rows: int) -> Any:
         self._folder.mkdir(parents=True, exist_ok=True)
         end_left_over(self._folder)
         _inspect(self._folder, self._settings.collection)
         if (reason := obstacle(self._folder)) is not None:  # Chroma would panic and leave a broken client
             raise StorageError(f"The vector store cannot be opened: {reason}.")
         self._sealed = integrity.unseal(self._folder)
-        collection = self._connect()
+        collection = self._connect(rows)
         self._is_open = True
         return collection
 
@@ -140,7 +140,7 @@ class EmbeddedChroma(FolderBackend):
 
     _client: Any
 
-    def _connect(self) -> Any:
+    def _connect(self, rows: int) -> Any:
         from lore_etl.stores.chroma.client import bare, fit, hnsw, open_client
 
         self._client = open_client(self._folder)
@@ -152,7 +152,7 @@ class EmbeddedChroma(FolderBackend):
                     self._settings.collection, embedding_function=None, configuration=configuration
                 )
             )
-            fit(collection, configuration)
+            fit(collection, configuration, rows)
             return collection
         except BaseException:
             self._client.close()  # Chroma would return the broken client again for the same path
@@ -172,7 +172,7 @@ class ChildChroma(FolderBackend):
     _chroma: HttpChroma | None = None
     _is_lost = False
 
-    def _connect(self) -> Any:
+    def _connect(self, rows: int) -> Any:
         from lore_etl.stores.chroma.client import hnsw
         from lore_etl.stores.chroma.http_client import HttpChroma
 
@@ -180,7 +180,7 @@ class ChildChroma(FolderBackend):
         try:
             address = Address("127.0.0.1", self._process.port, timeout_seconds=BUSY_SECONDS, is_ours=True)
             self._chroma = HttpChroma(address)
-            return self._chroma.collection(self._settings.collection, hnsw(self._settings))
+            return self._chroma.collection(self._settings.collection, hnsw(self._settings), rows)
         except BaseException:
             self._disconnect()
             raise

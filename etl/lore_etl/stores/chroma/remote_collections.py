@@ -92,14 +92,14 @@ class RemoteBackend:
         self._is_lost = False
         self.limits = limits
 
-    def open(self) -> Any:
+    def open(self, rows: int) -> Any:
         from lore_etl.stores.chroma.client import hnsw
         from lore_etl.stores.chroma.http_client import HttpChroma
 
         self._chroma = HttpChroma(self._address)
         # Chroma Cloud has another kind of index, and chooses its settings itself
         configuration = hnsw(self._settings) if self._address.token is None else {"spann": {"space": "cosine"}}
-        return self._chroma.collection(self._name, configuration)
+        return self._chroma.collection(self._name, configuration, rows)
 
     def where(self) -> str:
         return f"at {self._address}, collection {self._name}"

@@ -68,11 +68,11 @@ class VectorStore:
         self._kept = KeptVectors(KEPT_NUMBERS)
         try:
             with self._reporting():
-                self._collection = backend.open()
+                self._collection = backend.open(at_least)
             count = self.count()
             if count < at_least:
                 raise IndexDamaged(f"{at_least - count} of {at_least} vectors were lost.")
-            self._effort = effort(count)
+            self._effort = effort(at_least)
             self.seal()
         except BaseException:
             backend.close(is_sound=False)
