@@ -55,6 +55,30 @@ def test_a_ticket_is_not_penalized_when_the_query_asks_for_tickets() -> None:
     assert "ticketPenalty" not in terms
 
 
+@pytest.mark.parametrize(
+    ("type_", "penalty", "asking", "other"),
+    [
+        ("ticket", "ticketPenalty", "why was the failed state removed", "how do retries back off"),
+        ("ticket", "ticketPenalty", "what was the cause of the lost jobs", "where is the lost job handled"),
+        ("release", "releasePenalty", "what has been released for workers", "how do workers start"),
+        ("release", "releasePenalty", "list the changes in the scheduler", "Fix changes in the scheduler"),
+    ],
+)
+def test_a_type_is_penalised_unless_the_question_asks_for_it(type_: str, penalty: str, asking: str, other: str) -> None:
+    document = candidate(make_chunk("past/one.md", type_), 0.9, 10.0)
+
+    assert penalty not in dict(ranked(asking, document)[0].why)
+    assert penalty in dict(next(result for result in ranked(other, document) if result.source == "past/one.md").why)
+
+
+def test_a_ticket_with_the_reason_outranks_source_code_for_a_why_question() -> None:
+    ticket, code = make_chunk("issues/issue-41.md", "ticket"), make_chunk("ferry/state.py", "src", kind="function")
+
+    found = ranked("why was the failed state removed", candidate(code, 0.8, 8.0), candidate(ticket, 0.85, 9.0))
+
+    assert sources(found) == ["issues/issue-41.md", "ferry/state.py"]
+
+
 @pytest.mark.parametrize("kind", ["class", "function"])
 def test_the_definition_of_a_name_comes_before_its_mentions(kind: str) -> None:
     definition = make_chunk("a/policy.py", "src", kind=kind, symbols=("RetryPolicy",))

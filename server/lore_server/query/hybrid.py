@@ -143,8 +143,8 @@ def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights)
     terms: Terms = []
     is_library = chunk.type == KnowledgeType.LIBRARY
     is_wanted = chunk.type in query.wanted_types or (is_library and names_library(query.text, chunk))
-    if type_ is None and chunk.type in _TYPE_WEIGHTS and not (is_wanted and is_library):
-        name = _TYPE_WEIGHTS[chunk.type]
+    name = _TYPE_WEIGHTS.get(chunk.type)
+    if type_ is None and name and not (is_wanted and name.endswith("Penalty")):
         terms.append((name, weights[name]))
     if type_ is None and is_wanted:
         terms.append(("intentMatch", weights["intentMatch"]))
