@@ -31,7 +31,8 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
     ((_T.EXAMPLE,), ("examples?", "sample code", "snippets?", "demo")),
     (
         (_T.RELEASE,),
-        ("what(?:'s| is| was)? (?:new|changed)", "changes? (?:in|of|between)", "released?", "releases", "change ?log"),
+        (r"what(?:'s| is| was| were| ha(?:s|ve)(?: been)?)? (?:new|changed|added|removed|fixed)",
+         "changes? (?:in|of|between)", "released?", "releases", "change ?log"),
     ),
     ((_T.KNOWLEDGE,), ("glossary", "vocabulary", "meant by", "runbook", "on-?call")),
     ((_T.BLOG,), ("blog", "article", r"announc\w*")),
