@@ -308,11 +308,32 @@ def test_every_view_shows_the_same_counts_and_time(waiting: tuple[Reader, ModelS
     expect(page.locator(".chip", has_text="all")).to_have_text("all1,112")
 
 
-def test_the_file_filter_reports_that_it_is_incomplete_while_files_load(reader: Reader, project: Path) -> None:
+@pytest.fixture
+def many(project: Path) -> Path:
+    """Return a project whose list of files has several pages."""
     long = "word " * 50
     write_project(project, {f"docs/{'a' * 150}/{n:03}-{'b' * 80}.md": f"# {long}{n}\n\nText.\n" for n in range(190)})
-    write_project(project, {"docs/zebra.md": "# Zebra\n\nStripes.\n"})
-    page = synced(reader)
+    return write_project(project, {"docs/zebra.md": "# Zebra\n\nStripes.\n"})
+
+
+def test_the_file_filter_begins_again_if_the_index_has_changed(many: Path, reader: Reader) -> None:
+    run_lore("sync", cwd=many)
+    page = reader.open("#/index")
+    expect(page.locator(".files .said")).to_have_text("203 files")
+    page.route("**/api/health*", lambda _: None)  # the page reloads the list when it has the new state
+    write_project(many, {"docs/zebra-2.md": "# Zebra\n\nMore stripes.\n"})
+    run_lore("sync", cwd=many)
+    reader.expected.append("400")
+
+    page.locator("#file-filter").fill("zebra")
+
+    expect(page.locator(".files .said")).to_have_text("2 of 204 files")
+    expect(page.locator(".files tbody tr")).to_have_count(2)
+
+
+def test_the_file_filter_reports_that_it_is_incomplete_while_files_load(many: Path, reader: Reader) -> None:
+    run_lore("sync", cwd=many)
+    page = reader.open("#/index")
     expect(page.locator(".files .said")).to_have_text("203 files")
     pending: list[Route] = []
     page.route("**/api/sources*", lambda route, _: pending.append(route))

@@ -56,7 +56,9 @@ export function filesPanel() {
         show();
       }
     } catch (problem) {
-      if (mine === state.load) fill(said, failure(problem, load));
+      if (mine !== state.load) return;
+      if (problem.code === "INVALID_ARGUMENT") load(); // the index has changed since the list was begun
+      else fill(said, failure(problem, load));
     }
   }
 
