@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,23 @@ def test_concurrent_starts_result_in_one_owner(tmp_path: Path) -> None:
     assert [job.returncode for job in jobs] == [0] * 6
     assert len(owners()) == 1
     assert {json.loads(job.stdout)["report"]["failed"].__len__() for job in jobs} == {0}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe on Windows does not report that its reader has left")
+def test_an_owner_that_nobody_waits_for_does_not_take_the_index(project: Path) -> None:
+    stop_owners(project)
+    reader, writer = os.pipe()
+    os.close(reader)  # as a command that found another owner meanwhile
+    late = subprocess.Popen(
+        [sys.executable, "-P", "-m", "lore_server.owner.owner_main", str(project), ""],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writer)
+
+    late.communicate(timeout=120)  # an owner would keep its standard error open
+
+    assert owners() == []
 
 
 def test_a_killed_owner_is_replaced_by_the_next_command(project: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 if sys.platform == "win32":
     import ctypes
@@ -78,6 +79,15 @@ def kill(pid: int) -> None:
 def _send(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(OSError if sys.platform == "win32" else ProcessLookupError):
         os.kill(pid, number)
+
+
+def has_reader(output: TextIO | None) -> bool:
+    """Return whether an output can still be read, as far as the system tells: a pipe without readers cannot."""
+    if sys.platform == "win32" or output is None or output.closed:
+        return True
+    watch = select.poll()
+    watch.register(output, 0)  # errors are always reported
+    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
 
 
 def detached() -> dict[str, Any]:

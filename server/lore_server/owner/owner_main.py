@@ -17,6 +17,7 @@ def main() -> int:
     from pathlib import Path
 
     from lore_etl.core.errors import LoreError
+    from lore_etl.system.processes import has_reader
     from lore_etl.system.text_streams import use_utf8
     from lore_server.console.logs import configure_logging
 
@@ -27,6 +28,8 @@ def main() -> int:
     try:
         from lore_server.owner.process import own
 
+        if not has_reader(sys.stdout):
+            return 0  # the starter found another owner, and a later stop must not bring up this one
         own(root, config, lambda: _send({"ready": True}))
     except LoreError as error:
         from lore_server.replies.problem import problem
