@@ -70,6 +70,10 @@ def test_no_statement_contains_an_external_address(text: str) -> None:
     assert without_links(shown, [PASSAGES[0].chunk.text]) == shown
 
 
+def test_a_fence_of_one_statement_does_not_open_the_next() -> None:
+    assert_leads_nowhere("\n\n".join(map(checked, ("~~~\n```", "~~~\n<img src=x>\n```"))), [1])
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.sampled_from([*PIECES, ". "]), max_size=12).map("".join), max_size=4))
 def test_no_answer_of_several_statements_contains_an_external_address(texts: list[str]) -> None:

@@ -22,7 +22,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 _CITATION = re.compile(
     r"(?P<code>`+|~~~+)[\s\S]+?(?P=code)|\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]"
 )  # any brackets and digits that read as a citation, but not in code
-_FENCE = re.compile(r"(?m)^\s*(?:```|~~~)")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 
 
 class StatementReader:
@@ -123,8 +123,14 @@ def _without_citations(text: str) -> str:
 
 def _closed(text: str) -> str:
     """Return the text with its last fence closed, and what separates a citation from it."""
-    if len(_FENCE.findall(text)) % 2 == 1:
-        text = f"{text}\n```"
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if mark and not fence and "`" not in line[mark.end() :]:
+            fence = mark[0].strip()
+        elif mark and fence and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+    text = f"{text}\n{fence}" if fence else text
     return f"{text}\n" if _FENCE.match(text.rpartition("\n")[2]) else f"{text} "
 
 
