@@ -18,6 +18,7 @@ from lore_server.operations.table import render
 from lore_server.query.weights import CLASSIC
 from lore_server.replies import budget
 from tests.harness.models import LOADED, HashModel
+from tests.harness.owners import wait_until
 from tests.harness.projects import open_index, write_project
 
 
@@ -120,6 +121,7 @@ def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_pa
 
     write_project(tmp_path, {"a.md": "# Alpha\n\nOther text.\n", "c.md": "# Gamma\n"})
     (tmp_path / "b.md").unlink()
+    wait_until(lambda: search(app, "alpha")["freshness"]["changed_files"] == 3)  # a look that took long is not repeated
     after = search(app, "alpha")["freshness"]
     app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True})
     again = search(app, "alpha")["freshness"]
@@ -136,6 +138,7 @@ def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, cont
     reports = [app.call("manage_knowledge_base", {"action": "sync"}) for _ in range(2)]
     before = search(app, "alpha")["freshness"]["state"]
     write_project(tmp_path, {"bad.md": b"other\xe9"})
+    app.freshness.notice()
     after = search(app, "alpha")["freshness"]["state"]
     app.close()
 
