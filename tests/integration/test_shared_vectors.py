@@ -19,12 +19,20 @@ from lore_etl.pipeline.sync import sync
 from lore_etl.stores.chunkfile import read_lines
 from lore_etl.stores.shared_vectors import SECONDS_PER_DAY, SHARED, SharedVectors
 from tests.harness.evaluation import commit, git
-from tests.harness.models import HashModel
+from tests.harness.models import HashModel, own_cache
 from tests.harness.projects import write_project
 
 LIMIT = 1_000_000
 VALUE = bytes(1_536)
 SECRET = "the quartz lantern of Fisherman's Quay"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Share vectors only within this run of the module: a worker may run parts of a module at two times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LORE_CACHE", str(own_cache(tmp_path_factory.mktemp("vectors") / "cache")))
+        yield
 
 
 def keys(start: int, end: int) -> list[str]:
