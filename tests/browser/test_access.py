@@ -143,6 +143,8 @@ def test_every_state_is_visible_with_forced_colours(reader: Reader, name: str) -
 def test_states_of_the_index_look_different_with_forced_colours(reader: Reader) -> None:
     reader.page.emulate_media(forced_colors="active", reduced_motion="reduce")
     page = loaded(reader, "health")
+    # the page must not show the real state between a change and its picture
+    page.evaluate("document.addEventListener('lore:state', (event) => event.stopImmediatePropagation(), true)")
     seen = {}
     for state in ("unknown", "fresh", "stale", "failed", "running"):
         page.locator(".pill").evaluate("(element, state) => (element.dataset.state = state)", state)

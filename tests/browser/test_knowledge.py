@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from tests.harness import http_client
 from tests.harness.browser import PHONE, Reader, barriers, reading
+from tests.harness.commands import LONG_SECONDS, SECONDS
 from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import write_project
 
@@ -79,7 +80,7 @@ def post(folder: Path, url: str) -> Iterator[Post]:
     """Yield a function that writes through the HTTP API, as an agent does, without the page."""
     # the server closes an idle connection after some seconds, perhaps just when the next request is sent
     headers = {**bearer(folder), "Connection": "close"}
-    with httpx2.Client(base_url=f"{url}/api/projects", headers=headers, timeout=60) as client:
+    with httpx2.Client(base_url=f"{url}/api/projects", headers=headers, timeout=SECONDS) as client:
 
         def post(path: str, **body: Any) -> JSON:
             response = client.post(path, json={"author": "ann", "session": "s-1", **body})
@@ -545,9 +546,9 @@ def test_a_phone_shows_each_view_without_a_barrier_or_scrolling_sideways(
 def test_a_search_result_links_to_its_knowledge_document(reader: Reader, folder: Path) -> None:
     httpx2.post(
         f"{reader.url}/api/db/data/manage",
-        json={"action": "sync", "wait_seconds": 45},
+        json={"action": "sync", "wait_seconds": 600},
         headers=bearer(folder),
-        timeout=60,
+        timeout=LONG_SECONDS,
     )
     page = reader.open("#/search?q=pool&type=knowledge")
     result = page.locator(".result", has_text="@lore/knowledge/pool.md")

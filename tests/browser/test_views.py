@@ -104,7 +104,7 @@ def test_a_tree_of_thousands_of_classes_renders_only_a_few_rows(browser: Browser
         "call",
         "manage_knowledge_base",
         "--json-args",
-        '{"action": "create", "wait_seconds": 60}',
+        '{"action": "create", "wait_seconds": 600}',
         cwd=project,
     )
     with serving(project) as url, reading(browser, url) as reader:
