@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from tests.harness import http_client, model_server
+from tests.harness.commands import SECONDS
 from tests.harness.interfaces import bearer, serving
 from tests.harness.model_server import GEMINI, honest
 from tests.harness.projects import copy_project, settle
@@ -21,8 +22,9 @@ EVENTS = {"Accept": "text/event-stream"}
 @pytest.fixture(scope="module")
 def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the sample that tests may change."""
-    folder = tmp_path_factory.mktemp("events") / "ferry"
-    return copy_project(sample, folder, "token")
+    folder = copy_project(sample, tmp_path_factory.mktemp("events") / "ferry", "token")
+    (folder / "lore.toml").write_text("[owner]\nauto_sync_files = 0\n")  # otherwise the server may sync before a test
+    return folder
 
 
 def events(reply: httpx2.Response) -> Iterator[tuple[str, Any]]:
@@ -36,7 +38,9 @@ def events(reply: httpx2.Response) -> Iterator[tuple[str, Any]]:
 
 
 def ask(url: str, query: str, **headers: str) -> list[tuple[str, Any]]:
-    with httpx2.stream("POST", f"{url}/api/knowledge/ask", json={"query": query}, headers=headers, timeout=60) as reply:
+    with httpx2.stream(
+        "POST", f"{url}/api/knowledge/ask", json={"query": query}, headers=headers, timeout=SECONDS
+    ) as reply:
         assert reply.headers["content-type"].startswith("text/event-stream")
         return list(events(reply))
 
@@ -44,13 +48,15 @@ def ask(url: str, query: str, **headers: str) -> list[tuple[str, Any]]:
 def test_an_answer_streams_and_ends_with_the_ordinary_reply(project: Path) -> None:
     with serving(project) as url:
         *texts, (last, result) = ask(url, "How do retries back off?", **EVENTS)
-        plain = httpx2.post(f"{url}/api/knowledge/ask", json={"query": "How do retries back off?"}, timeout=60).json()
+        plain = httpx2.post(
+            f"{url}/api/knowledge/ask", json={"query": "How do retries back off?"}, timeout=SECONDS
+        ).json()
         refused = http_client.post(f"{url}/api/knowledge/ask", json={"query": ""}, headers=EVENTS)
         unasked = httpx2.post(
             f"{url}/api/knowledge/ask",
             json={"query": "x"},
             headers={"Accept": "*/*, text/event-stream;q=0"},
-            timeout=60,
+            timeout=SECONDS,
         )
 
     assert last == "result"
@@ -69,7 +75,7 @@ def test_an_answer_from_gemini_arrives_while_it_is_being_written(project: Path) 
         with (
             serving(project, variables=endpoint) as url,
             httpx2.stream(
-                "POST", f"{url}/api/knowledge/ask", json={"query": "retry"}, headers=EVENTS, timeout=60
+                "POST", f"{url}/api/knowledge/ask", json={"query": "retry"}, headers=EVENTS, timeout=SECONDS
             ) as reply,
         ):
             found = events(reply)
@@ -91,7 +97,10 @@ def test_a_missing_index_is_reported_as_a_problem(tmp_path: Path) -> None:
 def test_a_sync_is_followed_from_start_to_end(project: Path) -> None:
     (project / "docs" / "new.md").write_text("# New\n\nA page that the sync finds.\n")
     settle(project)
-    with serving(project) as url, httpx2.Client(base_url=f"{url}/api", headers=bearer(project), timeout=60) as client:
+    with (
+        serving(project) as url,
+        httpx2.Client(base_url=f"{url}/api", headers=bearer(project), timeout=SECONDS) as client,
+    ):
         job = client.post("/db/data/manage", json={"action": "sync", "wait_seconds": 0}).json()
         with client.stream("GET", f"/jobs/{job['id']}", headers=EVENTS) as reply:
             found = list(events(reply))

@@ -24,6 +24,7 @@ from tests.harness.projects import write_project
 JSON = dict[str, Any]
 Connect = Callable[[], Any]
 FILES = {
+    "lore.toml": "[owner]\nauto_sync_files = 0\n",  # otherwise the owner may sync before a test does
     "docs/guide.md": "# Guide\n\nThe zebra is striped.\n",
     "docs/long.md": "# Long\n\n" + "".join(f"Line {n} of a long file.\n\n" for n in range(3000)),
     "pkg/base.py": "class Base:\n    def run(self) -> int:\n        return 1\n",
@@ -121,7 +122,9 @@ def test_every_transport_and_protocol_version_reports_the_progress_of_a_sync(
     async def run() -> JSON:
         async with Client(connect(), mode=mode) as client:
             return (
-                await client.call_tool("manage_knowledge_base", {"action": "sync"}, progress_callback=watch)
+                await client.call_tool(
+                    "manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, progress_callback=watch
+                )
             ).structured_content
 
     done = anyio.run(run)

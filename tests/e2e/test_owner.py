@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.stores.owner_file import my_note, note_of, read_note, write_note
+from lore_etl.stores.owner_file import Note, my_note, note_of, read_note, write_note
 from lore_server.owner import find
 from lore_server.owner.entrance import runtime_folder
 from lore_server.owner.line import dial
@@ -22,6 +22,7 @@ from tests.harness.commands import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.processes import child
 from tests.harness.projects import write_project
+from tests.harness.stdio import StdioClient
 from tests.harness.trust import approve
 
 PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
@@ -47,6 +48,13 @@ def project(tmp_path: Path) -> Path:
 def search(project: Path, *options: str, **environment: str) -> dict[str, Any]:
     done = run_lore("search", "ferry", "--json", *options, cwd=project, **environment)
     return {"exit": done.returncode, **json.loads(done.stdout)}
+
+
+def without_clients(project: Path) -> Note:
+    """Return the owner after it has noticed that the commands so far have disconnected."""
+    note = owner_of(project)
+    wait_until(lambda: (find.ask(note, "status") or {}).get("clients") == 0)
+    return note
 
 
 def test_commands_share_one_owner_and_leave_it_running(project: Path) -> None:
@@ -151,7 +159,7 @@ def test_a_client_without_the_token_gets_no_answer(project: Path) -> None:
         line, reply = dial(note.address, {"want": "status", "token": token})
         assert reply == {"ok": False}
         line.close()
-    assert find.ask(note, "status")
+    wait_until(lambda: find.ask(note, "status") is not None)
 
 
 def test_only_this_user_can_reach_the_owner(project: Path) -> None:
@@ -180,7 +188,7 @@ def test_inspecting_a_project_without_an_index_leaves_no_trace(tmp_path: Path) -
 
 
 def test_ps_lists_running_owners_and_stop_ends_them(project: Path) -> None:
-    note = owner_of(project)
+    note = without_clients(project)
 
     listed = json.loads(run_lore("ps", "--json", cwd=project).stdout)["owners"]
     listing = run_lore("ps", cwd=project).stdout
@@ -221,8 +229,8 @@ def test_stop_ends_the_projects_owner_and_stop_all_ends_every_owner(tmp_path: Pa
 
 def test_an_idle_owner_ends_by_itself(tmp_path: Path) -> None:
     write_project(tmp_path, {**PAGE, "lore.toml": "[owner]\nidle_minutes = 0.02\n"})
-    run_lore("sync", cwd=tmp_path)
-    note = owner_of(tmp_path)
+    with StdioClient(tmp_path):  # a connected client keeps the owner running
+        note = owner_of(tmp_path)
 
     wait_until(lambda: not note.is_alive)
 
@@ -230,7 +238,7 @@ def test_an_idle_owner_ends_by_itself(tmp_path: Path) -> None:
 
 
 def test_an_owner_ends_when_its_index_is_deleted(tmp_path: Path) -> None:
-    write_project(tmp_path, {**PAGE, "lore.toml": "[owner]\nidle_minutes = 0.02\n"})
+    write_project(tmp_path, PAGE)
     run_lore("sync", cwd=tmp_path)
     note = owner_of(tmp_path)
 
@@ -303,6 +311,7 @@ def test_a_serving_process_takes_over_the_index_and_is_not_replaced(project: Pat
 
 
 def test_health_names_the_owner_and_its_clients(project: Path) -> None:
+    without_clients(project)
     health = json.loads(run_lore("status", "--json", cwd=project).stdout)
 
     assert health["owner"]["pid"] == owner_of(project).pid

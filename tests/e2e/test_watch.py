@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from tests.harness.commands import run_lore
 from tests.harness.evaluation import commit, git
-from tests.harness.owners import wait_until
+from tests.harness.owners import owner_of, wait_until
 from tests.harness.projects import settle, write_project
 from tests.harness.stdio import StdioClient
 
@@ -46,7 +48,7 @@ def test_without_automatic_syncs_replies_mark_changed_files(tmp_path: Path, conf
         after = search(client)
         wait_until(lambda: search(client)["freshness"]["changed_files"] == 2)
         behind = search(client)["freshness"]
-        client.call("manage_knowledge_base", action="sync", wait_seconds=60)
+        client.call("manage_knowledge_base", action="sync", wait_seconds=600)
         synced = search(client, "lighthouses")
 
     assert before["freshness"]["state"] == "fresh"
@@ -62,7 +64,10 @@ def test_many_changes_wait_for_a_sync(tmp_path: Path) -> None:
     indexed(tmp_path, "[owner]\nauto_sync_files = 2\n")
     with StdioClient(tmp_path) as client:
         search(client)
+        owner = owner_of(tmp_path).pid
+        os.kill(owner, signal.SIGSTOP)  # so that it sees all changes at once, however long they take
         write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nEdited{n}.\n" for n in range(4)})
+        os.kill(owner, signal.SIGCONT)
 
         wait_until(lambda: search(client)["freshness"]["changed_files"] == 4)
         job = client.call("get_job", id="latest")

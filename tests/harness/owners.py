@@ -31,7 +31,8 @@ def stop_owners(below: Path = Path("/")) -> None:
     for folder, note in owners():
         if not folder.is_relative_to(below.resolve()):
             continue
-        assert find.stop(folder, note), f"the owner of {folder} does not end"
+        find.stop(folder, note)
+        wait_until(lambda note=note: not note.is_alive)  # type: ignore[misc]
 
 
 def kill(note: Note) -> None:

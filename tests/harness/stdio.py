@@ -54,11 +54,22 @@ class StdioClient:
         self.process.stdin.flush()
 
     def is_idle(self) -> bool:
-        """Return whether the process has read all input and none of its threads runs; only on Linux."""
+        """Return whether the process has read all input and none of its threads runs; only on Linux.
+
+        The threads are looked at twice: one may have woken another that was seen sleeping before.
+        """
         assert self.process.stdin is not None
         unread = fcntl.ioctl(self.process.stdin, termios.FIONREAD, bytes(4))
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/stat")
-        return not any(unread) and all(task.read_text().rpartition(")")[2].split()[0] == "S" for task in tasks)
+        threads = self._threads()
+        are_asleep = threads and all("State:\tS" in thread for thread in threads)
+        return not any(unread) and bool(are_asleep) and threads == self._threads()
+
+    def _threads(self) -> list[str]:
+        """Return the status of each thread, which counts how often it ran; nothing if a thread just ended."""
+        try:
+            return [task.read_text() for task in Path(f"/proc/{self.process.pid}/task").glob("*/status")]
+        except OSError:
+            return []
 
     def begin(self, method: str, params: JSON) -> int:
         """Send a request without waiting for its reply."""
