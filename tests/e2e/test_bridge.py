@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore_server.owner import find
-from tests.harness.commands import LORE, run_lore
+from tests.harness.commands import LORE, SECONDS, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import INITIALIZE, StdioClient
@@ -58,7 +58,7 @@ def test_a_sync_that_lost_its_owner_is_repeated_by_the_next_owner(tmp_path: Path
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nText about subject {n}.\n" for n in range(400)})
     with StdioClient(tmp_path) as client:
         client.begin(
-            "tools/call", {"name": "manage_knowledge_base", "arguments": {"action": "sync", "wait_seconds": 60}}
+            "tools/call", {"name": "manage_knowledge_base", "arguments": {"action": "sync", "wait_seconds": 600}}
         )
         wait_until((tmp_path / ".lore" / "chunks.jsonl.gz").exists)
         kill(owner_of(tmp_path))
@@ -128,7 +128,7 @@ def test_the_bridge_ends_when_its_parent_dies_even_if_its_input_stays_open(proje
         "import subprocess, sys, time\n"
         "bridge = subprocess.Popen([sys.argv[1], 'mcp'], stdin=0, stdout=subprocess.PIPE)\n"
         "print(bridge.pid, flush=True)\n"
-        "sys.stdin.close(); time.sleep(60)"
+        "sys.stdin.close(); time.sleep(600)"
     )
     read, write = os.pipe()
     parent = subprocess.Popen([sys.executable, "-c", code, LORE], cwd=project, stdin=read, stdout=subprocess.PIPE)
@@ -158,7 +158,7 @@ def test_every_line_on_standard_output_is_a_message(project: Path) -> None:
         input="\n".join(lines),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
         check=False,
     )  # the last line has no line break
 

@@ -15,6 +15,7 @@ from schemathesis import GenerationMode
 
 from lore_server.contract import Contract, contract_file
 from tests.harness import http_client
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.interfaces import bearer, serving
 from tests.harness.trying import trying
 
@@ -76,8 +77,8 @@ def test_a_body_with_another_content_type_is_refused(url: str, kind: str) -> Non
 
 
 def test_a_sync_over_http_runs_as_a_job(url: str, sample: Path) -> None:
-    with httpx2.Client(base_url=f"{url}/api", headers=bearer(sample), timeout=60) as client:
-        job = client.post("/db/data/manage", json={"action": "sync", "wait_seconds": 60}).json()
+    with httpx2.Client(base_url=f"{url}/api", headers=bearer(sample), timeout=LONG_SECONDS) as client:
+        job = client.post("/db/data/manage", json={"action": "sync", "wait_seconds": 600}).json()
 
         assert (job["state"], job["report"]["failed"]) == ("done", [])
         assert client.get(f"/jobs/{job['id']}").json() == client.get("/jobs/latest").json() == job

@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from lore_server.contract import Contract
 from lore_server.http.guard import HEADERS
 from tests.harness import http_client
-from tests.harness.commands import run_lore
+from tests.harness.commands import SECONDS, run_lore
 from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.projects import copy_project
 from tests.harness.trust import approve
@@ -63,7 +63,7 @@ def send(url: str, method: str, path: str, headers: dict[str, str], body: Any = 
     content = json.dumps(body if body is not None else {"query": "retry"}) if method == "POST" else None
     sent = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json", **headers}
     with (
-        httpx2.Client(timeout=60, verify=False) as client,
+        httpx2.Client(timeout=SECONDS, verify=False) as client,
         client.stream(method, url + path, headers=sent, content=content) as reply,
     ):
         if (method, path, reply.status_code) != ("GET", "/mcp", 200):

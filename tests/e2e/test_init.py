@@ -56,9 +56,9 @@ def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> N
     assert by_hand != config
     (folder / "lore.toml").write_text(by_hand, encoding="utf-8")
 
-    before = through_stdio(folder, [("init_project", {"wait_seconds": 60}), SEARCH])
+    before = through_stdio(folder, [("init_project", {"wait_seconds": 600}), SEARCH])
     write_project(folder, {EDITED: edited})
-    after = through_stdio(folder, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), SEARCH])
+    after = through_stdio(folder, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}), SEARCH])
 
     assert (before[0]["written"], before[0]["kept"]) == ([], ["lore.toml", INDEX])
     assert before[1]["results"][0]["source"] != EDITED or "Quasar" not in before[1]["results"][0]["excerpt"]

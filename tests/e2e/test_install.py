@@ -13,7 +13,7 @@ import pytest
 
 from lore_server.setup.client_entry import command_line
 from lore_server.setup.clients import CLIENTS
-from tests.harness.commands import run_lore
+from tests.harness.commands import SECONDS, run_lore
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_the_installed_command_answers_from_the_projects_folder(project: Path) -
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
     done = subprocess.run(
-        [entry["command"], *entry["args"]], cwd=project, capture_output=True, text=True, timeout=60, check=False,
+        [entry["command"], *entry["args"]], cwd=project, capture_output=True, text=True, timeout=SECONDS, check=False,
         input=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n",
     )  # fmt: skip
 

@@ -99,7 +99,7 @@ CALLS: Calls = [
     ("get_class_hierarchy", {"root": "NoSuchClassAnywhere"}),
     ("list_documents", {"type": "ticket", "limit": 2, "offset": 1}),
     ("get_document_by_id", {"id": "nope"}),
-    ("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}),
+    ("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}),
     ("manage_knowledge_base", {"action": "delete"}),
     ("manage_database", {"action": "start"}),
     ("manage_database", {"action": "stop"}),
@@ -155,7 +155,7 @@ def _answers(interface: Callable[[Path, Calls], Answers], project: Path, index: 
         shutil.rmtree(project / ".lore", ignore_errors=True)
         adopt(shutil.copytree(index, project / ".lore"))
         try:
-            return interface(project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), *CALLS])[1:]
+            return interface(project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}), *CALLS])[1:]
         finally:
             stop_owners(project)
 

@@ -83,7 +83,7 @@ def test_two_agents_share_documents_and_the_history_names_the_client(project: Pa
 
 def test_an_agent_finds_documents_of_another_agent_by_searching_the_project(project: Path, home: Path) -> None:
     with agent(project, home, "query,manage,projects") as first, agent(project, home, "query") as second:
-        first.call("manage_knowledge_base", action="sync", wait_seconds=60)
+        first.call("manage_knowledge_base", action="sync", wait_seconds=600)
         chapters = [{"title": "Retries", "content": "Back off when the lighthouse does not answer."}]
         first.call("create_knowledge_file", filename="retries", title="Retry policy", chapters=chapters)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config import approvals
-from tests.harness.commands import LORE, run_lore
+from tests.harness.commands import LORE, SECONDS, run_lore
 from tests.harness.projects import write_project
 from tests.harness.trust import approve
 
@@ -70,7 +70,7 @@ def test_trust_asks_for_confirmation_on_a_terminal(project: Path, answer: str, c
         )
         os.close(theirs)
         terminal.write(f"{answer}\n".encode())
-        command.communicate(timeout=60)
+        command.communicate(timeout=SECONDS)
 
     assert command.returncode == code
     assert approvals.revoke(project, os.environ) is is_approved

@@ -239,7 +239,7 @@ def test_29_2_criterion_8_the_better_match_comes_first(tmp_path: Path, contract:
     texts = ("error handling patterns", "API client implementation", "error recovery and retry logic")
     write_project(tmp_path, {f"PRPs/{number}.md": f"{text}\n" for number, text in enumerate(texts, 1)})
     app = App(tmp_path.resolve(), Settings(), contract)
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     found = search(app, "error handling")["results"]
     app.close()
 
@@ -363,7 +363,7 @@ def test_the_whole_text_is_searched_not_only_its_beginning(tmp_path: Path, contr
     )
     root = (tmp_path / "executed" / "project").resolve()
     app = App(root, Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     found = search(app, "xylophone executed", explain=True)
     app.close()
     shutil.rmtree(root)

@@ -46,7 +46,10 @@ def through_mcp_http(project: Path, calls: Calls, mode: str = "auto") -> Answers
 
 def through_http(project: Path, calls: Calls) -> Answers:
     """Call one `lore serve` process through its HTTP API."""
-    with serving(project) as url, httpx2.Client(base_url=f"{url}/api", timeout=60, headers=bearer(project)) as client:
+    with (
+        serving(project) as url,
+        httpx2.Client(base_url=f"{url}/api", timeout=LONG_SECONDS, headers=bearer(project)) as client,
+    ):
         return [_request(client, name, arguments).json() for name, arguments in calls]
 
 

@@ -39,7 +39,7 @@ def call(app: App) -> Call:
 
 
 def sync(call: Call) -> JSON:
-    report: JSON = call("manage_knowledge_base", action="sync", wait_seconds=60)["report"]
+    report: JSON = call("manage_knowledge_base", action="sync", wait_seconds=600)["report"]
     return report
 
 
@@ -113,7 +113,7 @@ def test_before_the_first_sync_nothing_is_indexed_and_then_everything(app: App, 
 
 def test_a_write_does_not_restore_a_deleted_index(app: App, call: Call) -> None:
     sync(call)
-    call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=60)
+    call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=600)
     note(call, "lanterns", "Lanterns burn whale oil.")
     indexed(app, call)
 
@@ -159,7 +159,7 @@ def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, 
     app = App(root, Settings(), contract, HashModel(), home=root / "notes")
     try:
         app.call("update_project_main", {"content": "# Ship\n\nEverybody wears a lifebelt.\n"})
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
         assert {source["source"] for source in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
     finally:
@@ -191,7 +191,7 @@ def test_secrets_are_not_indexed_and_patterns_of_the_project_do_not_change_the_t
     app = App(root, settings, contract, HashModel(), home=tmp_path / "home")
     try:
         app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIA" + "IOSFODNN7EXAMPLE.\n"})
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
         source = app.call("get_source", {"path": "@lore/main.md"})
         assert source["type"] == "knowledge"
@@ -206,7 +206,7 @@ def test_excluded_files_are_not_indexed(root: Path, tmp_path: Path, contract: Co
     )
     try:
         app.call("update_project_main", {"content": "# Ship\n"})
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
         assert app.call("list_sources", {})["total"] == len(PAGES)
     finally:

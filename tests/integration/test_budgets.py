@@ -204,7 +204,7 @@ def test_lines_that_do_not_exist_are_an_error_that_names_the_number_of_lines(app
 def test_a_class_tree_ends_at_its_depth_and_counts_what_is_below(tmp_path: Path, contract: Contract) -> None:
     code = "class A: ...\nclass B(A): ...\nclass C(B): ...\nclass D(B): ...\n"
     app = App(write_project(tmp_path.resolve(), {"a.py": code}), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     below = app.call("get_class_hierarchy", {"root": "A", "depth": 1})
     every = app.call("get_class_hierarchy", {"depth": 1})
     app.close()
@@ -223,7 +223,7 @@ def test_lists_and_files_report_the_last_sync_and_what_changed_since(
 ) -> None:
     root = write_project(tmp_path.resolve(), {"a.py": "class A: ...\n"})
     app = App(root, Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     fresh = app.call(operation, arguments)
     write_project(root, {"b.py": "class B: ...\n"})
     app.freshness.notice()
@@ -259,7 +259,7 @@ def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, contract:
         "c.ts": "export abstract class Typed {\n  private size: number = 1;\n\n  abstract run(): void;\n}\n",
     }
     app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     found = {
         root: {
             member["name"]: (member["kind"], member["lines"])

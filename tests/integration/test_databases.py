@@ -54,7 +54,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def at(port: int, **more: Any) -> Settings:
-    values = {"mode": "http", "host": "127.0.0.1", "port": port, "timeout_seconds": 20, **more}
+    values = {"mode": "http", "host": "127.0.0.1", "port": port, "timeout_seconds": 120, **more}
     return Settings.model_validate({"database": values})
 
 

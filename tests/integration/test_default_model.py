@@ -143,7 +143,7 @@ def test_a_search_without_the_package_uses_keywords_and_names_it(
 ) -> None:
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     monkeypatch.setitem(sys.modules, MODULE, None)
 
     with closing(App(project, Settings(), contract)) as app:

@@ -36,7 +36,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def app(root: Path, tmp_path: Path, contract: Contract) -> Iterator[App]:
     app = App(root, Settings(), contract, HashModel(), home=tmp_path / "home")
-    calling(app)("manage_knowledge_base", action="sync", wait_seconds=60)
+    calling(app)("manage_knowledge_base", action="sync", wait_seconds=600)
     yield app
     app.close()
 

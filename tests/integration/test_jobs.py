@@ -35,12 +35,12 @@ class BlockedEmbedder(HashEmbedder):
     def embed_query(self, text: str) -> Vectors:
         if "slowly" in text:
             self.reached.set()
-            assert self.free.wait(60)
+            assert self.free.wait(600)
         return super().embed_query(text)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.reached.set()
-        assert self.free.wait(60)
+        assert self.free.wait(600)
         return super().embed(texts)
 
     def hold(self) -> None:
@@ -83,11 +83,11 @@ def blocked_sync(app: App, model: BlockedModel) -> JSON:
 
 
 def ended(app: App, id_: str = "latest") -> JSON:
-    return app.call("get_job", {"id": id_, "wait_seconds": 60})
+    return app.call("get_job", {"id": id_, "wait_seconds": 600})
 
 
 def test_a_short_job_is_complete_when_the_call_returns(app: App) -> None:
-    job = manage(app, wait_seconds=60)
+    job = manage(app, wait_seconds=600)
 
     assert (job["state"], job["report"]["created"]) == ("done", 5)
     assert job == app.call("get_job", {"id": job["id"]})
@@ -135,14 +135,14 @@ def test_another_kind_of_job_has_to_wait(app: App, model: BlockedModel) -> None:
 
 
 def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=60)
+    manage(app, wait_seconds=600)
     write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", "docs/new.md": "# New\n\nNew text.\n"})
     job = blocked_sync(app, model)
     cancelled = app.call("cancel_job", {"id": job["id"]})
     model.embedder.free.set()
     after = ended(app, job["id"])
     reply = app.call("query_documents", {"query": "edited"})
-    manage(app, wait_seconds=60)
+    manage(app, wait_seconds=600)
 
     assert (cancelled["state"], after["state"]) == ("running", "cancelled")
     assert after["problem"]["code"] == "CANCELLED"
@@ -156,26 +156,26 @@ def test_a_job_after_a_cancelled_job_starts_from_the_beginning(app: App, model: 
     app.call("cancel_job", {"id": "latest"})
     model.embedder.free.set()
 
-    again = manage(app, wait_seconds=60)
+    again = manage(app, wait_seconds=600)
 
     assert again["id"] != job["id"]
     assert again["state"] == "done"
 
 
 def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(app: App) -> None:
-    manage(app, wait_seconds=60)
+    manage(app, wait_seconds=600)
     for path in app.index.root.glob("docs/*.md"):
         path.unlink()
 
     with pytest.raises(GuardTripped):
-        manage(app, wait_seconds=60)
+        manage(app, wait_seconds=600)
     job = app.call("get_job", {"id": "latest"})
 
     assert (job["state"], job["problem"]["code"]) == ("failed", "SYNC_GUARD")
 
 
 def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None:
-    job = manage(app, wait_seconds=60)
+    job = manage(app, wait_seconds=600)
     app.close()
     other = App(app.index.root, Settings(), contract, HashModel())
 
@@ -185,7 +185,7 @@ def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None
 
 
 def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=60)
+    manage(app, wait_seconds=600)
     model.embedder.hold()
     slow: list[JSON] = []
     asking = threading.Thread(target=lambda: slow.append(app.call("query_documents", {"query": "slowly subject1"})))
@@ -250,7 +250,7 @@ app = App(Path(sys.argv[1]), Settings(), load_contract(), model)
 job = app.call("get_job", {"id": sys.argv[2]}) if len(sys.argv) > 2 else None
 job = job or app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0})
 print(job["id"], flush=True)
-threading.Event().wait(60)
+threading.Event().wait(600)
 """
 
 
@@ -276,7 +276,7 @@ def test_a_job_whose_process_was_killed_is_resumed_for_waiting_callers(app: App)
 def test_a_sync_after_the_kill_continues_the_awaited_job(app: App) -> None:
     id_ = killed_sync(app.index.root)
 
-    again = manage(app, wait_seconds=60)
+    again = manage(app, wait_seconds=600)
 
     assert again["id"] == id_
     assert app.call("get_job", {"id": id_}) == again
@@ -285,7 +285,7 @@ def test_a_sync_after_the_kill_continues_the_awaited_job(app: App) -> None:
 def test_a_job_of_another_kind_after_the_kill_does_not_continue_it(app: App) -> None:
     id_ = killed_sync(app.index.root)
 
-    assert manage(app, "create", wait_seconds=60)["id"] != id_
+    assert manage(app, "create", wait_seconds=600)["id"] != id_
 
 
 def test_an_interrupted_job_that_is_cancelled_is_not_resumed(app: App) -> None:
@@ -307,7 +307,7 @@ def test_a_job_that_kills_its_process_is_not_resumed_forever(app: App) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"record": {"id": 1}}', '{"record": []}', "[" * 9_000])
 def test_a_broken_record_of_the_last_job_is_ignored(app: App, text: str) -> None:
-    manage(app, wait_seconds=60)
+    manage(app, wait_seconds=600)
     assert app.jobs.stop()
     (app.index.folder / "job.json").write_text(text, encoding="utf-8")
     other = App(app.index.root, Settings(), app.contract, HashModel())
@@ -337,7 +337,7 @@ def test_waiting_callers_are_notified_of_every_stage(app: App) -> None:
 
     app.call(
         "manage_knowledge_base",
-        {"action": "sync", "wait_seconds": 60},
+        {"action": "sync", "wait_seconds": 600},
         Listener(lambda stage, *_: stages.append(stage)),
     )
 
@@ -345,7 +345,7 @@ def test_waiting_callers_are_notified_of_every_stage(app: App) -> None:
 
 
 def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=60)
+    manage(app, wait_seconds=600)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
     job = blocked_sync(app, model)
     waiting = [threading.Thread(target=ended, args=(app, job["id"])) for _ in range(20)]
@@ -370,12 +370,12 @@ def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: Block
 
     assert not closing.is_alive()
     assert other.call("get_job", {"id": "latest"})["state"] == "cancelled"
-    assert manage(other, wait_seconds=60)["state"] == "done"
+    assert manage(other, wait_seconds=600)["state"] == "done"
     other.close()
 
 
 def test_replies_name_the_running_job(app: App, model: BlockedModel) -> None:
-    manage(app, wait_seconds=60)
+    manage(app, wait_seconds=600)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
     job = blocked_sync(app, model)
 
@@ -401,7 +401,7 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
 
     write(0)
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    manage(app, wait_seconds=60, allow_mass_delete=True)
+    manage(app, wait_seconds=600, allow_mass_delete=True)
     stop, seen = threading.Event(), set[tuple[str, int]]()
 
     def read() -> None:
@@ -416,7 +416,7 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     reader.start()
     for number in range(1, 7):
         write(number)
-        manage(app, wait_seconds=60, allow_mass_delete=True)
+        manage(app, wait_seconds=600, allow_mass_delete=True)
     stop.set()
     reader.join()
     app.close()

@@ -53,7 +53,7 @@ for line in sys.stdin:
     start = int(line)
     pid = os.fork()
     if not pid:
-        store = KnowledgeStore(Path(sys.argv[1]), wait_seconds=60)
+        store = KnowledgeStore(Path(sys.argv[1]), wait_seconds=600)
         os.write(1, b"pid %d\\n" % os.getpid())
         for number in range(start, start + 1000):
             store.edit("My App", "guide", update_chapter(ChapterReference("Count"), str(number)), Author("writer"))
@@ -124,7 +124,7 @@ def kill_writers(home: Path, kills: int) -> None:
             while (line := writer.stdout.readline()) != "ended\n":
                 last = int(line.removeprefix("wrote "))
 
-            after = KnowledgeStore(home, wait_seconds=60)
+            after = KnowledgeStore(home, wait_seconds=600)
             assert after.open().problem is None
             now = int(after.reader.document(PROJECT, "guide").document.chapter("Count").content)
             assert now in (last, last + 1)

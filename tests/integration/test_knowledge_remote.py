@@ -24,7 +24,7 @@ class Pair:
 
     def update(self, store: KnowledgeStore, title: str, content: str) -> None:
         store.edit(PROJECT, "guide", update_chapter(ChapterReference(title), content), AGENT)
-        assert store.close(30)
+        assert store.close(300)
 
     def forget_remote(self, store: KnowledgeStore) -> None:
         """Stop pushing later changes."""
@@ -59,7 +59,7 @@ def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) 
     create(pair.ours, "new")
     pair.ours.delete_document(PROJECT, "new", AGENT)
     create(pair.ours, "newer", project="Other")
-    pair.ours.close(30)
+    pair.ours.close(300)
     notifications = list[str]()
     theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
 
@@ -80,7 +80,7 @@ def test_unpushed_commits_are_pushed_to_a_remote_that_is_behind(pair: Pair) -> N
     assert pair.ours.remote.state().ahead == 1
 
     assert pair.ours.open() == (0, False, None)
-    assert pair.ours.close(30)
+    assert pair.ours.close(300)
 
     assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
 
@@ -91,7 +91,7 @@ def test_a_remote_can_be_fetched_in_the_background(pair: Pair) -> None:
     theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
 
     assert theirs.open(wait_for_remote=False) == (0, False, None)
-    assert theirs.close(30)
+    assert theirs.close(300)
 
     assert (notifications, content(theirs, "First")) == (["changed"], "from elsewhere")
     assert theirs.remote.state().problem is None
@@ -100,7 +100,7 @@ def test_a_remote_can_be_fetched_in_the_background(pair: Pair) -> None:
 def diverge(pair: Pair, ours: str, theirs: str) -> KnowledgeStore:
     pair.update(pair.theirs, theirs, "theirs")
     create(pair.theirs, "b", project="Theirs")
-    assert pair.theirs.close(30)
+    assert pair.theirs.close(300)
     pair.forget_remote(pair.ours)
     store = KnowledgeStore(pair.ours.home)
     pair.update(store, ours, "ours")
@@ -113,7 +113,7 @@ def test_histories_that_changed_different_lines_are_merged_and_pushed(pair: Pair
     store = diverge(pair, "First", "Second")
 
     assert store.open() == (0, True, None)
-    assert store.close(30)
+    assert store.close(300)
 
     assert (content(store, "First"), content(store, "Second")) == ("ours", "theirs")
     assert [project.id for project in store.reader.projects()] == [PROJECT, "Ours", "Theirs"]

@@ -44,7 +44,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
     """Return a project whose code mentions the same words far more often; tests do not modify it."""
     root = tmp_path_factory.mktemp("unified") / "project"
     app = App(write_project(root, FILES).resolve(), FEW, contract, HashModel(), home=root.parent / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     yield app
     app.close()
 
@@ -191,7 +191,7 @@ def test_a_search_without_results_suggests_where_else_to_search(tmp_path: Path, 
         tmp_path, {"PRPs/PRP-1.md": "---\ntags: [a]\n---\n# One\n\nThe lantern.\n", "README.md": "# R\n\nText.\n"}
     )
     app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     elsewhere = search(app, "lantern", sources=["memory"])
     tagged = search(app, "lantern", tags=["zzz"])
@@ -236,11 +236,11 @@ def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_cloc
 def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     first = search(app, "lantern")
     write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe zebra.\n", "PRPs/PRP-2.md": "# Two\n\nA zebra.\n"})
     between = search(app, "lantern")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     after = search(app, "zebra")
     app.close()
 
@@ -256,7 +256,7 @@ def test_class_relations_add_no_files_of_other_sources(tmp_path: Path, contract:
         "examples/child.py": "from src.base import Base\n\n\nclass Child(Base):\n    x = 1\n",
     }
     app = App(write_project(tmp_path, files).resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     found = search(app, "Child")
     everywhere = app.call("query_documents", {"query": "Child"})
@@ -272,7 +272,7 @@ def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: 
     app.call(
         "add_memory", {"name": "Lamps", "body": "A lantern goes out in the wind.", "metadata": {"tags": ["light"]}}
     )
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     found = search(app, "lantern", sources=["memory"], tags=["light"])
     [path] = paths(found)
     with pytest.raises(PathRefused) as caught:

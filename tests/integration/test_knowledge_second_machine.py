@@ -53,13 +53,13 @@ def test_the_first_use_finds_documents_of_another_machine(
     git(remote, "symbolic-ref", "HEAD", f"refs/heads/{theirs}")
     first = library(machine("first", theirs), tmp_path / PROJECT).store
     first.write_main(PROJECT, "From the first machine.", AGENT)
-    assert first.close(30)
+    assert first.close(300)
     second = library(machine("second", ours), tmp_path / PROJECT)
 
     found = ProjectService(second).main()
     assert found["content"] == "From the first machine."
     create(second.store)
-    assert second.store.close(30)
+    assert second.store.close(300)
 
     assert first.sync(AGENT).pulled is True
     assert [document.filename for document in first.listing.documents(PROJECT)] == ["guide.md"]
@@ -73,7 +73,7 @@ def test_the_first_use_finds_documents_of_another_machine(
 def test_the_first_call_of_any_operation_fetches(tmp_path: Path, machine: Machine, first_call: str) -> None:
     first = library(machine("first", "main"), tmp_path / PROJECT).store
     first.write_main(PROJECT, "From the first machine.", AGENT)
-    assert first.close(30)
+    assert first.close(300)
     second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
 
     if first_call == "list":
@@ -91,7 +91,7 @@ def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
     git(remote, "symbolic-ref", "HEAD", "refs/heads/master")
     first, second = machine("first", "master"), machine("second", "main")
     first.write_main(PROJECT, "First.", AGENT)
-    assert first.close(30)
+    assert first.close(300)
     git(second.home, "remote", "rename", "origin", "away")
     create(second, project="Other")
     git(second.home, "remote", "rename", "away", "origin")
@@ -115,10 +115,10 @@ def test_all_machines_push_to_the_same_branch_of_an_empty_remote(
     git(remote, "symbolic-ref", "HEAD", "refs/heads/nowhere")
     first, second = machine("first", "main"), machine("second", "master")
     first.write_main(PROJECT, "First.", AGENT)
-    assert first.close(30)
+    assert first.close(300)
     assert second.open().pulled is True
     create(second, project="Other")
-    assert second.close(30)
+    assert second.close(300)
 
     assert len(heads(remote)) == 1
 
@@ -129,7 +129,7 @@ def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     monkeypatch.setattr("lore_server.services.knowledge_library.RETRY_SECONDS", -1.0)
     first = library(machine("first", "main"), tmp_path / PROJECT).store
     first.write_main(PROJECT, "First.", AGENT)
-    assert first.close(30)
+    assert first.close(300)
     shutil.move(remote, tmp_path / "elsewhere")
     second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
 
@@ -144,13 +144,13 @@ def test_the_reason_for_a_divergence_is_kept_for_the_next_process_until_resolved
 ) -> None:
     first = machine("first", "main")
     create(first)
-    assert first.close(30)
+    assert first.close(300)
     second = machine("second", "main")
     second.open()
     git(second.home, "remote", "rename", "origin", "away")
     for store, text in ((first, "one"), (KnowledgeStore(second.home), "two")):
         store.edit(PROJECT, "guide", rewrite(f"# {text}\n"), AGENT)
-        assert store.close(30)
+        assert store.close(300)
     git(second.home, "remote", "rename", "away", "origin")
     assert KnowledgeStore(second.home).sync(AGENT).pushed is False
 

@@ -538,7 +538,7 @@ def test_cancelling_a_sync_call_does_not_cancel_its_job(tmp_path: Path, contract
 
     try:
         asked(app, "auto", run)
-        ended = app.call("get_job", {"id": "latest", "wait_seconds": 60})
+        ended = app.call("get_job", {"id": "latest", "wait_seconds": 600})
     finally:
         app.close()
 

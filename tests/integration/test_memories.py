@@ -26,7 +26,7 @@ from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
-memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
+memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=600))
 print("ready", flush=True)
 for line in sys.stdin:
     done = memories.add("My App", new_memory(sys.argv[2], "g", line * 1000, "", {}, ""), Author(sys.argv[2]))
@@ -220,7 +220,7 @@ def test_a_memory_left_incomplete_by_a_killed_writer_is_completed_when_added_aga
     line = "word " * 50 + "\n"
     add(memories)
     with child(KILLED, home, "writer") as writer:
-        assert writer.communicate(line, timeout=60)[0] == "ready\n"
+        assert writer.communicate(line, timeout=120)[0] == "ready\n"
     assert len(files(home)) == 1 + 4  # of 52; they are written one after another
 
     done = add(memories, "writer", line * 1000)

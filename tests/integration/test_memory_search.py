@@ -48,7 +48,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iter
     settings = Settings.model_validate({"query": {"nResults": 10}})
     app = App(write_project(folder / "ferry", FILES), settings, contract, HashModel(), home=folder / "home")
     memories(calling(app))
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     yield app
     app.close()
 
@@ -185,7 +185,7 @@ def test_without_an_index_memories_are_found_by_words_and_the_reply_reports_it(a
 
 
 def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: Call) -> None:
-    call("manage_knowledge_base", action="sync", wait_seconds=60)
+    call("manage_knowledge_base", action="sync", wait_seconds=600)
     first = call("add_memory", name="Lamp", body="Whale oil burns.")
     indexed(app, call)
     assert names(call("search_memories", query="whale oil"))[0] == "Lamp"
@@ -204,7 +204,7 @@ def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: C
 
 def test_a_memory_edited_by_hand_is_marked_until_it_is_indexed(app: App, call: Call, home: Path) -> None:
     path = home / call("add_memory", name="Lamp", body="Whale oil burns.")["path"]
-    call("manage_knowledge_base", action="sync", wait_seconds=60)
+    call("manage_knowledge_base", action="sync", wait_seconds=600)
     path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
 
     assert call("search_memories", query="whale")["results"][0]["changed"] is True

@@ -61,7 +61,7 @@ def project(tmp_path: Path, contract: Contract) -> Path:
     """Return a project that was indexed with a working model."""
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     return project
 
 
@@ -96,7 +96,7 @@ def test_a_sync_contacts_the_hub_once_and_later_searches_report_the_reason(
     stages: list[str] = []
     with closing(App(project, configured("nobody/no-such-model"), contract)) as app:
         with pytest.raises(ConfigError, match=r"embedding\.model"):
-            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
         reply = app.call("query_documents", {"query": "lighthouse"})
     model = ConfiguredModel(EmbeddingSettings(model="nobody/no-such-model"))
     with pytest.raises(ConfigError):
@@ -124,16 +124,16 @@ def test_an_index_that_is_empty_after_a_failed_sync_names_the_cause_and_the_fix(
     root, model = write_project(tmp_path.resolve(), {"a.md": "# Alpha\n\nThe lighthouse.\n"}), UninstalledModel()
     with closing(App(root, Settings(), contract, model)) as app:
         with pytest.raises(PackageMissing):
-            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
         with pytest.raises(IndexMissing) as caught:
             app.call("query_documents", {"query": "lighthouse"})
         checks = {check["part"]: check["detail"] for check in app.call("healthcheck", {})["checks"]}
         problem = app.state()["problem"]
 
         model.is_installed = True
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
         assert app.call("query_documents", {"query": "lighthouse"})["results"][0]["source"] == "a.md"
-        app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 60})
+        app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 600})
         with pytest.raises(IndexMissing) as emptied:
             app.call("query_documents", {"query": "lighthouse"})
 

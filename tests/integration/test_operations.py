@@ -36,7 +36,7 @@ ECHO = {
     "summary": "Repeat a text",
     "description": "Repeats a text.",
     "x-mcp": {"title": "Echo", "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
-    "x-deadline-seconds": 5,
+    "x-deadline-seconds": 120,
     "parameters": [
         {"name": "text", "in": "query", "required": True, "schema": {"type": "string", "maxLength": 100}},
         {"name": "times", "in": "query", "schema": {"type": "integer", "maximum": 9, "default": 2}},

@@ -61,7 +61,7 @@ def write_secret(call: Call) -> None:
 
 def seen(app: App, call: Call) -> str:
     """Return everything the project can read without naming the id of another project."""
-    call("manage_knowledge_base", action="sync", wait_seconds=60)
+    call("manage_knowledge_base", action="sync", wait_seconds=600)
     replies: list[Any] = [
         call("get_project_main"),
         call("list_knowledge_files"),
@@ -176,7 +176,7 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     clone("update_project_main", content="Both write.")
     assert ours("get_project_main")["content"] == "Both write."
     adoption.adopt(proposal["leave"]["project_id"], Author())  # nothing was lost
-    clone("manage_knowledge_base", action="sync", wait_seconds=60)
+    clone("manage_knowledge_base", action="sync", wait_seconds=600)
     assert [result["name"] for result in clone("search_memories", query="clone")["results"]] == ["Own"]
     assert_sound(home)
 
@@ -217,10 +217,10 @@ def test_an_index_of_an_earlier_version_drops_unconfirmed_documents(opened: Open
     assert "blue card" not in seen(app, theirs)
     library = Library(home, app.index.root)
     Adoption(library).adopt("backend", Author())
-    theirs("manage_knowledge_base", action="sync", wait_seconds=60)
+    theirs("manage_knowledge_base", action="sync", wait_seconds=600)
     assert "blue card" in str(theirs("query_documents", query="launch code of the zeppelin"))
     index.write_text('{"projects": {"backend": "backend"}}')
-    theirs("manage_knowledge_base", action="sync", wait_seconds=60)
+    theirs("manage_knowledge_base", action="sync", wait_seconds=600)
     indexed(app, theirs)
     assert "blue card" not in str(theirs("query_documents", query="launch code of the zeppelin"))
 
