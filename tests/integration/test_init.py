@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,18 +16,19 @@ from jsonschema import Draft202012Validator
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy, InvalidArgument, StorageError
+from lore_etl.models.embedder import Vectors
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
 from lore_server.framework.index_file import exists
 from lore_server.replies import budget
 from tests.harness.framework import INDEX, SCHEMA, framework
-from tests.harness.models import HashModel
+from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
-WAIT = 60
+WAIT = 600
 
 
 def opened(folder: Path, contract: Contract, files: JSON) -> App:
@@ -368,12 +371,32 @@ def test_an_unreadable_folder_is_reported_and_its_group_is_empty(app: App) -> No
     assert [warning.partition(":")[0] for warning in reply["warnings"]] == [".serena/memories has no entries"]
 
 
-def test_29_3_progress_is_reported_while_the_project_is_indexed(app: App) -> None:
-    stages: list[str] = []
+class HeardEmbedder(HashEmbedder):
+    """An embedder that waits until the caller has heard that it embeds."""
 
-    app.call("init_project", {"wait_seconds": WAIT}, Listener(lambda stage, done, total: stages.append(stage)))
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_heard = threading.Event()
 
-    assert {"reading", "embedding"} <= set(stages)
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        assert self.is_heard.wait(WAIT)
+        return super().embed(texts)
+
+
+def test_29_3_progress_is_reported_while_the_project_is_indexed(tmp_path: Path, contract: Contract) -> None:
+    model, heard = HashModel(), HeardEmbedder()
+    model.embedder = heard
+    root = write_project(tmp_path / "project", framework()).resolve()
+
+    def hear(stage: str, done: int, total: int) -> None:
+        if stage == "embedding":
+            heard.is_heard.set()
+
+    with closing(App(root, Settings(), contract, model, home=tmp_path / "home")) as app:
+        reply = app.call("init_project", {"wait_seconds": WAIT}, Listener(hear))
+
+    assert reply["job"]["state"] == "done"
+    assert heard.is_heard.is_set()
 
 
 def test_29_3_an_index_file_over_10_mb_causes_a_warning(tmp_path: Path, contract: Contract) -> None:

@@ -18,6 +18,7 @@ from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
+from tests.harness.owners import wait_until
 from tests.harness.processes import run
 from tests.harness.projects import settle, write_project
 
@@ -212,7 +213,8 @@ def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: 
 
     assert not app.jobs.stop(seconds=0.1)
     assert len({first["id"], second["id"], third["id"]}) == 3
-    assert (shown["state"], gone["state"]) == ("running", "running")
+    assert shown["state"] == "running"
+    assert gone["state"] in ("running", "cancelled")
     assert ended(app, second["id"])["state"] == "cancelled"
     model.embedder.free.set()
     assert [ended(app, job["id"])["state"] for job in (first, third)] == ["cancelled", "cancelled"]
@@ -240,8 +242,10 @@ from lore_server.contract import load_contract
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.processes import run
 
+printed = threading.Event()
 class Fatal(HashEmbedder):
     def embed(self, texts):
+        printed.wait()
         os.kill(os.getpid(), signal.SIGKILL)
 
 model = HashModel()
@@ -250,6 +254,7 @@ app = App(Path(sys.argv[1]), Settings(), load_contract(), model)
 job = app.call("get_job", {"id": sys.argv[2]}) if len(sys.argv) > 2 else None
 job = job or app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0})
 print(job["id"], flush=True)
+printed.set()
 threading.Event().wait(600)
 """
 
@@ -332,16 +337,17 @@ def test_delete_requires_confirmation_before_it_becomes_a_job(app: App) -> None:
         app.call("get_job", {"id": "latest"})
 
 
-def test_waiting_callers_are_notified_of_every_stage(app: App) -> None:
+def test_waiting_callers_are_notified_of_the_stage(app: App, model: BlockedModel) -> None:
     stages: list[str] = []
+    model.embedder.hold()
+    listener = Listener(lambda stage, *_: stages.append(stage))
+    arguments = {"action": "sync", "wait_seconds": 600}
+    waiting = threading.Thread(target=app.call, args=("manage_knowledge_base", arguments, listener))
+    waiting.start()
 
-    app.call(
-        "manage_knowledge_base",
-        {"action": "sync", "wait_seconds": 600},
-        Listener(lambda stage, *_: stages.append(stage)),
-    )
-
-    assert "embedding" in stages
+    wait_until(lambda: "embedding" in stages)
+    model.embedder.free.set()
+    waiting.join()
 
 
 def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedModel) -> None:
@@ -361,9 +367,10 @@ def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedM
 
 
 def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: BlockedModel, contract: Contract) -> None:
-    blocked_sync(app, model)
+    job = blocked_sync(app, model)
     closing = threading.Thread(target=app.close)
     closing.start()
+    assert app.jobs._jobs[job["id"]].cancelled.wait(120)
     model.embedder.free.set()
     closing.join(120)
     other = App(app.index.root, Settings(), contract, HashModel())
@@ -414,15 +421,16 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
 
     reader = threading.Thread(target=read)
     reader.start()
-    for number in range(1, 7):
-        write(number)
-        manage(app, wait_seconds=600, allow_mass_delete=True)
-    stop.set()
-    reader.join()
-    app.close()
-
+    try:
+        for number in range(1, 7):
+            write(number)
+            manage(app, wait_seconds=600, allow_mass_delete=True)
+            wait_until(lambda number=number: f"edition{number}" in {edition for edition, _ in list(seen)})  # type: ignore[misc]
+    finally:
+        stop.set()
+        reader.join()
+        app.close()
     counts = {count for _, count in seen}  # short sections share chunks, the same chunks in each edition
     assert len(counts) == 1
     assert counts.pop() > 5
-    assert 3 <= len({edition for edition, _ in seen}) <= 7
     assert all(edition.count("edition") == 1 for edition, _ in seen)

@@ -25,6 +25,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
+from lore_server.mcp import follow
 from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
 from lore_server.mcp.resources import HANDBOOK_FILE
 from lore_server.operations.table import render
@@ -432,7 +433,7 @@ class Slow:
             ):  # fmt: skip
                 listener.progress(stage, done, total)
             self.reported.set()
-            for _ in range(3000):  # like a wait: checks each step until the test releases it
+            for _ in range(12_000):  # like a wait: checks each step until the test releases it
                 if self.go.wait(0.01):
                     break
                 listener.progress("reading", 4, 4)
@@ -446,8 +447,9 @@ class Slow:
 @BOTH
 @pytest.mark.parametrize("name", ["manage_knowledge_base", "get_job"])
 def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_numbers(
-    contract: Contract, mode: str, name: str
+    monkeypatch: pytest.MonkeyPatch, contract: Contract, mode: str, name: str
 ) -> None:
+    monkeypatch.setattr(follow, "PROGRESS_SECONDS", 600)  # otherwise a pause shows another step
     slow, seen = Slow(), list[tuple[float, float | None, str | None]]()
     slow.go.set()
 
@@ -457,8 +459,8 @@ def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_number
     async def run() -> list[int | None]:
         async with Client(wired(build_server(contract, Calls(contract, slow.call), problem)), mode=mode) as client:
             waited = []
-            for given, follow in (({}, watch), ({}, None), ({"wait_seconds": 7}, watch)):
-                await client.call_tool(name, given, progress_callback=follow)
+            for given, watching in (({}, watch), ({}, None), ({"wait_seconds": 7}, watch)):
+                await client.call_tool(name, given, progress_callback=watching)
                 waited.append(slow.arguments.get("wait_seconds"))
             return waited
 
@@ -510,9 +512,9 @@ def test_cancelling_a_call_ends_the_wait_but_not_the_server(contract: Contract, 
         async with Client(wired(build_server(contract, Calls(contract, slow.call), problem)), mode=mode) as client:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call_tool, "manage_knowledge_base", {"action": "sync"})
-                await anyio.to_thread.run_sync(slow.reported.wait, 30)
+                await anyio.to_thread.run_sync(slow.reported.wait, 120)
                 tasks.cancel_scope.cancel()
-            assert await anyio.to_thread.run_sync(slow.left.wait, 30)
+            assert await anyio.to_thread.run_sync(slow.left.wait, 120)
             return (await client.list_tools()).tools[0].name
 
     assert anyio.run(run) == "query_documents"
