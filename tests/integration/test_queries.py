@@ -116,14 +116,14 @@ def test_a_truncated_reply_is_marked(app: App, max_tokens: int) -> None:
 def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n", "b.md": "# Beta\n\nText of beta.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     before = search(app, "alpha")["freshness"]
 
     write_project(tmp_path, {"a.md": "# Alpha\n\nOther text.\n", "c.md": "# Gamma\n"})
     (tmp_path / "b.md").unlink()
     wait_until(lambda: search(app, "alpha")["freshness"]["changed_files"] == 3)  # a look that took long is not repeated
     after = search(app, "alpha")["freshness"]
-    app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True})
+    app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True, "wait_seconds": 600})
     again = search(app, "alpha")["freshness"]
     app.close()
 
@@ -135,7 +135,7 @@ def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_pa
 def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n", "bad.md": b"caf\xe9"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    reports = [app.call("manage_knowledge_base", {"action": "sync"}) for _ in range(2)]
+    reports = [app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}) for _ in range(2)]
     before = search(app, "alpha")["freshness"]["state"]
     write_project(tmp_path, {"bad.md": b"other\xe9"})
     app.freshness.notice()
@@ -151,11 +151,27 @@ def test_a_file_written_at_the_moment_of_the_sync_is_fresh(tmp_path: Path, contr
     states = []
     for n in range(5):
         (tmp_path / "a.md").write_text(f"# Alpha\n\nText {n}.\n")
-        app.call("manage_knowledge_base", {"action": "sync"})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
         states.append(search(app, "alpha")["freshness"]["state"])
     app.close()
 
     assert states == ["fresh"] * 5
+
+
+def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.freshness.watched = True
+    seen = []
+    for _ in range(10):
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        synced = search(app, "alpha")["freshness"]["changed_files"]
+        write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
+        app.freshness.notice()  # as the watcher does
+        seen.append((synced, search(app, "alpha")["freshness"]["changed_files"]))
+    app.close()
+
+    assert seen == [(0, 1)] * 10
 
 
 def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial(
@@ -163,7 +179,7 @@ def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial
 ) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe poison text.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel(refuses=["poison"]))
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     reply = search(app, "poison")
     app.close()
@@ -180,7 +196,7 @@ def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(
     others = {f"docs/q{n:02}.md": f"# Conduct {n}\n\nBe kind to each other, always.\n" for n in range(5)}
     write_project(tmp_path, {**pages, **others})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel(refuses=["createHtml"]))
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     reply = search(app, "createHtml delta vdom helper")
     app.close()
@@ -216,12 +232,12 @@ def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Pa
 def test_an_emptied_index_is_an_error_and_not_an_empty_result(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
 
     with pytest.raises(IndexMissing):
         search(app, "alpha")
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     found = sources(search(app, "alpha"))
     app.close()
 
