@@ -24,16 +24,21 @@ async def watch(app: App, stop: anyio.Event) -> None:
     """Watch until `stop` is set. If the system cannot watch files, each reply checks them, as without an owner."""
     try:
         app.freshness.watched = True
+        has_moved = False
         while not stop.is_set():
-            await _watch(app, stop, app.index.files.folders())
+            await _watch(app, stop, app.index.files.folders(), has_moved)
+            has_moved = True
     except (OSError, RuntimeError) as error:  # the watcher raises RuntimeError at the system's limit of watches
         log.warning("files are not watched: %s", error)
     finally:
         app.freshness.watched = False
 
 
-async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
-    """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document."""
+async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bool) -> None:
+    """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document.
+
+    With `must_look`, look at the files once the watcher runs, because no watcher noticed changes just before.
+    """
     limit = max_files(app.index.settings)
     events = awatch(
         *folders,
@@ -45,7 +50,8 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
     )
     async for changes in events:
         has_moved = app.index.files.folders() != folders
-        if changes or has_moved:
+        if changes or has_moved or must_look:
+            must_look = False
             app.freshness.notice()
             if limit:
                 await anyio.to_thread.run_sync(sync_if_few, app, limit)

@@ -30,6 +30,7 @@ class Freshness:
         self._guard = threading.Lock()
         self._changed: frozenset[str] = frozenset()
         self._look_again_at = 0.0
+        self._noticed = threading.Event()
         self._state: tuple[str | None, ...] = ()
         self.watched = False
 
@@ -68,7 +69,8 @@ class Freshness:
             catalogue = self._index.catalogue
             state = catalogue.metas("synced_at", "loaded")
             started = time.monotonic()
-            if started >= self._look_again_at or state != self._state:
+            if self._noticed.is_set() or started >= self._look_again_at or state != self._state:
+                self._noticed.clear()  # before the look: it may miss what is noticed during it
                 known = {path: stamp.removeprefix(UNREAD) for path, stamp in catalogue.stamps().items()}
                 self._changed = differing(self._index.files.scan(), known)
                 now = time.monotonic()
@@ -79,7 +81,7 @@ class Freshness:
 
     def notice(self) -> None:
         """Check the files again at the next reply, because a file event occurred."""
-        self._look_again_at = 0.0
+        self._noticed.set()
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
         """Return which of these files differ from their indexed state, with one stat call each."""

@@ -1,0 +1,106 @@
+"""Changes of files just after Lore looked at them: the watcher's event comes late, or there was no watcher."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.from_thread
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_etl.files.scan import Scan
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.owner.watch import watch
+from lore_server.query.freshness import Freshness
+from tests.harness.models import HashModel
+from tests.harness.owners import wait_until
+from tests.harness.projects import settle, write_project
+
+KNOWLEDGE = "@lore/knowledge/lanterns.md"
+
+
+@pytest.fixture
+def app(tmp_path: Path, contract: Contract) -> Iterator[App]:
+    """Return a project with a page and a document of an agent, both indexed."""
+    root = write_project(tmp_path / "project", {"docs/zebras.md": "# Zebras\n\nThey have stripes.\n"}).resolve()
+    with closing(App(root, Settings(), contract, HashModel(), home=tmp_path / "home")) as app:
+        chapters = [{"title": "Notes", "content": "Lanterns burn whale oil."}]
+        app.call("create_knowledge_file", {"filename": "lanterns", "title": "Lanterns", "chapters": chapters})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        assert set(app.index.catalogue.stamps()) == {"docs/zebras.md", KNOWLEDGE}
+        yield app
+
+
+def test_a_change_noticed_during_a_look_is_seen_at_the_next(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.freshness.watched = True
+    scan = app.index.files.scan
+
+    def scan_before_a_change() -> Scan:
+        found = scan()
+        write_project(app.index.root, {"docs/zebras.md": "# Zebras\n\nThey have black stripes.\n"})
+        app.freshness.notice()
+        return found
+
+    monkeypatch.setattr(app.index.files, "scan", scan_before_a_change)
+
+    assert app.freshness.changed_files() == set()
+    assert app.freshness.changed_files() == {"docs/zebras.md"}
+
+
+class Looked(Freshness):
+    """A Freshness that does something once, just after a look at the files."""
+
+    def __init__(self, app: App, then: Callable[[], None]) -> None:
+        super().__init__(app.index)
+        self.then: Callable[[], None] | None = then
+
+    def changed_files(self) -> frozenset[str]:
+        found = super().changed_files()
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+        return found
+
+
+@contextmanager
+def watching(app: App) -> Iterator[None]:
+    """Watch the project's files in another thread, as an owner does."""
+    with anyio.from_thread.start_blocking_portal() as portal:
+        stop = portal.call(anyio.Event)
+        watched = portal.start_task_soon(watch, app, stop)
+        try:
+            yield
+        finally:
+            portal.call(stop.set)
+            watched.result()
+
+
+def test_a_change_before_a_new_folder_is_watched_is_synced(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    is_watched, folders = threading.Event(), app.index.files.folders
+    document = app.index.files.place(KNOWLEDGE)
+
+    def folders_watched() -> list[Path]:
+        found = folders()
+        is_watched.set()
+        return found
+
+    def edit() -> None:
+        document.write_text(document.read_text(encoding="utf-8").replace("whale oil", "paraffin"), encoding="utf-8")
+
+    home.rename(away)
+    settle(tmp_path)
+    app.freshness = Looked(app, edit)
+    monkeypatch.setattr(app.index.files, "folders", folders_watched)
+    with watching(app):
+        assert is_watched.wait(120)
+        away.rename(home)
+
+        wait_until(lambda: bool(app.index.keywords.search("paraffin", 1)))
