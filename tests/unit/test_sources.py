@@ -5,12 +5,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 import pytest
+from pathspec import GitIgnoreSpec
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.files.ignore import FilePatterns
 from lore_etl.sources import REGISTRY, SourceSet
-from lore_etl.sources.source import SourceContext
+from lore_etl.sources.source import Source, SourceContext
 from tests.harness.projects import ROOT
 
 TYPES = {
@@ -217,3 +219,40 @@ def test_broken_front_matter_is_reported_and_code_has_no_front_matter() -> None:
         read("a.md", "---\na: [\n---\n")
 
     assert read("a.py", "---\na: [\n---\n").tags == ()
+
+
+FOLDERS = ["", "docs/", "a/tests/", "examples/", "vendor/lib/", "PRPs/done/", "@tickets/x/releases/", "a\nb/", "ö/é f/"]
+NAMES = [
+    "a.py",
+    "A.PY",
+    "a.pb.go",
+    "a.min.js",
+    "lore.toml",
+    "README",
+    "readme.md",
+    "CHANGELOG.md",
+    "a.test.ts",
+    "b.md\n",
+]
+
+
+@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
+def test_a_quick_look_at_patterns_decides_as_git_does(kind: type[Source]) -> None:
+    patterns, exact = FilePatterns("sources.a", kind.patterns), _exact(kind.patterns)
+    paths = [*TYPES, *(folder + name for folder in FOLDERS for name in NAMES)]
+    assert {path: patterns.includes(path) for path in paths} == {path: exact.match_file(path) for path in paths}
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [["*.md", "!/docs/**", "/docs/a.md"], ["docs/", "!docs/a.md"], ["*", "!*.md", "docs/*.md"], ["!*.md"], [],
+     [rf"a\ {n}[!x-z]?*.md" for n in range(3_000)]],
+)  # fmt: skip
+def test_the_last_pattern_that_matches_decides_about_a_file(patterns: list[str]) -> None:
+    exact = _exact(patterns)
+    paths = ["a.md", "docs/a.md", "docs/b.md", "docs/sub/a.md", "a/docs/a.md", "a 2999bc.md", "a 2999xc.md", "a.md\n"]
+    assert [FilePatterns("sources.a", patterns).includes(path) for path in paths] == list(map(exact.match_file, paths))
+
+
+def _exact(patterns: Sequence[str]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(patterns, backend="simple")

@@ -18,6 +18,8 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 
 _QUANTIFIER = re.compile("[*+]")
+_QUIET = re2.Options()
+_QUIET.log_errors = False
 MAX_QUANTIFIERS = 3  # the parent folder and two wildcards: at most 255 * 255 / 2 steps for a file name
 
 
@@ -43,6 +45,28 @@ def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
         if pattern.include is not None and pattern.regex is not None and _means(pattern.regex, path):
             return bool(pattern.include)
     return None
+
+
+class FilePatterns:
+    """Patterns that are compared with every file of a project. Raises ConfigError.
+
+    Most files match none of them, or only patterns that include: one automaton finds out for all patterns at once.
+    """
+
+    def __init__(self, key: str, patterns: Iterable[str]) -> None:
+        patterns = tuple(patterns)
+        self._spec = configured(key, patterns)
+        self._unions = _unions(patterns)
+
+    def includes(self, path: str) -> bool:
+        """Return whether the pattern that decides about this file includes it."""
+        if self._unions and "\n" not in path:  # where a line ends, `$` differs from that of `re`
+            included, excluded = self._unions
+            if included is None or not included.search(path):
+                return False
+            if excluded is None or not excluded.search(path):
+                return True
+        return self._spec.match_file(path)
 
 
 class Included:
@@ -92,6 +116,20 @@ def _is_valid(pattern: str) -> bool:
         return True
     except (ValueError, re.error, re2.error):
         return False
+
+
+@lru_cache
+def _unions(patterns: tuple[str, ...]) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None] | None:
+    """Return an automaton for all patterns that include and one for all others; None if they are too many for RE2."""
+    kinds: tuple[list[str], list[str]] = [], []
+    for pattern in _spec(patterns).patterns:
+        if pattern.include is not None and pattern.regex is not None:
+            kinds[not pattern.include].append(pattern.regex.pattern.replace("(?P<ps_d>", "(?:"))
+    try:
+        included, excluded = (re2.compile("|".join(kind), _QUIET) if kind else None for kind in kinds)
+    except re2.error:
+        return None
+    return included, excluded
 
 
 @lru_cache(maxsize=1024)  # every sync compiles the same patterns

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import ClassVar
 
 from lore_etl.chunking.code_languages import code_syntax_of
@@ -13,7 +14,7 @@ from lore_etl.chunking.plain_languages import plain_title_of
 from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS
-from lore_etl.files.ignore import configured
+from lore_etl.files.ignore import FilePatterns
 
 BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
 """Guides without an extension, which have headings of Markdown as often as not."""
@@ -49,14 +50,14 @@ class Source:
     patterns: ClassVar[tuple[str, ...]]
 
     def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None) -> None:
-        self._spec = configured(f"sources.{self.name}", self.patterns if patterns is None else patterns)
+        self._patterns = FilePatterns(f"sources.{self.name}", self.patterns if patterns is None else patterns)
         self.project = project
 
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source; `README.MD` is like `README.md`."""
-        suffix = PurePosixPath(path).suffix
-        usual = path.removesuffix(suffix) + suffix.lower()
-        return self._spec.match_file(path) or (usual != path and self._spec.match_file(usual))
+        stem, suffix = splitext(path)
+        usual = stem + suffix.lower()
+        return self._patterns.includes(path) or (usual != path and self._patterns.includes(usual))
 
     def fingerprint(self, path: str) -> str:
         """Return everything besides the file that affects how it is read. A change makes it be read again."""
