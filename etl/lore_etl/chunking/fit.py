@@ -130,10 +130,11 @@ def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[
         if above is None:
             above = section
             continue
-        both = _joined(above, section, budget)
-        ends = section.kind == IMPORTS and (section is sections[-1] or (above.kind == "module" and budget.fits(both)))
-        if above.kind == IMPORTS or ends:
-            above = both
+        if above.kind == IMPORTS or (
+            section.kind == IMPORTS
+            and (section is sections[-1] or (above.kind == "module" and budget.fits(_joined(above, section, budget))))
+        ):
+            above = _joined(above, section, budget)
         else:
             yield above
             above = section

@@ -50,8 +50,9 @@ class Section:
     imports: tuple[Span, ...] = ()
 
     def cut(self, first: int, last: int) -> Section:
-        """Return the same piece with other lines."""
-        return replace(self, first=first, last=last)
+        """Return the same piece with these lines."""
+        is_same = (first, last) == (self.first, self.last)
+        return self if is_same else replace(self, first=first, last=last)
 
     def imports_until(self, first: int, last: int, lines: list[str]) -> int:
         """Return the last line of the imports that begin at `first`, up to `last`; `first - 1` if there are none."""

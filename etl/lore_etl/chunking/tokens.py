@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 KNOWN_WORDS = 1 << 15  # a project repeats most of its words
 LONG_LINE = 1000  # characters; a longer line may be a single word, which is not worth remembering
-_ASCII = re.compile(r"[\t -~]*")
+_ASCII = re.compile(r"[\t\n -~]*")
 _WORD = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
 _BERT = ("BertNormalizer", "BertPreTokenizer", "WordPiece")
 
@@ -33,20 +33,20 @@ class TokenCounter:
         self.limit = limit - tokenizer.num_special_tokens_to_add(is_pair=False)
         self._special = _special(tokenizer)
         self._of_word = lru_cache(KNOWN_WORDS)(self._encoded)
+        self._of_run = lru_cache(KNOWN_WORDS)(self._in_run)
 
     def __reduce__(self) -> tuple[type[TokenCounter], tuple[Tokenizer, int]]:
         return TokenCounter, (self._tokenizer, self._input)  # a child process learns the words by itself
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without the model's special tokens."""
-        if self._special is None or len(text) > LONG_LINE or not _ASCII.fullmatch(text) or self._special.search(text):
-            return self._encoded(text)
-        return sum(map(self._of_word, _WORD.findall(text)))
+        return self._in_words(text) if self._has_words(text) else self._encoded(text)
 
     def by_line(self, lines: list[str]) -> list[int]:
         """Return the number of tokens that begin in each line."""
         if self._special is not None:  # no token of this family contains a line break
-            return [self.count(line) for line in lines]
+            count = self._in_words if self._has_words("\n".join(lines)) else self.count
+            return [count(line) for line in lines]
         if not lines:
             return []
         places = sorted([first for first, _ in self.offsets("\n".join(lines))])
@@ -58,6 +58,17 @@ class TokenCounter:
         """Return the character range of each token."""
         found: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return found
+
+    def _has_words(self, text: str) -> bool:
+        """Return whether the words of a text can be counted one by one."""
+        return self._special is not None and bool(_ASCII.fullmatch(text)) and not self._special.search(text)
+
+    def _in_words(self, text: str) -> int:
+        return self._encoded(text) if len(text) > LONG_LINE else sum(map(self._of_run, text.split()))
+
+    def _in_run(self, text: str) -> int:
+        """Return the number of tokens of a text without white space."""
+        return sum(map(self._of_word, _WORD.findall(text)))
 
     def _encoded(self, text: str) -> int:
         return len(self._tokenizer.encode(text, add_special_tokens=False))
