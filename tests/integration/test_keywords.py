@@ -194,6 +194,19 @@ def test_any_text_can_be_indexed(tmp_path_factory: pytest.TempPathFactory, text:
     assert ids_of(store, "lighthouse") == [make_chunk("a.md").id]
 
 
+def test_words_count_equally_however_they_are_separated(tmp_path: Path) -> None:
+    words = ["harbours", "Mastered", "HTTPServer", "snake_case", "a.b-c", "utf8mb4", "数据库", "Größe", "x" * 100] * 3
+    store, separators = KeywordStore(tmp_path), [" ", "\n", "\u2003", "\x1c", ",", ",\u3000"]
+    chunks = [make_chunk(f"p{'v' * n}.md", text=separator.join(words)) for n, separator in enumerate(separators)]
+    store.replace(chunks, ())
+    store.publish()
+
+    for word in words:
+        scores = dict(store.search(word, 20))
+        assert set(scores) == {chunk.id for chunk in chunks}
+        assert len({round(score, 5) for score in scores.values()}) == 1
+
+
 def a_segment_file(folder: Path, ending: str) -> Path:
     return next(folder.glob(f"*.{ending}"))
 

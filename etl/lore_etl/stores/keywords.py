@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -21,6 +22,8 @@ MAX_QUERY_TERMS = 512
 COUNTED = 2_000  # hits that are compared with the chunks that pass a filter, unless too few of them pass
 FEW = 500  # chunks whose ids may be terms of a query; with more, it is cheaper to read all hits
 Field = Literal["words", "path"]
+_KNOWN_RUNS = 1 << 15  # a project repeats most of its words
+_LONG_RUN = 100  # characters; longer ones are rarely repeated
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
 
 
@@ -51,13 +54,12 @@ class KeywordStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._schema = _schema()
-        self._stemmer = _analyzer()
         with self._reporting():
             if integrity.changed(folder):
                 raise IndexDamaged("The keyword index is damaged: its files have changed since they were written.")
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(folder))
-            self._index.register_tokenizer("prose", self._stemmer)
+            self._index.register_tokenizer("prose", _between_spaces())  # the words of a document are stems already
             self._index.config_reader("manual")
             self._index.reload()
         self._ids: dict[tuple[int, int], str] | None = None
@@ -214,7 +216,7 @@ class KeywordStore:
         return tantivy.Query.term_query(self._schema, field, self._stem(term), index_option="freq")
 
     def _stem(self, term: str) -> str:
-        return str((self._stemmer.analyze(term) or [term])[0])
+        return str((_stemmer().analyze(term) or [term])[0])
 
 
 def _terms_of(text: str) -> list[str]:
@@ -230,9 +232,29 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _analyzer() -> tantivy.TextAnalyzer:
+def _between_spaces() -> tantivy.TextAnalyzer:
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+
+
+@cache
+def _stemmer() -> tantivy.TextAnalyzer:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     return builder.filter(tantivy.Filter.stemmer("english")).build()
+
+
+def _stems(text: str) -> str:
+    """Return the stems of the terms of a text with spaces between them."""
+    runs = text.split()  # no term contains white space
+    if max(map(len, runs), default=0) > _LONG_RUN:
+        return _stems_of(text)
+    return " ".join(map(_known_stems, runs))
+
+
+def _stems_of(text: str) -> str:
+    return " ".join(_stemmer().analyze(term_text(text)))
+
+
+_known_stems = lru_cache(_KNOWN_RUNS)(_stems_of)
 
 
 def _document(chunk: Chunk) -> tantivy.Document:
@@ -240,8 +262,8 @@ def _document(chunk: Chunk) -> tantivy.Document:
 
     On code and tickets, one field was better than the best combination of several by .05 nDCG@10 (docs/benchmarks.md).
     """
-    path = term_text(chunk.source.replace("/", " "))
+    path = _stems(chunk.source.replace("/", " "))
     title = chunk.title if chunk.title != chunk.source else ""
-    place = f"{path} {term_text(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
-    words = place * _REPEATED + term_text(" ".join((*chunk.tags, chunk.text)))
+    place = f"{path} {_stems(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
+    words = place * _REPEATED + _stems(" ".join((*chunk.tags, chunk.text)))
     return tantivy.Document(id=chunk.id, type=chunk.type.value, path=path, words=words)
