@@ -12,24 +12,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.errors import IndexDamaged, StorageError
-from lore_etl.core.model import Ancestor
+from lore_etl.core.model import Ancestor, canonical_json, position_of
 from lore_etl.stores.chunkfile import CHUNKS, ChunkLine, Relations, read_chunks, read_lines, update_chunks, write_chunks
 from tests.harness.chunks import make_chunk
 
 KEY_LIKE = st.sampled_from(
-    ['"', "\\", '","source":"', '"id":"', '"content_hash":"', '","state":', "\n", "\r", "\u2028", "é"]
+    [
+        '"type":"',
+        '"lines":[',
+        '"columns":[',
+        "\0",
+        "\x1f",
+        "\x7f",
+        "/",
+        "</",
+        "\f\b",
+        '"',
+        "\\",
+        '","source":"',
+        '"id":"',
+        '"content_hash":"',
+        '","state":',
+        "\n",
+        "\r",
+        "\u2028",
+        "é",
+    ]
 )
 TEXTS = st.lists(KEY_LIKE | st.text(st.characters(codec="utf-8"), max_size=8), max_size=6).map("".join)
 
 
-@given(TEXTS, TEXTS, TEXTS)
-def test_the_keys_of_a_line_are_read_correctly_for_any_text(source: str, text: str, heading: str) -> None:
-    whole = make_chunk(source, text=text, title=heading, heading=(heading,))
+@given(TEXTS, TEXTS, TEXTS, st.none() | st.tuples(st.integers(0, 999), st.integers(0, 999)))
+def test_the_keys_of_a_line_are_read_correctly_for_any_text(
+    source: str, text: str, heading: str, columns: tuple[int, int] | None
+) -> None:
+    more = {"class_name": text, "symbols": (text,), "tags": (text,), "updated": text, "columns": columns}
+    whole = make_chunk(source, "src", text=text, title=heading, heading=(heading,), lines=(len(text), 99), **more)
 
     line = ChunkLine.written(ChunkLine.of(whole).line)
 
     assert (line.id, line.source) == (whole.id, whole.source)
     assert (line.content_hash, line.metadata_hash) == (whole.content_hash, whole.metadata_hash)
+    assert (line.type, line.position) == (whole.type, position_of(whole))
+    assert line.line == canonical_json(whole.record()).encode()
     assert line.chunk == whole
 
 
@@ -58,6 +83,7 @@ def test_a_line_with_other_relations_is_that_of_the_chunk_with_them(
 
     expected = ChunkLine.sealed(chunk.model_copy(update=relations.fields))
 
+    assert ChunkLine.sealed(others, relations).line == expected.line
     for line in (ChunkLine.of(chunk), ChunkLine.sealed(others)):
         assert line.related(relations).line == expected.line
         assert line.related(relations).metadata_hash == expected.metadata_hash

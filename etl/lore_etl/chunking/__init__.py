@@ -8,7 +8,7 @@ from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, mar
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
 from lore_etl.chunking.manifests import manifest_facts
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.recipe import below_header
 from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
@@ -65,8 +65,9 @@ def _chunk(
     text = "\n".join(lines[section.first - 1 : section.last])
     if columns:
         text = text[columns[0] : columns[1]]
-    bare = Chunk(
+    return Chunk(
         id=chunk_id(SCOPE, document.source, anchor),
+        content_hash=sha256(below_header(text, document.source, document.title, section.heading)),
         type=document.type,
         kind=section.kind,
         source=document.source,
@@ -84,4 +85,3 @@ def _chunk(
         library=document.library,
         text=text,
     )
-    return bare.model_copy(update={"content_hash": sha256(embedding_input(bare))})

@@ -10,8 +10,13 @@ HEADER_BYTES = 160  # about 40 tokens; no script takes more than one token per b
 
 def embedding_input(chunk: Chunk) -> str:
     """Return the chunk's header and its passage."""
-    place = header(chunk.source, chunk.title, chunk.heading)
-    return f"{place}\n{chunk.text}" if place else chunk.text
+    return below_header(chunk.text, chunk.source, chunk.title, chunk.heading)
+
+
+def below_header(text: str, source: str, title: str, heading: tuple[str, ...]) -> str:
+    """Return a passage below its header."""
+    place = header(source, title, heading)
+    return f"{place}\n{text}" if place else text
 
 
 def header(source: str, title: str, heading: tuple[str, ...]) -> str:

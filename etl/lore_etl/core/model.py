@@ -77,40 +77,51 @@ class Chunk(BaseModel):
     that is longer than the model's input is split: then `columns` is the half-open character range. `valid_until` is a
     day (ISO 8601), `superseded_by` the source of the document that supersedes this one, `state` the state of a
     ticket (`open`, `closed`), and `library` the documented library with its version.
+
+    The fields are in the order of their names in a record, so that a record needs no sorting.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
-    id: str
-    content_hash: str = ""
-    metadata_hash: str = ""
-    type: KnowledgeType
-    kind: str
-    source: str
-    title: str
-    heading: tuple[str, ...] = ()
-    lines: tuple[int, int]
-    columns: tuple[int, int] | None = None
-    symbols: tuple[str, ...] = ()
-    class_name: str | None = Field(default=None, alias="class")
     chain: tuple[Ancestor, ...] = ()
-    tags: tuple[str, ...] = ()
+    class_name: str | None = Field(default=None, alias="class")
+    columns: tuple[int, int] | None = None
+    content_hash: str = ""
     created: str | None = None
+    heading: tuple[str, ...] = ()
+    id: str
+    kind: str
+    library: str | None = None
+    lines: tuple[int, int]
+    metadata_hash: str = ""
+    source: str
+    state: str | None = None
+    superseded_by: str | None = None
+    symbols: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    text: str
+    title: str
+    type: KnowledgeType
     updated: str | None = None
     valid_until: str | None = None
-    superseded_by: str | None = None
-    state: str | None = None
-    library: str | None = None
-    text: str
 
     def record(self) -> JSON:
         """Return the chunk as in `chunks.jsonl.gz`."""
         return self.model_dump(mode="json", by_alias=True)
 
+    def line(self) -> bytes:
+        """Return the record in canonical JSON."""
+        return self.model_dump_json(by_alias=True).encode()
+
 
 def position_of(chunk: Chunk) -> int:
     """Return the sort key of a chunk in its file, computed only from its line and column."""
-    return (chunk.lines[0] << 32) + (chunk.columns[0] if chunk.columns else 0)
+    return position(chunk.lines[0], chunk.columns[0] if chunk.columns else None)
+
+
+def position(line: int, column: int | None) -> int:
+    """Return the sort key of a place in a file."""
+    return (line << 32) + (column or 0)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def chunked(document: Document, tokens: TokenCounter) -> Chunked:
     """Chunk a document in this process."""
     chunks, facts, warning = chunk(document, tokens)
     members = {chunk.id: chunk.class_name for chunk in chunks if chunk.class_name}
-    return Chunked([ChunkLine.sealed(chunk).related(NO_RELATIONS) for chunk in chunks], facts, members, warning)
+    return Chunked([ChunkLine.sealed(chunk, NO_RELATIONS) for chunk in chunks], facts, members, warning)
 
 
 def all_chunked(

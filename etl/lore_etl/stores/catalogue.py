@@ -13,7 +13,7 @@ from sys import intern
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, KnowledgeType, position_of, row_id_of
+from lore_etl.core.model import Chunk, KnowledgeType, row_id_of
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunkfile import ChunkLine
 
@@ -275,8 +275,8 @@ class Catalogue(CatalogueFile):
 
 
 def _values_of(line: ChunkLine, has_vector: bool) -> tuple[object, ...]:
-    chunk, hashes = line.chunk, (line.content_hash, line.metadata_hash)
-    return (line.id, line.source, chunk.type, position_of(chunk), *hashes, int(has_vector), line.line.decode())
+    hashes = line.content_hash, line.metadata_hash
+    return (line.id, line.source, line.type, line.position, *hashes, int(has_vector), line.line.decode())
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:

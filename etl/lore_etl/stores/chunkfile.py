@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from lore_etl.core.atomic import append_durably, write_atomically
 from lore_etl.core.errors import IndexDamaged, StorageError
-from lore_etl.core.model import Ancestor, Chunk, canonical_json, row_id_of
+from lore_etl.core.model import Ancestor, Chunk, canonical_json, position, row_id_of
 from lore_etl.relations.classes import Hierarchy, from_records
 
 CHUNKS = "chunks.jsonl.gz"
@@ -36,6 +36,7 @@ SMALL_BYTES = 5_000  # and this large in any file
 _CONTENT, _ID, _METADATA = b'"content_hash":"', b'"id":"', b'"metadata_hash":"'
 _SOURCE, _STATE = b'","source":"', b'","state":'
 _COLUMNS, _SUCCESSOR, _SYMBOLS = b'"columns":', b',"superseded_by":', b',"symbols":'
+_LINES, _TYPE = b'"lines":[', b'"type":"'
 _HASH, _ID_DIGITS = 64, 32
 
 
@@ -62,13 +63,17 @@ class ChunkLine:
     @classmethod
     def of(cls, chunk: Chunk) -> ChunkLine:
         """Return the line that is written for a chunk."""
-        line = canonical_json(chunk.record()).encode()
-        return cls(chunk.id, chunk.source, chunk.content_hash, chunk.metadata_hash, line)
+        return cls(chunk.id, chunk.source, chunk.content_hash, chunk.metadata_hash, chunk.line())
 
     @classmethod
-    def sealed(cls, chunk: Chunk) -> ChunkLine:
-        """Return the line of a chunk with the metadata hash, which the chunk need not have yet."""
-        bare = canonical_json({**chunk.record(), "content_hash": "", "metadata_hash": ""}).encode()
+    def sealed(cls, chunk: Chunk, relations: Relations | None = None) -> ChunkLine:
+        """Return the line of a chunk, or of one with these relations, with the metadata hash.
+
+        The chunk need not have that hash yet.
+        """
+        bare = _bare(chunk.line(), len(chunk.content_hash), len(chunk.metadata_hash))
+        if relations:
+            bare = _with(bare, relations)
         return cls(chunk.id, chunk.source, chunk.content_hash, *_sealed(bare, chunk.content_hash))
 
     @classmethod
@@ -87,10 +92,7 @@ class ChunkLine:
         """Return the line with these relations, and with another hash if they differ; nothing is parsed."""
         if self.has(relations):
             return self
-        bare = _bare(self.line)
-        middle = bare[bare.index(_COLUMNS) : bare.index(_SUCCESSOR)]
-        end = bare[bare.index(_SYMBOLS) + len(_SYMBOLS) :]
-        bare = b"".join((relations.beginning, middle, relations.successor, end))
+        bare = _with(_bare(self.line), relations)
         return ChunkLine(self.id, self.source, self.content_hash, *_sealed(bare, self.content_hash))
 
     def has(self, relations: Relations) -> bool:
@@ -102,9 +104,27 @@ class ChunkLine:
         return row_id_of(self.id, self.content_hash)
 
     @property
+    def type(self) -> str:
+        """The type of the chunk."""
+        start = self.line.rindex(_TYPE) + len(_TYPE)
+        return self.line[start : self.line.index(b'"', start)].decode()
+
+    @property
+    def position(self) -> int:
+        """The sort key of the chunk in its file."""
+        columns = self.line.index(_COLUMNS) + len(_COLUMNS)
+        first = _number(self.line, columns + 1) if self.line[columns : columns + 1] == b"[" else None
+        return position(_number(self.line, self.line.index(_LINES, columns) + len(_LINES)), first)
+
+    @property
     def chunk(self) -> Chunk:
         """The chunk, parsed again each time, because all parsed chunks need much memory. Raises IndexDamaged."""
         return _parsed(self.line)
+
+
+def _number(line: bytes, start: int) -> int:
+    """Return the number that begins here and ends with a comma."""
+    return int(line[start : line.index(b",", start)])
 
 
 def _places(line: bytes) -> tuple[int, int, int]:
@@ -114,10 +134,17 @@ def _places(line: bytes) -> tuple[int, int, int]:
     return content, id_, line.index(_METADATA, id_) + len(_METADATA)
 
 
-def _bare(line: bytes) -> bytes:
-    """Return a record without its hashes."""
+def _bare(line: bytes, content_length: int = _HASH, metadata_length: int = _HASH) -> bytes:
+    """Return a record without its hashes, which have these lengths."""
     content, _, metadata = _places(line)
-    return b"".join((line[:content], line[content + _HASH : metadata], line[metadata + _HASH :]))
+    return b"".join((line[:content], line[content + content_length : metadata], line[metadata + metadata_length :]))
+
+
+def _with(bare: bytes, relations: Relations) -> bytes:
+    """Return a record without hashes with these relations instead of its own."""
+    middle = bare[bare.index(_COLUMNS) : bare.index(_SUCCESSOR)]
+    end = bare[bare.index(_SYMBOLS) + len(_SYMBOLS) :]
+    return b"".join((relations.beginning, middle, relations.successor, end))
 
 
 def _sealed(bare: bytes, content_hash: str) -> tuple[str, bytes]:
