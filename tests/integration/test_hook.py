@@ -148,9 +148,11 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     caplog.set_level(logging.INFO)
     server.set(*[fault] * 2)
 
-    patience = 2.0 if fault["do"] == "hang" else SECONDS
-    assert hook.run(patience) == Tally(found=3, succeeded=3)
-    assert hook.pauses == [0.5, 0.5 if fault["do"] == "half" else 1.0]  # memories that had arrived are no failure
+    second = 0.5 if fault["do"] == "half" else 1.0  # memories that had arrived are no failure
+    hangs = fault["do"] == "hang"  # a busy machine may exceed this patience too
+    assert hook.run(5.0 if hangs else SECONDS, attempts=50) == Tally(found=3, succeeded=3)
+    assert hook.pauses[:2] == [0.5, second]
+    assert hangs or len(hook.pauses) == 2
     assert bodies(server) == ALL  # nothing is lost or sent twice, although some replies were lost
     assert reason in caplog.text
 
@@ -288,7 +290,7 @@ def test_sc_005_special_characters_are_found_in_each_database(hook: Hook, server
     target, spelled = target_of(server.url, {}, Path("/")), query_escaping({"MADEINOZ_KNOWLEDGE_DB": database})
 
     async def search(query: str) -> JSON:
-        async with connected(target, spelled) as knowledge:
+        async with connected(target, spelled, request_seconds=SECONDS, health_seconds=SECONDS) as knowledge:
             return await knowledge.search(query, ["research"])
 
     for query in ("apt-28", "(also", "a/b:c"):
@@ -370,7 +372,7 @@ def test_sc_007_a_health_check_takes_at_most_5_seconds_also_for_a_silent_server(
     server: MemoryServer,
 ) -> None:
     target = target_of(server.url, {}, Path("/"))
-    anyio.run(_health, target, 5.0)
+    anyio.run(_health, target, SECONDS)
 
     server.set({"do": "hang", "on": "initialize"})
     with pytest.raises(ServerUnreachable, match=r"within 0\.2 s"):
@@ -466,7 +468,7 @@ def test_a_run_ends_early_if_the_server_fails_on_every_file(hook: Hook, server: 
 def test_a_session_lost_by_the_server_is_opened_again(hook: Hook, server: MemoryServer) -> None:
     async def run() -> None:
         target = target_of(server.url, {}, Path("/"))
-        async with connected(target, str) as knowledge:
+        async with connected(target, str, request_seconds=SECONDS, health_seconds=SECONDS) as knowledge:
             await anyio.to_thread.run_sync(server.forget_sessions)
             await knowledge.search("x", [])
 
@@ -512,7 +514,7 @@ def test_a_server_that_is_not_a_knowledge_server_is_reported(hook: Hook, server:
     hook.url = server.url.replace("/mcp/", "/control")
 
     with pytest.raises((ServerUnusable, ServerUnreachable)):
-        anyio.run(_health, target_of(hook.url, {}, Path("/")), 5.0)
+        anyio.run(_health, target_of(hook.url, {}, Path("/")), SECONDS)
     assert hook.run() == Tally(found=3, failed=3)
 
 
