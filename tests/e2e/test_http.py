@@ -15,7 +15,7 @@ from schemathesis import GenerationMode
 
 from lore_server.contract import Contract, contract_file
 from tests.harness import http_client
-from tests.harness.commands import LONG_SECONDS
+from tests.harness.commands import LONG_SECONDS, SECONDS
 from tests.harness.interfaces import bearer, serving
 from tests.harness.trying import trying
 
@@ -121,6 +121,6 @@ def test_generated_requests_never_break_the_contract(
                     query = part.get("query")
                     if isinstance(query, str):
                         part["query"] = query.replace('"', "'")  # a quote must be closed
-        case.call_and_validate(base_url=f"{url}/api")
+        case.call_and_validate(base_url=f"{url}/api", timeout=SECONDS)
 
     check()

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from lore_server.contract import Contract
 from tests.harness import http_client
 from tests.harness.agent import agent
-from tests.harness.commands import run_lore
+from tests.harness.commands import SECONDS, run_lore
 from tests.harness.interfaces import bearer, serving
 from tests.harness.knowledge import assert_sound, git, seed_store
 from tests.harness.owners import owner_of, wait_until
@@ -187,6 +187,6 @@ def test_generated_requests_never_break_the_contract(url: str, contract: Contrac
         @given(strategy)
         def check(case: schemathesis.Case[Any]) -> None:
             # a value that matches the schema may still be an invalid name or commit, which is refused
-            case.call_and_validate(base_url=f"{url}/api", excluded_checks=[positive_data_acceptance])
+            case.call_and_validate(base_url=f"{url}/api", timeout=SECONDS, excluded_checks=[positive_data_acceptance])
 
         check()
