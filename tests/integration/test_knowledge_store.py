@@ -33,6 +33,7 @@ from lore_server.knowledge.chapter_edit import (
     rewrite,
     update_chapter,
 )
+from lore_server.knowledge.git import git_command
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.sections import add_section, remove_section, update_section
 from lore_server.knowledge.store import KnowledgeStore
@@ -48,6 +49,7 @@ from tests.harness.knowledge import (
     messages,
     seed_store,
 )
+from tests.harness.owners import wait_until
 
 
 @pytest.fixture
@@ -394,7 +396,7 @@ def test_threads_queue_like_processes_and_time_out_at_the_deadline(tmp_path: Pat
             with pytest.raises(Busy):
                 other.write_main(PROJECT, "x", AGENT)
 
-    store = KnowledgeStore(tmp_path / "home")
+    store = KnowledgeStore(tmp_path / "home", wait_seconds=300)
     create(store)
     threads = [
         threading.Thread(target=store.edit, args=(PROJECT, "guide", add_chapter(NewChapter(f"T{n}", "x")), AGENT))
@@ -421,15 +423,15 @@ def test_a_concurrent_git_command_of_the_user_is_waited_for(tmp_path: Path) -> N
     assert_sound(store.home)
 
 
-def test_a_branch_locked_briefly_by_git_is_waited_for(store: KnowledgeStore) -> None:
+def test_a_branch_locked_briefly_by_git_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(git_command._OPTIONS, "core.filesRefLockTimeout", "120000")
+    store = KnowledgeStore(tmp_path / "home")
     main = store.home / create(store).path.replace("knowledge/guide.md", "main.md")
     lock = store.home / ".git" / "refs" / "heads" / "main.lock"
     lock.touch()
     writer = threading.Thread(target=store.write_main, args=(PROJECT, "x", AGENT))
     writer.start()
-    while not main.exists():  # which is written before the branch is moved
-        pass
-
+    wait_until(main.exists)  # which is written before the branch is moved
     lock.unlink()
     writer.join()
 
