@@ -208,6 +208,6 @@ def test_hostile_lines_are_digested_in_linear_time(piece: str) -> None:
     text = piece * (400_000 // len(piece)) + "x"
     for path in (PRP, RULES, PATTERN):
         document = source_of(path).document(path, "\n" + text)
-        started = time.process_time()
+        started = time.thread_time()
         digest(document)
-        assert time.process_time() - started < 10  # a limit against endless runs: quadratic code takes minutes
+        assert time.thread_time() - started < 10  # a limit against endless runs: quadratic code takes minutes
