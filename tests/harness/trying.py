@@ -1,4 +1,4 @@
-"""Set the number of hypothesis examples: few in every run, ten times as many in `make test-all`."""
+"""Set the number of hypothesis examples: few and always the same, ten times as many and random in `make test-all`."""
 
 from __future__ import annotations
 
