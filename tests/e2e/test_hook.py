@@ -7,7 +7,6 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tests.harness.commands import LORE, SECONDS, run_lore
 from tests.harness.interfaces import serving
 from tests.harness.memory_server import MemoryServer, running
 from tests.harness.owners import wait_until
-from tests.harness.ports import free_port
 from tests.harness.processes import guarded
 from tests.harness.projects import ROOT, write_project
 
@@ -119,20 +117,19 @@ def test_fr_014_a_dry_run_lists_the_files_without_using_the_network(place: Place
     assert not place.home.exists()
 
 
-def test_sc_002_a_session_does_not_wait_and_the_rest_is_sent_once_the_server_is_available(place: Place) -> None:
+def test_sc_002_a_session_does_not_wait_and_the_rest_is_sent_once_the_server_is_available(
+    place: Place, server: MemoryServer
+) -> None:
     place.write(3)
-    port = free_port()
-    url = f"http://127.0.0.1:{port}/mcp/"
+    server.set(*[{"do": "drop", "on": "initialize"}] * 2)
 
-    done = place.report("--url", url, "--budget", "0")
+    done = place.report("--url", server.url, "--budget", "0")
 
     assert counts(done) == {"processed": 0, "succeeded": 0, "failed": 0, "skipped": 0}
     assert (done["waiting"], done["in_background"]) == (3, True)
-    with ExitStack() as stack:
-        log = next((place.home / "hook").glob("*.log"))
-        wait_until(lambda: "the connection failed" in log.read_text(encoding="utf-8"))
-        late = stack.enter_context(running(port))
-        wait_until(lambda: len(late.episodes) == 3)
+    wait_until(lambda: len(server.episodes) == 3)
+    log = next((place.home / "hook").glob("*.log")).read_text(encoding="utf-8")
+    assert log.count("the connection failed") == 2
 
 
 def test_fr_013_a_hanging_server_delays_a_session_only_for_the_budget(place: Place, server: MemoryServer) -> None:
