@@ -30,14 +30,26 @@ def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | N
 
 
 def unpack(packed: str) -> tuple[FileFacts, dict[str, str]]:
-    """Return the facts, and the class of each chunk by chunk id."""
+    """Return the facts, and the class of each chunk by chunk id.
+
+    The members of classes, which no other file depends on, are left out: they are most of the facts.
+    """
+    return _unpacked(json.loads(packed))
+
+
+def check(packed: str) -> None:
+    """Raise ValueError, KeyError, TypeError, AttributeError or IndexError for facts that `pack` did not write."""
     value = json.loads(packed)
+    _unpacked(value)
+    _members(value)
+
+
+def _unpacked(value: Mapping[str, Any]) -> tuple[FileFacts, dict[str, str]]:
     facts = FileFacts(
         classes=_classes(value),
         imports=_targets(value.get("imports", {})),
         supersedes=tuple(value.get("supersedes", ())),
         exports=_targets(value.get("exports", {})),
-        members=_members(value),
         family=value.get("family", ""),
         package=value.get("package", ""),
     )

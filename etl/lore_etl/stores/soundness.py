@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lore_etl.core.model import Chunk, position_of
-from lore_etl.stores.file_facts import unpack
+from lore_etl.stores.file_facts import check
 
 _NOT_DAMAGE = frozenset(
     {
@@ -77,7 +77,7 @@ def _check_chunk(columns: tuple[object, ...], record: str) -> None:
 def _check_file(row: tuple[str, ...]) -> None:
     *_, facts, notes = row
     _check_text(row)
-    unpack(facts)
+    check(facts)
     for kind, text in json.loads(notes):
         _check_text((kind, text))
 

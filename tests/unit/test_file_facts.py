@@ -1,0 +1,43 @@
+"""The facts of a file as the catalogue stores them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lore_etl.core.model import ClassDefinition, FileFacts, Member
+from lore_etl.stores.file_facts import check, pack, unpack
+
+FACTS = FileFacts(
+    classes=(
+        ClassDefinition("Boat", (1, 9), ("Vessel",)),
+        ClassDefinition("Ship", (10, 12), (), "sea.Ship", "partial"),
+    ),
+    imports={"Vessel": ("harbour", "Vessel"), "tide": ("tide", None)},
+    supersedes=("old.md",),
+    exports={"default": ("", "Boat")},
+    members={"Boat": (Member("sail", "method", (2, 3)),)},
+    family="jvm",
+    package="sea",
+)
+
+
+def test_facts_are_unpacked_as_they_were_packed_but_for_the_members_of_classes() -> None:
+    packed = pack(FACTS, {"1": "Boat"}, None)
+
+    check(packed)
+    assert unpack(packed) == (replace(FACTS, members={}), {"1": "Boat"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("defines", {"Boat": [["sail", "method"]]}), ("defines", ["Boat"]), ("defines", {"Boat": [["sail", "method", 2]]}),
+     ("classes", [{"name": "Boat"}]), ("imports", {"tide": ["tide"]})],
+)  # fmt: skip
+def test_facts_that_lore_does_not_write_are_found(key: str, value: object) -> None:
+    packed = json.dumps({**json.loads(pack(FACTS, {}, None)), key: value})
+
+    with pytest.raises((ValueError, KeyError, TypeError, AttributeError, IndexError)):
+        check(packed)
