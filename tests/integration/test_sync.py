@@ -159,6 +159,23 @@ def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read
         assert_equals_fresh(first)
 
 
+def test_a_first_sync_finds_every_file_by_keywords_before_it_writes_the_chunks(tmp_path: Path) -> None:
+    page = "\n\n".join(f"## Part {n}\n\nlighthouse {' '.join(f'word{n}x{m}' for m in range(40))}" for n in range(9))
+    files = {"docs/guide.md": page, "issues/1.md": "# One\n\nThe lighthouse is dark.\n"}
+    seen: list[tuple[bool, set[str]]] = []
+    with closing(open_index(write_project(tmp_path, files), limits=LoadLimits(first_words=8))) as first:
+
+        def look(stage: str, done: int, total: int) -> None:
+            if stage == "reading" and done == total:
+                found = {candidate.chunk.source for candidate in retrieve(first, "lighthouse", None, 100).found}
+                seen.append(((first.folder / chunkfile.CHUNKS).exists(), found))
+
+        sync(first, look)
+
+        assert seen == [(False, set(files))]
+        assert_equals_fresh(first)
+
+
 @pytest.mark.parametrize("rebuilt", [False, True])
 def test_no_texts_but_those_of_a_batch_are_in_memory_while_vectors_are_computed(
     tmp_path: Path, model: HashModel, rebuilt: bool

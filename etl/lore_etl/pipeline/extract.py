@@ -196,16 +196,24 @@ def _chunk_all(
     begun = dict[str, tuple[FileRow, list[list[str]]]]()
     documents = _documents(run, to_read, begun, progress)
     paths = sorted(entry.path for entry, _ in to_read)
-    waiting, chunks, portion = list[str](), 0, run.index.limits.first_words
+    waiting, chunks, first = list[str](), 0, run.index.limits.first_words
+    portion = first
     with closing(all_chunked(documents, run.index.embedder.tokens(), len(to_read))) as results:
         for document, found in results:
             _keep(run, document, found, *begun.pop(document.source))
             waiting.append(document.source)
             chunks += len(found.lines)
             if show and chunks >= portion:
-                run.lines |= chunkfile.by_source(_resolved(run, paths)[0])  # few classes will change again
-                show([line for path in waiting for line in run.lines.get(path, ())])
+                _show(run, paths, waiting, show)
                 waiting, chunks, portion = [], 0, 2 * portion
+    if show and waiting and portion > first:  # before all chunks are written to their file, which takes a while
+        _show(run, paths, waiting, show)
+
+
+def _show(run: Extraction, paths: Sequence[str], waiting: Sequence[str], show: Show) -> None:
+    """Make the chunks of these files searchable; `paths` are all files that can be imported."""
+    run.lines |= chunkfile.by_source(_resolved(run, paths)[0])  # few classes will change again
+    show([line for path in waiting for line in run.lines.get(path, ())])
 
 
 def _recipe(index: Index, source: Source, path: str) -> str:
@@ -288,7 +296,7 @@ def _stands_alone(old: FileRow, first: Chunk, facts: FileFacts, title: str) -> b
     was, _ = unpack(old.facts)
     if facts.classes or was.classes or not old.recipe:
         return False
-    return (replace(was, members={}), first.title) == (replace(facts, members={}), title)
+    return (was, first.title) == (replace(facts, members={}), title)
 
 
 def _drop_deleted(run: Extraction) -> None:
