@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -38,6 +38,25 @@ class Fatal:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os._exit, (1,)
+
+
+class Waiting:
+    """Stops the process that receives it until another one opens the FIFO."""
+
+    def __init__(self, fifo: Path) -> None:
+        self._fifo = fifo
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.open, (str(self._fifo), os.O_RDONLY)
+
+
+class Releasing(Document):
+    """Opens the FIFO when it is chunked."""
+
+    @property
+    def lines(self) -> list[str]:
+        os.close(os.open(str(self.front["fifo"]), os.O_WRONLY))
+        return super().lines
 
 
 def documents(rounds: int = 2, front: dict[str, object] | None = None) -> Iterator[Document]:
@@ -72,6 +91,22 @@ def test_the_chunks_are_those_of_this_process_in_order(children: int, front: dic
     found = all_chunked(documents(front=front), counter(), MANY, alone=4, children=children)
 
     assert [(document.source, summary(chunks)) for document, chunks in found] == expected()
+
+
+def test_this_process_chunks_documents_instead_of_waiting_for_a_child(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    first, *others, last = documents(rounds=3)
+    values = {field.name: getattr(last, field.name) for field in fields(last)}
+    all_documents = [
+        replace(first, front={"x": Waiting(fifo)}),
+        *others,
+        Releasing(**values | {"front": {"fifo": fifo}}),
+    ]
+
+    found = list(all_chunked(all_documents, counter(), MANY, alone=0, children=1))  # else this would wait for ever
+
+    assert [document for document, _ in found] == all_documents
 
 
 def test_no_process_is_started_for_a_small_project_or_on_one_core() -> None:

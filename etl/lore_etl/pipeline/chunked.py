@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from lore_etl.chunking import chunk
 from lore_etl.chunking.tokens import TokenCounter
@@ -27,6 +27,7 @@ WAITING = 40  # batches
 _CHILD = "from lore_etl.pipeline.chunked import serve; serve()"
 _FAILURES = (OSError, EOFError, pickle.PickleError, AttributeError, RecursionError, TypeError, ValueError)
 Batch = Sequence[Document]
+Reply: TypeAlias = "Future[list[Chunked] | None]"
 
 
 class Chunked(NamedTuple):
@@ -55,7 +56,8 @@ def all_chunked(
     """Yield each document with its chunks, in order; there are at most `expected`.
 
     This process chunks the first `alone` documents. If there are more, child processes start meanwhile, and chunk the
-    others while this process reads and indexes. If a child fails, this process does its work.
+    others while this process reads and indexes; it chunks some of them too instead of waiting. If a child fails, this
+    process does its work.
     """
     left = iter(documents)
     number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
@@ -69,12 +71,14 @@ def all_chunked(
     with _asking(number, tokens) as ask:
         for document in islice(left, alone):
             yield document, chunked(document, tokens)
-        waiting = deque[tuple[Batch, Future[list[Chunked] | None]]]()
+        waiting = deque[tuple[Batch, Reply]]()
         for batch in _batches(left):
             waiting.append((batch, ask(batch)))
             while waiting and (waiting[0][1].done() or len(waiting) > WAITING):
+                _help(waiting, tokens)
                 yield from _received(*waiting.popleft(), tokens)
         while waiting:
+            _help(waiting, tokens)
             yield from _received(*waiting.popleft(), tokens)
 
 
@@ -90,16 +94,27 @@ def _batches(documents: Iterable[Document]) -> Iterator[Batch]:
         yield batch
 
 
-def _received(
-    batch: Batch, reply: Future[list[Chunked] | None], tokens: TokenCounter
-) -> Iterator[tuple[Document, Chunked]]:
+def _help(waiting: deque[tuple[Batch, Reply]], tokens: TokenCounter) -> None:
+    """Chunk the last batch that no child has begun, unless the first one is ready."""
+    if waiting[0][1].done():
+        return
+    for number in reversed(range(len(waiting))):
+        batch, reply = waiting[number]
+        if reply.cancel():
+            own = Future[list[Chunked] | None]()
+            own.set_result([chunked(document, tokens) for document in batch])
+            waiting[number] = batch, own
+            return
+
+
+def _received(batch: Batch, reply: Reply, tokens: TokenCounter) -> Iterator[tuple[Document, Chunked]]:
     found = reply.result()
     for number, document in enumerate(batch):
         yield document, found[number] if found else chunked(document, tokens)
 
 
 @contextmanager
-def _asking(number: int, tokens: TokenCounter) -> Iterator[Callable[[Batch], Future[list[Chunked] | None]]]:
+def _asking(number: int, tokens: TokenCounter) -> Iterator[Callable[[Batch], Reply]]:
     """Start this number of children; return a function that passes a batch to the next one that is free."""
     children = [_Child(tokens) for _ in range(number)]
     free = SimpleQueue[_Child]()
