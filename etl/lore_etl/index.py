@@ -28,6 +28,7 @@ from lore_etl.stores.index_lock import Ownership
 from lore_etl.stores.rwlock import Gate
 
 if TYPE_CHECKING:
+    from lore_etl.chunking.tokens import TokenCounter
     from lore_etl.models.embedder import Embedder
     from lore_etl.stores.chroma.vector_store import VectorStore
     from lore_etl.stores.embedding_cache import EmbeddingCache
@@ -213,6 +214,10 @@ class Index:
         with self._loading:
             self._embedder = self._embedder or self._model.open()
             return self._embedder
+
+    def tokens(self) -> TokenCounter:
+        """Return the counter of the model's tokens, without loading the model. Raises ConfigError, ProviderError."""
+        return self._model.tokens()
 
     @property
     def model(self) -> str:

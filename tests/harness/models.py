@@ -72,6 +72,9 @@ class HashModel:
     def fingerprint(self) -> str:
         return self.embedder.fingerprint
 
+    def tokens(self) -> TokenCounter:
+        return self.embedder.tokens()
+
     def open(self) -> HashEmbedder:
         return self.embedder
 
@@ -87,6 +90,9 @@ class LoadedModel:
 
     def fingerprint(self) -> str:
         return self._model.fingerprint()
+
+    def tokens(self) -> TokenCounter:
+        return self._model.tokens()
 
     @cache  # noqa: B019 - there is one of them
     def open(self) -> Embedder:

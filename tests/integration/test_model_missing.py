@@ -172,8 +172,10 @@ def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: 
         '{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}', encoding="utf-8"
     )
 
-    with pytest.raises(LoreError, match="damaged"):
-        ConfiguredModel(EmbeddingSettings(model=str(tmp_path / "x"))).open()
+    model = ConfiguredModel(EmbeddingSettings(model=str(tmp_path / "x")))
+    for use in (model.open, model.tokens):
+        with pytest.raises(LoreError, match="damaged"):
+            use()
 
 
 def _kind() -> model_cache.ModelKind:

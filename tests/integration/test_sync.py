@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import GuardTripped, IndexMissing, ModelMismatch
+from lore_etl.core.errors import GuardTripped, IndexMissing, ModelMismatch, ProviderUnavailable
 from lore_etl.core.model import SyncReport, silent
 from lore_etl.index import Index, LoadLimits
 from lore_etl.pipeline.extract import create
@@ -197,6 +197,18 @@ def test_no_texts_but_those_of_a_batch_are_in_memory_while_vectors_are_computed(
         assert sync(index, look).embedded == len(chunks_of(index))
 
     assert (len(held) > 1, set(held)) == (True, {0})
+
+
+def test_the_words_of_a_first_sync_do_not_need_the_loaded_model(project: Path) -> None:
+    class DamagedModel(HashModel):
+        def open(self) -> HashEmbedder:
+            raise ProviderUnavailable("The compiled files of the model are damaged.")
+
+    with closing(open_index(project, model=DamagedModel())) as index:
+        with pytest.raises(ProviderUnavailable, match="damaged"):
+            sync(index)
+
+        assert {candidate.chunk.source for candidate in retrieve(index, "harbour", None, 100).found}
 
 
 def test_a_closed_index_does_not_keep_its_model(project: Path) -> None:

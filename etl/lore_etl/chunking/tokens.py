@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,6 +73,13 @@ class TokenCounter:
 
     def _encoded(self, text: str) -> int:
         return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def token_counter(file: Path, limit: int) -> TokenCounter:
+    """Return the counter of a model with this tokenizer file and input limit."""
+    from tokenizers import Tokenizer
+
+    return TokenCounter(Tokenizer.from_file(str(file)), limit)
 
 
 def _special(tokenizer: Tokenizer) -> re.Pattern[str] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -58,6 +59,10 @@ class Model(Protocol):
         """Return a text that changes whenever the vectors would. Fails immediately if the model is not compiled."""
         ...
 
+    def tokens(self) -> TokenCounter:
+        """Return the counter of the model's tokens, which needs only a small part of the model."""
+        ...
+
     def open(self) -> Embedder:
         """Load the model. Fails immediately if it is not compiled."""
         ...
@@ -108,8 +113,23 @@ class ConfiguredModel:
         from lore_etl.models.onnx_models import OnnxEmbedder
 
         files = self._files()
-        try:
+        with self._reporting_damage(files):
             return OnnxEmbedder(files, self._settings.threads)
+
+    def tokens(self) -> TokenCounter:
+        """Return the counter of the model's tokens, without loading the model. Raises ConfigError, ProviderError."""
+        if self._settings.provider == "gemini":
+            return self.open().tokens()
+        from lore_etl.chunking.tokens import token_counter
+
+        files = self._files()
+        with self._reporting_damage(files):
+            return token_counter(files.tokenizer, files.max_tokens)
+
+    @contextmanager
+    def _reporting_damage(self, files: PreparedModel) -> Iterator[None]:
+        try:
+            yield
         except Exception as error:
             raise ProviderUnavailable(
                 f"The compiled files of the model `{self._name}` are damaged.",

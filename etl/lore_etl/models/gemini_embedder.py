@@ -10,9 +10,8 @@ import numpy as np
 from google import genai
 from google.genai import errors, types
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
-from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.chunking.tokens import TokenCounter, token_counter
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
 from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.model_cache import prepared
@@ -38,8 +37,7 @@ class GeminiEmbedder:
 
     def tokens(self) -> TokenCounter:
         """Return a counter that errs towards shorter chunks."""
-        file = str(prepared(DEFAULT_MODEL).data / "tokenizer.json")
-        return TokenCounter(Tokenizer.from_file(file), INPUT_TOKENS)
+        return token_counter(prepared(DEFAULT_MODEL).tokenizer, INPUT_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         batches = [self._embed(texts[n : n + BATCH], "RETRIEVAL_DOCUMENT") for n in range(0, len(texts), BATCH)]

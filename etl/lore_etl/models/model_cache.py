@@ -62,6 +62,10 @@ class PreparedModel:
     max_tokens: int
     fingerprint: str
 
+    @property
+    def tokenizer(self) -> Path:
+        return self.data / "tokenizer.json"
+
 
 def is_prepared(name: str) -> bool:
     """Return whether the model needs no compilation on this machine. Raises ConfigError."""

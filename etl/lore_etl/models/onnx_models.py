@@ -12,7 +12,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.chunking.tokens import TokenCounter, token_counter
 from lore_etl.models.model_cache import PreparedModel
 from lore_etl.system.processes import cpu_count
 
@@ -26,16 +26,15 @@ class OnnxEmbedder:
         self.name, self.fingerprint, self.dimension = model.name, model.fingerprint, model.dimension
         info = json.loads((model.folder / "info.json").read_text(encoding="utf-8"))
         self._query_prompt = info["query_prompt"]
-        self._file = str(model.data / "tokenizer.json")
-        self._max_tokens = model.max_tokens
-        self._tokenizer = Tokenizer.from_file(self._file)
+        self._model = model
+        self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
         self._tokenizer.enable_truncation(model.max_tokens)
         self._tokenizer.no_padding()
         padding = {"pad_id": info["pad_id"], "pad_token": info["pad_token"]}
         self._graph = Graph(model.folder, padding, threads, model.data)
 
     def tokens(self) -> TokenCounter:
-        return TokenCounter(Tokenizer.from_file(self._file), self._max_tokens)
+        return token_counter(self._model.tokenizer, self._model.max_tokens)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if not texts:

@@ -60,7 +60,7 @@ def load_records(
     rows = [[document.source, document.type, document.title, document.syntax, document.text] for document in documents]
     stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
     if _written(index) != f"{stamp} {chunkfile.signature(index.folder)}":
-        chunks, facts, members = _chunked(documents, index.embedder.tokens(), progress)
+        chunks, facts, members = _chunked(documents, index.tokens(), progress)
         named, hierarchy, _ = assemble(chunks, facts, members, [document.source for document in documents], "")
         chunkfile.write_hierarchy(index.folder, hierarchy)
         chunkfile.write_chunks(index.folder, named)

@@ -198,7 +198,7 @@ def _chunk_all(
     paths = sorted(entry.path for entry, _ in to_read)
     waiting, chunks, first = list[str](), 0, run.index.limits.first_words
     portion = first
-    with closing(all_chunked(documents, run.index.embedder.tokens(), len(to_read))) as results:
+    with closing(all_chunked(documents, run.index.tokens(), len(to_read))) as results:
         for document, found in results:
             _keep(run, document, found, *begun.pop(document.source))
             waiting.append(document.source)
