@@ -49,5 +49,5 @@ def _file(best: Ranked, terms: Sequence[Mapping[str, float]], words: float) -> R
             values[name] = max(values.get(name, 0.0), value) if name in BEST else values.get(name, 0.0)
     if "keywords" in values:
         values["keywords"] = words
-    why: Terms = [(name, value) for name, value in values.items() if value]
+    why: Terms = [term for term in values.items() if term[1]]
     return Ranked(best.source, sum([value for _, value in why]), best.chunk, why)

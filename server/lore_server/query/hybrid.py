@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -43,19 +44,19 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
     ] or candidates.found
-    parts = fuse(found, share)
-    days = [_day(candidate.chunk) for candidate in found]
+    days = [_day(candidate.chunk.updated or candidate.chunk.created) for candidate in found]
     newest, scale = max(days, default=0.0), weights["baseIncrement"]
     scored = []
-    for candidate, (vector, keyword, path), day in zip(found, parts, days, strict=True):
+    for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
             ("sourcePathMatch", weights["sourcePathMatch"] * path),
         ]
-        sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
-        terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
+        if query.names:
+            sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
+            terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
         terms += _type_terms(query, chunk, type_, weights)
         if day and chunk.type in DATED:
             terms.append(("recency", weights["recency"] * _freshness(day, newest)))
@@ -113,8 +114,6 @@ def _last(symbol: str) -> str:
 
 def _definition(query: Query, chunk: Chunk) -> float:
     """Return how surely the chunk defines a queried name: 1 for its full name, less for its last part."""
-    if not query.names:
-        return 0.0
     if chunk.source.rpartition("/")[2].casefold() in query.names:
         return 1.0
     qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
@@ -171,12 +170,11 @@ def _freshness(day: float, newest: float) -> float:
     return float(0.5 ** ((newest - day) / HALF_LIFE_DAYS))
 
 
-def _day(chunk: Chunk) -> float:
-    text = (chunk.updated or chunk.created or "")[:10]
-    if not text:
-        return 0.0
+@lru_cache
+def _day(text: str | None) -> float:
+    """Return the number of the day with which a text begins, 0 if there is none."""
     try:
-        return float(datetime.date.fromisoformat(text).toordinal())
+        return float(datetime.date.fromisoformat((text or "")[:10]).toordinal())
     except ValueError:
         return 0.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lore_etl.stores.tokenizer import STOPWORDS, spaceless_parts
 
@@ -18,8 +18,8 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 def proximities(question: str, texts: Sequence[str]) -> list[float]:
     """Return for each text the share of the query's words in its best window, weighted by rarity."""
-    wanted = {stem for _, stem in stems(question)}
-    found = [_positions(wanted, text) for text in texts]
+    wanted = dict.fromkeys(stem for _, stem in stems(question))
+    found = _positions(wanted, texts)
     texts_with = Counter(stem for positions in found for stem in {stem for _, stem in positions})
     weight = {stem: math.log(1 + (len(texts) + 1) / (texts_with[stem] + 0.5)) for stem in wanted}
     whole = sum(weight.values())
@@ -28,29 +28,33 @@ def proximities(question: str, texts: Sequence[str]) -> list[float]:
 
 def stems(text: str) -> list[tuple[str, str]]:
     """Return the significant words of a text in lower case with their stems, with identifiers split."""
-    return [(word, word[:STEM]) for word in _words(text) if word not in STOPWORDS]
+    words = map(str.casefold, _words(text))
+    return [(word, word[:STEM]) for word in words if word not in STOPWORDS]
 
 
 def stems_of(text: str) -> frozenset[str]:
     """Return the stems of the significant words of a text."""
-    return frozenset([word[:STEM] for word in set(_words(text)) - STOPWORDS])
+    words = set(map(str.casefold, set(_words(text))))
+    return frozenset([word[:STEM] for word in words - STOPWORDS])
 
 
-def _positions(wanted: set[str], text: str) -> list[tuple[int, str]]:
-    return [(place, stem) for place, word in enumerate(_words(text)) if (stem := word[:STEM]) in wanted]
+def _positions(wanted: Collection[str], texts: Sequence[str]) -> list[list[tuple[int, str]]]:
+    """Return for each text the places of the wanted stems. Texts repeat most words: each is compared once."""
+    words_of = list(map(_words, texts))
+    stem_of = {word: word.casefold()[:STEM] for word in set().union(*words_of)}
+    stem_of = {word: stem for word, stem in stem_of.items() if stem in wanted}
+    return [[(place, stem_of[word]) for place, word in enumerate(words) if word in stem_of] for words in words_of]
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text in lower case; of scripts without spaces, the pairs of characters that are indexed."""
+    """Return the words of a text; of scripts without spaces, the pairs of characters that are indexed."""
     if text.isascii():
-        words = _ASCII_WORD.findall(text)
-    else:
-        words = [part for word in _WORD.findall(_HUMP.sub(" ", text)) for part in spaceless_parts(word)]
-    return " ".join(words).casefold().split()  # one call for all words
+        return _ASCII_WORD.findall(text)
+    return [part for word in _WORD.findall(_HUMP.sub(" ", text)) for part in spaceless_parts(word)]
 
 
-def _best_window(positions: Sequence[tuple[int, str]], weight: dict[str, float]) -> float:
-    inside: Counter[str] = Counter()
+def _best_window(positions: Sequence[tuple[int, str]], weight: Mapping[str, float]) -> float:
+    inside = dict.fromkeys(weight, 0)
     best = total = 0.0
     first = 0
     for place, stem in positions:
