@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_chunks_without_a_vector_are_counted_until_they_are_marked(catalogue: Ca
 
 def test_keys_are_those_of_the_chunks_in_order_without_their_texts(catalogue: Catalogue) -> None:
     first, second, ticket = piece("b.md", 2), piece("b.md", 10), piece("a.md", 1, type_="ticket")
-    closed = ticket.model_copy(update={"state": "closed", "superseded_by": "b.md"})
+    closed = replace(ticket, state="closed", superseded_by="b.md")
     put(catalogue, first, closed)
     put(catalogue, second, has_vector=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ def test_the_base_score_is_relative_to_the_best_score() -> None:
 
 def test_tags_title_and_a_recent_change_add_the_documented_boosts() -> None:
     tagged, titled, both = chunk("tagged", tags=("errors",)), chunk("titled", title="Error codes"), chunk("all")
-    both = both.model_copy(update={"tags": ("error",), "title": "Errors"})
+    both = replace(both, tags=("error",), title="Errors")
     found = [ranked(100, chunk("plain")), ranked(100, tagged), ranked(100, titled), ranked(100, both)]
 
     assert scores("error", *found, recent=("all",)) == {"all": 1.6, "titled": 1.3, "tagged": 1.2, "plain": 1.0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_a_line_contains_exactly_the_relations_of_its_chunk(
 ) -> None:
     chain = tuple(Ancestor(class_name=ancestor, source=None) for ancestor in ancestors)
     relations = Relations(class_name, chain, successor)
-    line = ChunkLine.of(make_chunk("a.md", text=text).model_copy(update=relations.fields))
+    line = ChunkLine.of(replace(make_chunk("a.md", text=text), **relations.fields))
 
     assert line.has(relations)
     assert not line.has(Relations(f"{class_name}x", chain, successor))
@@ -78,10 +79,10 @@ def test_a_line_with_other_relations_is_that_of_the_chunk_with_them(
 ) -> None:
     chain = tuple(Ancestor(class_name=ancestor, source=ancestor) for ancestor in ancestors)
     chunk = make_chunk(text, text=text, title=text, heading=(text,), symbols=(text,), tags=(text,))
-    others = chunk.model_copy(update={"class_name": text, "chain": chain[:1], "superseded_by": text})
+    others = replace(chunk, class_name=text, chain=chain[:1], superseded_by=text)
     relations = Relations(class_name, chain, successor)
 
-    expected = ChunkLine.sealed(chunk.model_copy(update=relations.fields))
+    expected = ChunkLine.sealed(replace(chunk, **relations.fields))
 
     assert ChunkLine.sealed(others, relations).line == expected.line
     for line in (ChunkLine.of(chunk), ChunkLine.sealed(others)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,7 +54,7 @@ def share(
     scores: list[float], closest: float = 0.7, embedded: int | None = None, text: str = "how do retries back off"
 ) -> float:
     """Return the vector share for these keyword hits, of which the first `embedded` have a vector."""
-    chunks = [CHUNK.model_copy(update={"id": str(number)}) for number in range(len(scores))]
+    chunks = [replace(CHUNK, id=str(number)) for number in range(len(scores))]
     known = len(scores) if embedded is None else embedded
     candidates = [
         Candidate(chunk, closest if number < known else None, score)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lore_etl.chunking.recipe import HEADER_BYTES, embedding_input, header
+from lore_etl.core.model import KnowledgeType
 from tests.harness.texts import chunks_in, words
 
 
@@ -32,6 +35,6 @@ def test_a_header_stays_within_its_bytes_and_never_splits_a_character() -> None:
 
 def test_the_type_and_tags_of_a_file_are_not_embedded() -> None:
     (one,) = chunks_in("a.md", f"# A\n{words(30)}\n")
-    other = one.model_copy(update={"tags": ("x",), "lines": (7, 8), "type": "ticket"})
+    other = replace(one, tags=("x",), lines=(7, 8), type=KnowledgeType.TICKET)
 
     assert embedding_input(other) == embedding_input(one)

@@ -10,7 +10,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from lore_etl.core.json_types import JSON
 
@@ -61,16 +62,19 @@ class Document:
         return self.text.split("\n")
 
 
-class Ancestor(BaseModel):
+_BY_NAME = ConfigDict(populate_by_name=True)
+
+
+@pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=_BY_NAME)
+class Ancestor:
     """An ancestor of a class. `source` is None outside the project."""
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
-
-    class_name: str = Field(alias="class")
+    class_name: str = Field(validation_alias="class", serialization_alias="class")
     source: str | None = None
 
 
-class Chunk(BaseModel):
+@pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=_BY_NAME)
+class Chunk:
     """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl.gz`.
 
     `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
@@ -81,10 +85,8 @@ class Chunk(BaseModel):
     The fields are in the order of their names in a record, so that a record needs no sorting.
     """
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
-
     chain: tuple[Ancestor, ...] = ()
-    class_name: str | None = Field(default=None, alias="class")
+    class_name: str | None = Field(default=None, validation_alias="class", serialization_alias="class")
     columns: tuple[int, int] | None = None
     content_hash: str = ""
     created: str | None = None
@@ -107,11 +109,20 @@ class Chunk(BaseModel):
 
     def record(self) -> JSON:
         """Return the chunk as in `chunks.jsonl.gz`."""
-        return self.model_dump(mode="json", by_alias=True)
+        record: JSON = _CHUNK.dump_python(self, mode="json", by_alias=True)
+        return record
 
     def line(self) -> bytes:
         """Return the record in canonical JSON."""
-        return self.model_dump_json(by_alias=True).encode()
+        return _CHUNK.dump_json(self, by_alias=True)
+
+
+_CHUNK = TypeAdapter(Chunk)
+
+
+def parse_chunk(record: str | bytes) -> Chunk:
+    """Return the chunk of a record. Raises ValidationError."""
+    return _CHUNK.validate_json(record)
 
 
 def position_of(chunk: Chunk) -> int:

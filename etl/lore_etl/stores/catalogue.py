@@ -13,7 +13,7 @@ from sys import intern
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, KnowledgeType, row_id_of
+from lore_etl.core.model import Chunk, KnowledgeType, parse_chunk, row_id_of
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunkfile import ChunkLine
 
@@ -261,7 +261,7 @@ class Catalogue(CatalogueFile):
 
     def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
         with self._reporting():
-            return [Chunk.model_validate_json(row[0]) for row in self._rows(sql, values)]
+            return [parse_chunk(row[0]) for row in self._rows(sql, values)]
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""

@@ -15,13 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
 from lore_etl.core.atomic import append_durably, write_atomically
 from lore_etl.core.errors import IndexDamaged, StorageError
-from lore_etl.core.model import Ancestor, Chunk, canonical_json, position, row_id_of
+from lore_etl.core.model import Ancestor, Chunk, canonical_json, parse_chunk, position, row_id_of
 from lore_etl.relations.classes import Hierarchy, from_records
 
 CHUNKS = "chunks.jsonl.gz"
@@ -44,8 +44,8 @@ class Relations:
     """The part of a record that depends on other files: class, ancestors, and the document that supersedes this one."""
 
     def __init__(self, class_name: str | None, chain: tuple[Ancestor, ...], superseded_by: str | None) -> None:
-        self.fields = {"class_name": class_name, "chain": chain, "superseded_by": superseded_by}
-        ancestors = [ancestor.model_dump(mode="json", by_alias=True) for ancestor in chain]
+        self.fields: dict[str, Any] = {"class_name": class_name, "chain": chain, "superseded_by": superseded_by}
+        ancestors = [{"class": ancestor.class_name, "source": ancestor.source} for ancestor in chain]
         self.beginning = canonical_json({"chain": ancestors, "class": class_name})[:-1].encode() + b","
         self.successor = _SUCCESSOR + canonical_json(superseded_by).encode() + _SYMBOLS
 
@@ -254,7 +254,7 @@ def _lines_of(records: Sequence[bytes]) -> list[ChunkLine]:
 
 def _parsed(line: bytes) -> Chunk:
     try:
-        return Chunk.model_validate_json(line)
+        return parse_chunk(line)
     except ValidationError as error:
         raise IndexDamaged(f"{CHUNKS} contains a damaged record.") from error
 

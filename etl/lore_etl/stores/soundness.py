@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from lore_etl.core.model import Chunk, position_of
+from lore_etl.core.model import parse_chunk, position_of
 from lore_etl.stores.file_facts import check
 
 _NOT_DAMAGE = frozenset(
@@ -68,7 +68,7 @@ def check_catalogue(connection: sqlite3.Connection) -> None:
 
 
 def _check_chunk(columns: tuple[object, ...], record: str) -> None:
-    chunk = Chunk.model_validate_json(record)
+    chunk = parse_chunk(record)
     wanted = (chunk.id, chunk.source, chunk.type, position_of(chunk), chunk.content_hash, chunk.metadata_hash)
     if columns != wanted:
         raise ValueError(chunk.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import ProviderError
@@ -166,7 +167,7 @@ class AnswerService:
         text = chunk.text.split("\n")[lines[0] - chunk.lines[0] : lines[1] - chunk.lines[0] + 1]
         within = [part for part in self._index.catalogue.of_source(chunk.source) if part.lines[0] <= lines[0]]
         id_ = within[-1].id if within else chunk.id
-        return chunk.model_copy(update={"id": id_, "lines": lines, "text": "\n".join(text)})
+        return replace(chunk, id=id_, lines=lines, text="\n".join(text))
 
     def _members(self, node: ClassNode) -> tuple[Member, ...]:
         packed = self._index.catalogue.facts_of([str(node.source)]).get(str(node.source), "")

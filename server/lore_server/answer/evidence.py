@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.sources.source import PROSE, syntax_of
@@ -105,7 +106,7 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
         taken.add(chunks[beside].id)
         first, last = min(first, beside), max(last, beside)
     whole = text(first, last)
-    return chunk.model_copy(update={"lines": (chunks[first].lines[0], chunks[last].lines[1]), "text": whole})
+    return replace(chunk, lines=(chunks[first].lines[0], chunks[last].lines[1]), text=whole)
 
 
 def is_answered(found: SearchOutcome) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lore_etl.core.model import Chunk
 from lore_server.query.ranking import Ranked
@@ -111,4 +111,4 @@ def _merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
         return run[0]
     first, last = run[0].lines[0], run[-1].lines[1]
     text = "\n".join(whole_lines(chunks)[first - 1 : last])
-    return run[0].model_copy(update={"lines": (first, last), "columns": None, "text": text})
+    return replace(run[0], lines=(first, last), columns=None, text=text)
