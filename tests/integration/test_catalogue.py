@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +73,35 @@ def test_any_number_of_ids_can_be_requested_at_once(catalogue: Catalogue, count:
     put(catalogue, chunk)
 
     assert catalogue.chunks([*(f"unknown{n}" for n in range(count - 1)), chunk.id, chunk.id]) == {chunk.id: chunk}
+
+
+def test_kept_chunks_are_read_once_until_they_change(catalogue: Catalogue, tmp_path: Path) -> None:
+    same, changed, gone = (piece("a.md", n) for n in (1, 2, 3))
+    ids = [same.id, changed.id, gone.id]
+    put(catalogue, same, changed, gone)
+    assert catalogue.kept_chunks([*ids, "unknown"]) == catalogue.chunks(ids)
+    with closing(sqlite3.connect(tmp_path / CATALOGUE)) as other, other:
+        other.execute("UPDATE chunk SET record = 'not read' WHERE id = ?", (same.id,))
+
+    after = replace(changed, title="Another title")
+    catalogue.apply([(ChunkLine.of(after), True)], [gone.id])
+
+    assert catalogue.kept_chunks(ids) == {same.id: same, changed.id: after}
+
+
+def test_a_chunk_that_changes_while_it_is_read_is_not_kept(catalogue: Catalogue) -> None:
+    before = piece("a.md", 1)
+    after = replace(before, title="Another title")
+    put(catalogue, before)
+
+    def changing() -> Iterator[tuple[ChunkLine, bool]]:
+        yield ChunkLine.of(after), True
+        with ThreadPoolExecutor(1) as pool:  # another thread sees the state before the transaction
+            assert pool.submit(catalogue.kept_chunks, [before.id]).result(timeout=60) == {before.id: before}
+
+    catalogue.apply(changing(), ())
+
+    assert catalogue.kept_chunks([before.id]) == {before.id: after}
 
 
 def test_a_change_is_atomic(catalogue: Catalogue) -> None:

@@ -106,6 +106,19 @@ def test_similarities_are_those_of_the_known_vectors_also_during_a_write(cache: 
     assert cache.similarities(vectors[3], []) == {}
 
 
+def test_similarities_are_read_once_until_a_vector_changes(cache: EmbeddingCache, tmp_path: Path) -> None:
+    vectors, names = vectors_of(4), hashes(3)
+    cache.put(names, vectors[:3])
+    before = cache.similarities(vectors[0], names)
+    with closing(sqlite3.connect(tmp_path / CACHE)) as connection, connection:
+        connection.execute("DELETE FROM embedding")
+
+    assert cache.similarities(vectors[0], names) == before
+    cache.put(names[1:2], vectors[3:])
+
+    assert cache.similarities(vectors[3], names[1:2])[names[1]] == pytest.approx(1, abs=SPREAD)
+
+
 @pytest.mark.parametrize("value", [b"", b"\xff" * 2 * DIMENSION, b"\0" * 2 * DIMENSION, b"\0" * 7, "text", 3, None])
 def test_a_damaged_vector_has_no_similarity(cache: EmbeddingCache, tmp_path: Path, value: object) -> None:
     cache.put(hashes(2), vectors_of(2))

@@ -64,10 +64,12 @@ def test_similarities_are_the_same_with_and_without_the_cache(index: Index) -> N
         found = retrieve(index, "the crew moves the cargo", None, 10).found
         return {candidate.chunk.id: candidate.vector for candidate in found}
 
-    cached = similarities()
-    with closing(sqlite3.connect(index.folder / CACHE)) as cache, cache:
+    with closing(sqlite3.connect(index.folder / CACHE, isolation_level=None)) as cache:
+        rows = cache.execute("SELECT * FROM embedding").fetchall()
         cache.execute("DELETE FROM embedding")
-    read = similarities()
+        read = similarities()
+        cache.executemany("INSERT INTO embedding VALUES (?, ?, ?)", rows)
+    cached = similarities()
 
     assert len(cached) > 10  # some are found by their words only
     assert None not in cached.values()

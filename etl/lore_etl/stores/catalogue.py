@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from sys import intern
 from typing import NamedTuple
 
@@ -16,7 +17,9 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, KnowledgeType, parse_chunk, row_id_of
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.kept import Kept
 
+KEPT_CHUNKS = 16_000  # some 1.5 KB each: 24 MB
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
@@ -69,6 +72,10 @@ class ChunkKey(NamedTuple):
 
 class Catalogue(CatalogueFile):
     """The database of files and chunks. Its methods raise the errors of `CatalogueFile`."""
+
+    def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
+        self._kept = Kept[Chunk](KEPT_CHUNKS)
+        super().__init__(folder, busy_seconds)
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
         """Return the records of the given files that are recorded, or of all files, by path."""
@@ -140,11 +147,16 @@ class Catalogue(CatalogueFile):
 
     def apply(self, changed: Iterable[tuple[ChunkLine, bool]], deleted: Iterable[str], **meta: str | None) -> None:
         """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
+        touched = list(deleted)
         with self._reporting(), self.transaction() as connection:
-            connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in deleted))
-            rows = (_values_of(line, has_vector) for line, has_vector in changed)
-            connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany("DELETE FROM chunk WHERE id = ?", [(chunk_id,) for chunk_id in touched])
+            for line, has_vector in changed:
+                connection.execute(
+                    "INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _values_of(line, has_vector)
+                )
+                touched.append(line.id)
             set_values(connection, meta)
+        self._kept.drop(touched)
 
     def mark_vectors(self, ids: Iterable[str], present: bool) -> None:
         """Record whether these chunks have a vector in the store."""
@@ -254,6 +266,16 @@ class Catalogue(CatalogueFile):
             for marks, some in _portions(dict.fromkeys(ids))
         )
         return {chunk.id: chunk for chunks in found for chunk in chunks}
+
+    def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
+        """Return the chunks with these ids that exist, by id, and keep them for later searches."""
+        wanted, moment = list(ids), self._kept.moment()
+        found = self._kept.get(wanted)
+        if missing := [id_ for id_ in wanted if id_ not in found]:
+            read = self.chunks(missing)
+            self._kept.put(read, moment)
+            found |= read
+        return found
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""

@@ -14,12 +14,14 @@ from lore_etl.core.atomic import put_aside
 from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
+from lore_etl.stores.kept import Kept
 from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors
 from lore_etl.stores.soundness import is_damage
 from lore_etl.stores.write_ahead import use_log, vacuum
 
 CACHE = "embeddings.sqlite"
 VERSION = 1
+KEPT_VECTORS = 16_000  # 0.8 KB each with 384 dimensions: 13 MB
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 FEW = 1_000  # vectors of other texts, as after a switch of branches
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
@@ -48,6 +50,7 @@ class EmbeddingCache:
         self._connection: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
+        self._kept = Kept[bytes](KEPT_VECTORS)
         self._run(lambda connection: connection.execute("SELECT 1 FROM embedding LIMIT 1").fetchone())
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
@@ -72,7 +75,7 @@ class EmbeddingCache:
 
         Searches have a connection of their own: they neither wait for a sync nor end its transactions.
         """
-        rows = [row for row in self._read(hashes) if len(row[1]) == self._dimension * np.dtype(_HALF).itemsize]
+        rows = [row for row in self._recent(hashes) if len(row[1]) == self._dimension * np.dtype(_HALF).itemsize]
         values = np.frombuffer(b"".join(value for _, value in rows), dtype=_HALF)
         vectors = values.reshape(len(rows), self._dimension).astype(np.float32)
         squares = np.einsum("ij,ij->i", vectors, vectors)
@@ -81,8 +84,16 @@ class EmbeddingCache:
         names = (name for (name, _), is_sound in zip(rows, sound, strict=True) if is_sound)
         return dict(zip(names, scores.tolist(), strict=True))
 
+    def _recent(self, hashes: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Return the content hashes of these texts that can be read, in order, with their values, and keep these."""
+        moment, found = self._kept.moment(), self._kept.get(hashes)
+        if missing := [content_hash for content_hash in hashes if content_hash not in found]:
+            read = dict(self._read(missing))
+            self._kept.put(read, moment)
+            found |= read
+        return sorted(found.items())
+
     def _read(self, hashes: Sequence[str]) -> list[tuple[str, bytes]]:
-        """Return the content hashes of these texts that can be read, with their values."""
         found: list[tuple[str, bytes]] = []
         with self._reading:
             try:
@@ -122,6 +133,7 @@ class EmbeddingCache:
     def _insert(self, packed: Mapping[str, bytes]) -> None:
         rows = [(self._model, content_hash, value) for content_hash, value in packed.items()]
         self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?)", rows))
+        self._kept.drop(packed)
 
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
         """Delete this model's vectors of other texts, and return their space, once they number over 1,000.

@@ -129,7 +129,7 @@ def retrieve(
         vector, rows, degraded = None, {}, f"Keyword search only: {error.message}"
     watch.end("vectors")
     hits = {row.partition(".")[0]: row for row in rows}
-    known = index.catalogue.chunks([*(id_ for id_, _ in by_word), *hits])
+    known = index.catalogue.kept_chunks([*(id_ for id_, _ in by_word), *hits])
     known = {id_: chunk for id_, chunk in known.items() if type_ is None or chunk.type == type_}
     by_word = [(id_, score) for id_, score in by_word if id_ in known]
     own = row_ids(known.values())

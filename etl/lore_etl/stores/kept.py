@@ -1,0 +1,50 @@
+"""Keep what was read recently, so that searches need not read it from disk again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Kept(Generic[Value]):
+    """Values by key, up to a number of them; the least recently used ones go first. All threads share them.
+
+    A reader takes the `moment` before it reads, so that nothing is kept that was read before a `drop`.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._guard = threading.Lock()
+        self._values: OrderedDict[str, Value] = OrderedDict()
+        self._drops = 0
+
+    def moment(self) -> int:
+        """Return a number that changes with every `drop`."""
+        return self._drops
+
+    def get(self, keys: Iterable[str]) -> dict[str, Value]:
+        """Return those of these values that are kept, by key."""
+        with self._guard:
+            found = {key: self._values[key] for key in keys if key in self._values}
+            for key in found:
+                self._values.move_to_end(key)
+        return found
+
+    def put(self, values: Mapping[str, Value], moment: int) -> None:
+        """Keep values that were read since a moment, unless some were dropped meanwhile."""
+        with self._guard:
+            if moment == self._drops:
+                self._values |= values
+                while len(self._values) > self._limit:
+                    self._values.popitem(last=False)
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Forget values that have changed."""
+        with self._guard:
+            self._drops += 1
+            for key in keys:
+                self._values.pop(key, None)
