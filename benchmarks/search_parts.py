@@ -1,7 +1,8 @@
 """Compare a search with its bare parts, and with filters: `python -m benchmarks.search_parts [--chunks 20000]`.
 
-The bare parts are the embedding of the query, Chroma's HNSW and tantivy's search, as deep as a search asks them. Every
-question goes through the parts, the search and the filtered searches in turn, so that other programs slow them alike.
+The bare parts are the embedding of the query, Chroma's HNSW and tantivy's search, as deep as a search asks them. The
+parts, the search and the filtered searches take turns, so that other programs slow them alike. The filtered searches
+have questions of their own, because a search keeps the records that it reads.
 Keep the project with `--folder` to compare two checkouts.
 """
 
@@ -44,8 +45,9 @@ def measure(app: App, count: int = QUESTIONS) -> Times:
 
     forms = {PARTS: parts, SEARCH: search(), BY_TYPE: search(type="guide"), BY_PATH: search(path="area1*/**")}
     times: Times = {name: [] for name in forms}
-    for number, question in enumerate(synthetic.questions(count + WARM)):
-        for name, form in forms.items():
+    every = synthetic.questions(3 * (count + WARM))
+    for number, asked in enumerate(zip(every[::3], every[1::3], every[2::3], strict=True)):
+        for (name, form), question in zip(forms.items(), (asked[0], *asked), strict=True):
             wall, processor = time.perf_counter(), time.process_time()
             form(f"{question} {name.split()[-1]}")  # not the same text, whose vector may be kept
             if number >= WARM:
