@@ -199,7 +199,7 @@ def test_meta_values_are_set_and_removed(catalogue: Catalogue) -> None:
     assert (catalogue.meta("model"), catalogue.meta("dirty")) == ("m", None)
 
 
-def test_meta_values_stay_in_memory_until_a_transaction_ends(catalogue: Catalogue) -> None:
+def test_meta_values_and_counts_stay_in_memory_until_a_transaction_ends(catalogue: Catalogue) -> None:
     catalogue.set_meta(a="1")
     statements = list[str]()
     with catalogue._connected() as connection:  # the only connection, which later calls use
@@ -207,12 +207,14 @@ def test_meta_values_stay_in_memory_until_a_transaction_ends(catalogue: Catalogu
 
     assert [catalogue.metas("a", "b") for _ in range(3)] == [("1", None)] * 3
     assert len(statements) == 1
+    assert [(catalogue.total(), catalogue.waiting()) for _ in range(3)] == [(0, 0)] * 3
+    assert len(statements) == 3
     with pytest.raises(ZeroDivisionError), catalogue.transaction() as writing:
         writing.execute("UPDATE meta SET value = '2'")
         raise ZeroDivisionError
     assert catalogue.meta("a") == "1"
-    catalogue.apply((), (), a="3")
-    assert catalogue.meta("a") == "3"
+    catalogue.apply([(ChunkLine.of(piece("a.md", 1)), False)], (), a="3")
+    assert (catalogue.meta("a"), catalogue.total(), catalogue.waiting()) == ("3", 1, 1)
 
 
 def test_file_rows_are_replaced_and_removed(catalogue: Catalogue) -> None:

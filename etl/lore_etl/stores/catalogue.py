@@ -187,10 +187,10 @@ class Catalogue(CatalogueFile):
 
     def waiting(self) -> int:
         """Return the number of chunks that have no vector yet."""
-        return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 0")[0][0])
+        return int(self._unchanged_rows("SELECT count(*) FROM chunk WHERE has_vector = 0")[0][0])
 
     def total(self) -> int:
-        return int(self._rows("SELECT count(*) FROM chunk")[0][0])
+        return int(self._unchanged_rows("SELECT count(*) FROM chunk")[0][0])
 
     def files_with_chunks(self) -> int:
         return int(self._rows("SELECT count(DISTINCT source) FROM chunk")[0][0])

@@ -49,7 +49,7 @@ class CatalogueFile:
         self._busy_seconds = busy_seconds
         self._idle: list[sqlite3.Connection] = []
         self._guard, self._is_closed = threading.Lock(), False
-        self._meta: dict[str, str] | None = None
+        self._unchanged: dict[str, list[tuple[str, ...]]] = {}
         self._commits = 0
         self._seal = folder / SEAL
         self._left: str | None = None
@@ -164,7 +164,7 @@ class CatalogueFile:
                 connection.execute("COMMIT")
                 self._left = stamp(self._path)
             with self._guard:
-                self._meta, self._commits = None, self._commits + 1
+                self._unchanged, self._commits = {}, self._commits + 1
 
     def vacuum(self) -> None:
         """Return the space of deleted rows to the disk."""
@@ -176,19 +176,24 @@ class CatalogueFile:
         with self._reporting(), self._connected() as connection:
             return connection.execute(sql, values).fetchall()
 
+    def _unchanged_rows(self, sql: str) -> list[tuple[str, ...]]:
+        """Return the rows of a statement, which stay in memory until the next commit."""
+        with self._guard:
+            found, commits = None if self._is_closed else self._unchanged.get(sql), self._commits
+        if found is None:
+            found = self._rows(sql)
+            with self._guard:
+                if commits == self._commits:
+                    self._unchanged[sql] = found
+        return found
+
     def meta(self, key: str) -> str | None:
         """Return a value that describes the whole index."""
         return self.metas(key)[0]
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
-        """Return several values in the order of the keys. They stay in memory until the next commit."""
-        with self._guard:
-            found, commits = None if self._is_closed else self._meta, self._commits
-        if found is None:
-            found = {key: value for key, value in self._rows("SELECT key, value FROM meta")}
-            with self._guard:
-                if commits == self._commits:
-                    self._meta = found
+        """Return several values in the order of the keys."""
+        found = {key: value for key, value in self._unchanged_rows("SELECT key, value FROM meta")}
         return tuple(map(found.get, keys))
 
     def set_meta(self, **values: str | None) -> None:
