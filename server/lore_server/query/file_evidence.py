@@ -33,12 +33,12 @@ def files(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
 def _words(terms: Mapping[str, Sequence[Mapping[str, float]]], decay: float) -> dict[str, float]:
     """Return the keyword term of each file; the best file has as much as the best passage."""
     found = {
-        source: sorted((passage.get("keywords", 0.0) for passage in those), reverse=True)
+        source: sorted([passage.get("keywords", 0.0) for passage in those], reverse=True)
         for source, those in terms.items()
     }
-    highest = max((points[0] for points in found.values()), default=0.0)
+    highest = max([points[0] for points in found.values()], default=0.0)
     decays = [decay**place for place in range(MAX_PASSAGES)]
-    sums = [sum(map(mul, points, decays)) for points in found.values()]
+    sums = [points[0] if len(points) == 1 else sum(map(mul, points, decays)) for points in found.values()]
     return {source: highest * share for source, share in zip(found, shares_of_best(sums), strict=True)}
 
 
