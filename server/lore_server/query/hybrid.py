@@ -44,8 +44,10 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
     ] or candidates.found
-    days = [_day(candidate.chunk.updated or candidate.chunk.created) for candidate in found]
+    texts = [candidate.chunk.updated or candidate.chunk.created for candidate in found]
+    days = [_day(text) if text else 0.0 for text in texts]
     newest, scale = max(days, default=0.0), weights["baseIncrement"]
+    of_type = {type_of: _type_terms(query, type_of, type_, weights) for type_of in KnowledgeType}
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
@@ -57,7 +59,10 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
         if query.names:
             sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
             terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
-        terms += _type_terms(query, chunk, type_, weights)
+        is_named = chunk.type == KnowledgeType.LIBRARY and names_library(query.text, chunk)
+        terms += _type_terms(query, chunk.type, type_, weights, is_named) if is_named else of_type[chunk.type]
+        if chunk.type == KnowledgeType.RELEASE and _is_asked_for(query, chunk):
+            terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
         if day and chunk.type in DATED:
             terms.append(("recency", weights["recency"] * _freshness(day, newest)))
         why = [term for term in terms if term[1]]
@@ -138,17 +143,19 @@ def _qualified(chunk: Chunk) -> list[str]:
     return [*chunk.symbols, *members, *([owner] if owner and chunk.kind in CLASS_KINDS else [])]
 
 
-def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights) -> Terms:
+def _type_terms(
+    query: Query, have: KnowledgeType, type_: str | None, weights: Weights, is_named: bool = False
+) -> Terms:
+    """Return the terms of a passage for its type; `is_named` means that the query names its library."""
+    if type_ is not None:
+        return []
     terms: Terms = []
-    is_library = chunk.type == KnowledgeType.LIBRARY
-    is_wanted = chunk.type in query.wanted_types or (is_library and names_library(query.text, chunk))
-    name = _TYPE_WEIGHTS.get(chunk.type)
-    if type_ is None and name and not (is_wanted and name.endswith("Penalty")):
+    is_wanted = is_named or have in query.wanted_types
+    name = _TYPE_WEIGHTS.get(have)
+    if name and not (is_wanted and name.endswith("Penalty")):
         terms.append((name, weights[name]))
-    if type_ is None and is_wanted:
+    if is_wanted:
         terms.append(("intentMatch", weights["intentMatch"]))
-    if chunk.type == KnowledgeType.RELEASE and _is_asked_for(query, chunk):
-        terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
     return terms
 
 

@@ -57,9 +57,11 @@ def lead_with_sought(query: Query, by_source: dict[str, Ranked]) -> None:
 
 def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> None:
     """Raise the scores of some files by the amount their best file needs to rank first, keeping their distances."""
+    if not leaders:
+        return
     chosen = {result.source for result in leaders}
     others = max((result.score for result in by_source.values() if result.source not in chosen), default=0.0)
-    points = others + 1.0 - max((result.score for result in leaders), default=others + 1.0)
+    points = others + 1.0 - max(result.score for result in leaders)
     if points > 0:
         for result in leaders:
             result.score += points

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.errors import (
@@ -65,8 +65,8 @@ class Candidates:
     @cached_property
     def best(self) -> list[Candidate]:
         """Return the best candidates of each leg."""
-        by_meaning = heapq.nlargest(LOOKED_AT, self.found, key=lambda candidate: candidate.vector or 0.0)
-        by_word = heapq.nlargest(LOOKED_AT, self.found, key=lambda candidate: candidate.keyword)
+        by_meaning = sorted(self.found, key=lambda candidate: candidate.vector or 0.0, reverse=True)[:LOOKED_AT]
+        by_word = sorted(self.found, key=attrgetter("keyword"), reverse=True)[:LOOKED_AT]
         return list({candidate.chunk.id: candidate for candidate in (*by_meaning, *by_word)}.values())
 
     @cached_property
