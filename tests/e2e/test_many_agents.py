@@ -125,7 +125,7 @@ def test_agents_do_not_notice_when_owners_are_killed_during_searches_and_syncs(
     scene.over.set()
     for thread in threads:
         thread.join()
-    last = clients[0].call("manage_knowledge_base", action="sync", wait_seconds=120)
+    last = clients[0].call("manage_knowledge_base", action="sync", wait_seconds=600)
     health = clients[1].call("healthcheck")
     for client in clients:
         client.close()
@@ -150,7 +150,7 @@ def _search(scene: Scene, contract: Contract, client: StdioClient, query: str) -
 def _sync_and_find(scene: Scene, client: StdioClient) -> None:
     """Sync, and check that pages written before the sync are found."""
     number = scene.written
-    job = client.call("manage_knowledge_base", action="sync", wait_seconds=120)
+    job = client.call("manage_knowledge_base", action="sync", wait_seconds=600)
     if job.get("error") or job["state"] != "done":
         scene.failures.append(str(job))
     elif number:
