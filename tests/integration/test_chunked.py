@@ -51,11 +51,13 @@ class Waiting:
 
 
 class Releasing(Document):
-    """Opens the FIFO when it is chunked."""
+    """Opens the FIFO when it is chunked, whether or not another process waits for that."""
 
     @property
     def lines(self) -> list[str]:
-        os.close(os.open(str(self.front["fifo"]), os.O_WRONLY))
+        opened = self.front["opened"]
+        assert isinstance(opened, list)
+        opened.append(os.open(str(self.front["fifo"]), os.O_RDWR))
         return super().lines
 
 
@@ -94,18 +96,21 @@ def test_the_chunks_are_those_of_this_process_in_order(children: int, front: dic
 
 
 def test_this_process_chunks_documents_instead_of_waiting_for_a_child(tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
+    fifo, opened = tmp_path / "fifo", list[int]()
     os.mkfifo(fifo)
     first, *others, last = documents(rounds=3)
     values = {field.name: getattr(last, field.name) for field in fields(last)}
     all_documents = [
         replace(first, front={"x": Waiting(fifo)}),
         *others,
-        Releasing(**values | {"front": {"fifo": fifo}}),
+        Releasing(**values | {"front": {"fifo": fifo, "opened": opened}}),
     ]
 
     found = list(all_chunked(all_documents, counter(), MANY, alone=0, children=1))  # else this would wait for ever
 
+    for descriptor in opened:
+        os.close(descriptor)
+    assert opened
     assert [document for document, _ in found] == all_documents
 
 
