@@ -10,14 +10,15 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from jsonschema import Draft202012Validator
 from mcp.client._memory import InMemoryTransport
 from mcp.client.client import Client
 from starlette.applications import Starlette
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import ConfigError
+from lore_etl.core.errors import ConfigError, InternalError
 from lore_server.app import App
-from lore_server.contract import Contract
+from lore_server.contract import Contract, Operation
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.http.routes import api_routes
@@ -28,6 +29,7 @@ from lore_server.operations.table import OPERATIONS, entry, render
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import ReplyText
 from tests.harness.models import HashModel
+from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
 ECHO = {
@@ -176,3 +178,49 @@ def test_a_passage_of_a_single_line_is_cited_by_that_line() -> None:
     text = render("list_documents", {"documents": rows, "total": 2}).body
 
     assert [line.rpartition(" ")[2] for line in text.splitlines()] == ["docs/guide.md:63", "docs/guide.md:63-64"]
+
+
+def test_the_quick_check_of_a_reply_refuses_what_the_contract_refuses(hash_app: App) -> None:
+    write_project(
+        hash_app.index.root, {"docs/a.md": "# Alpha\n\nText.\n", "a.py": "class A(B):\n    def f(self): ...\n"}
+    )
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    calls: list[tuple[str, JSON]] = [
+        ("query_documents", {"query": "alpha", "explain": True, "facets": True}),
+        ("get_class_hierarchy", {"root": "A"}),
+        ("list_sources", {}),
+        ("healthcheck", {}),
+        ("get_job", {"id": "latest"}),
+    ]
+    verdicts = []
+    for name, arguments in calls:
+        operation, reply = hash_app.contract[name], hash_app.call(name, arguments)
+        schema = Draft202012Validator(operation.output_schema)
+        for changed in changed_replies(reply):
+            verdicts.append((_is_refused(operation, changed), not schema.is_valid(changed)))
+
+    assert len(verdicts) > 500
+    assert [ours for ours, _ in verdicts] == [exact for _, exact in verdicts]
+    assert {exact for _, exact in verdicts} == {False, True}
+
+
+def changed_replies(reply: Any) -> Iterator[Any]:
+    """Yield copies of a value with one part replaced by a value of another type, or left out."""
+    yield from (None, True, -1, 0.5, 10**30, "", "2026-02-30", [], {})
+    if isinstance(reply, dict):
+        for key, value in reply.items():
+            yield {other: reply[other] for other in reply if other != key}
+            yield from ({**reply, key: changed} for changed in changed_replies(value))
+        yield {**reply, "unknown": 1}
+    elif isinstance(reply, list):
+        for index, value in enumerate(reply[:2]):
+            yield from ([*reply[:index], changed, *reply[index + 1 :]] for changed in changed_replies(value))
+        yield reply * 2
+
+
+def _is_refused(operation: Operation, result: object) -> bool:
+    try:
+        operation.check_result(result)
+    except InternalError:
+        return True
+    return False
