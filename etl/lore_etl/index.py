@@ -236,6 +236,12 @@ class Index:
                 self._cache = EmbeddingCache(self.folder, self.model, dimension, self._shared_vectors())
             return self._cache
 
+    def preload(self) -> None:
+        """Read as many chunks and their vectors as stay in memory, so that the first searches need not do so."""
+        cache = self.cache
+        for hashes in self.catalogue.preload():
+            cache.preload(hashes)
+
     def _shared_vectors(self) -> SharedVectors | None:
         """Return the cache of all projects.
 

@@ -187,6 +187,7 @@ class App:
                 self.index.prepare_model(silent, may_download=False)
                 self.index.embedder.embed_query("ready")
                 self._view.entries()
+                self.index.preload()
 
     def close(self) -> None:
         """Stop a running build at its next step, finish other calls and close the index."""

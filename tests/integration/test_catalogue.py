@@ -89,6 +89,18 @@ def test_kept_chunks_are_read_once_until_they_change(catalogue: Catalogue, tmp_p
     assert catalogue.kept_chunks(ids) == {same.id: same, changed.id: after}
 
 
+def test_preloaded_chunks_are_not_read_again(catalogue: Catalogue, tmp_path: Path) -> None:
+    chunks = {chunk.id: chunk for chunk in (piece("a.md", n) for n in range(1, 1_200))}
+    put(catalogue, *chunks.values())
+
+    portions = list(catalogue.preload())
+    with closing(sqlite3.connect(tmp_path / CATALOGUE)) as other, other:
+        other.execute("UPDATE chunk SET record = 'not read'")
+
+    assert sorted(hash_ for portion in portions for hash_ in portion) == sorted(c.content_hash for c in chunks.values())
+    assert catalogue.kept_chunks(chunks) == chunks
+
+
 def test_a_chunk_that_changes_while_it_is_read_is_not_kept(catalogue: Catalogue) -> None:
     before = piece("a.md", 1)
     after = replace(before, title="Another title")

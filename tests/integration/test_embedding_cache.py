@@ -106,6 +106,16 @@ def test_similarities_are_those_of_the_known_vectors_also_during_a_write(cache: 
     assert cache.similarities(vectors[3], []) == {}
 
 
+def test_preloaded_vectors_are_not_read_again(cache: EmbeddingCache, tmp_path: Path) -> None:
+    vectors, names = vectors_of(3), hashes(3)
+    cache.put(names, vectors)
+    cache.preload([*names, "unknown"])
+    with closing(sqlite3.connect(tmp_path / CACHE)) as connection, connection:
+        connection.execute("DELETE FROM embedding")
+
+    assert cache.similarities(vectors[0], names).keys() == set(names)
+
+
 def test_similarities_are_read_once_until_a_vector_changes(cache: EmbeddingCache, tmp_path: Path) -> None:
     vectors, names = vectors_of(4), hashes(3)
     cache.put(names, vectors[:3])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from lore_etl.core.errors import IndexMissing, ModelMismatch
 from lore_etl.core.model import KnowledgeType
 from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.catalogue_file import CATALOGUE
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
@@ -172,6 +175,18 @@ def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(tmp_pat
     app.close()
 
     assert seen == [(0, 1)] * 10
+
+
+def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    app.warm()
+    with closing(sqlite3.connect(tmp_path / ".lore" / CATALOGUE)) as other, other:
+        other.execute("UPDATE chunk SET record = 'not read'")
+
+    assert search(app, "alpha")["results"][0]["excerpt"] == "# Alpha\n\nText of alpha."
+    app.close()
 
 
 def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial(

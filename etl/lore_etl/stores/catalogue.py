@@ -19,7 +19,7 @@ from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.stores.kept import Kept
 
-KEPT_CHUNKS = 16_000  # some 1.5 KB each: 24 MB
+KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
@@ -276,6 +276,13 @@ class Catalogue(CatalogueFile):
             self._kept.put(read, moment)
             found |= read
         return found
+
+    def preload(self) -> Iterator[list[str]]:
+        """Read as many chunks as stay in memory, and yield the content hashes of each portion."""
+        ids = [row[0] for row in self._rows("SELECT id FROM chunk LIMIT ?", (KEPT_CHUNKS,))]
+        for start in range(0, len(ids), VARIABLES):
+            chunks = self.kept_chunks(ids[start : start + VARIABLES])
+            yield [chunk.content_hash for chunk in chunks.values()]
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""
