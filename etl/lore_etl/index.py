@@ -240,7 +240,7 @@ class Index:
         """Read as many chunks and their vectors as stay in memory, so that the first searches need not do so."""
         cache = self.cache
         for hashes in self.catalogue.preload():
-            cache.preload(hashes)
+            cache.kept_values(hashes)
 
     def _shared_vectors(self) -> SharedVectors | None:
         """Return the cache of all projects.

@@ -109,7 +109,7 @@ def test_similarities_are_those_of_the_known_vectors_also_during_a_write(cache: 
 def test_preloaded_vectors_are_not_read_again(cache: EmbeddingCache, tmp_path: Path) -> None:
     vectors, names = vectors_of(3), hashes(3)
     cache.put(names, vectors)
-    cache.preload([*names, "unknown"])
+    cache.kept_values([*names, "unknown"])
     with closing(sqlite3.connect(tmp_path / CACHE)) as connection, connection:
         connection.execute("DELETE FROM embedding")
 

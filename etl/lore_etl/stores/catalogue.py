@@ -269,13 +269,7 @@ class Catalogue(CatalogueFile):
 
     def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id, and keep them for later searches."""
-        wanted, moment = list(ids), self._kept.moment()
-        found = self._kept.get(wanted)
-        if missing := [id_ for id_ in wanted if id_ not in found]:
-            read = self.chunks(missing)
-            self._kept.put(read, moment)
-            found |= read
-        return found
+        return self._kept.read(list(ids), self.chunks)
 
     def preload(self) -> Iterator[list[str]]:
         """Read as many chunks as stay in memory, and yield the content hashes of each portion."""

@@ -75,7 +75,11 @@ class EmbeddingCache:
 
         Searches have a connection of their own: they neither wait for a sync nor end its transactions.
         """
-        rows = [row for row in self._recent(hashes) if len(row[1]) == self._dimension * np.dtype(_HALF).itemsize]
+        rows = [
+            row
+            for row in sorted(self.kept_values(hashes).items())
+            if len(row[1]) == self._dimension * np.dtype(_HALF).itemsize
+        ]
         values = np.frombuffer(b"".join(value for _, value in rows), dtype=_HALF)
         vectors = values.reshape(len(rows), self._dimension).astype(np.float32)
         squares = np.einsum("ij,ij->i", vectors, vectors)
@@ -84,20 +88,11 @@ class EmbeddingCache:
         names = (name for (name, _), is_sound in zip(rows, sound, strict=True) if is_sound)
         return dict(zip(names, scores.tolist(), strict=True))
 
-    def preload(self, hashes: Sequence[str]) -> None:
-        """Read the vectors of these texts into memory."""
-        self._recent(hashes)
+    def kept_values(self, hashes: Sequence[str]) -> dict[str, bytes]:
+        """Return content hash -> packed vector of these texts, if readable, and keep them for later searches."""
+        return self._kept.read(hashes, self._read)
 
-    def _recent(self, hashes: Sequence[str]) -> list[tuple[str, bytes]]:
-        """Return the content hashes of these texts that can be read, in order, with their values, and keep these."""
-        moment, found = self._kept.moment(), self._kept.get(hashes)
-        if missing := [content_hash for content_hash in hashes if content_hash not in found]:
-            read = dict(self._read(missing))
-            self._kept.put(read, moment)
-            found |= read
-        return sorted(found.items())
-
-    def _read(self, hashes: Sequence[str]) -> list[tuple[str, bytes]]:
+    def _read(self, hashes: Sequence[str]) -> dict[str, bytes]:
         found: list[tuple[str, bytes]] = []
         with self._reading:
             try:
@@ -108,8 +103,8 @@ class EmbeddingCache:
                     sql = f"SELECT content, value FROM embedding WHERE model = ? AND content IN ({marks})"
                     found += self._reader.execute(sql, (self._model, *some)).fetchall()
             except sqlite3.Error:  # the next sync reports or repairs it
-                return []
-        return [row for row in found if isinstance(row[1], bytes)]
+                return {}
+        return {content_hash: value for content_hash, value in found if isinstance(value, bytes)}
 
     def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
         """Return the vectors of this dimension whose length is 1; earlier versions kept them in single precision."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -25,6 +25,15 @@ class Kept(Generic[Value]):
     def moment(self) -> int:
         """Return a number that changes with every `drop`."""
         return self._drops
+
+    def read(self, keys: Sequence[str], read: Callable[[list[str]], Mapping[str, Value]]) -> dict[str, Value]:
+        """Return the values of these keys that exist. Those that are not kept are read, and then kept."""
+        moment, found = self.moment(), self.get(keys)
+        if missing := [key for key in keys if key not in found]:
+            values = read(missing)
+            self.put(values, moment)
+            found |= values
+        return found
 
     def get(self, keys: Iterable[str]) -> dict[str, Value]:
         """Return those of these values that are kept, by key."""

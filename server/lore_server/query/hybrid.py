@@ -44,8 +44,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
     ] or candidates.found
-    texts = [candidate.chunk.updated or candidate.chunk.created for candidate in found]
-    days = [_day(text) if text else 0.0 for text in texts]
+    days = [_day(candidate.chunk.updated or candidate.chunk.created) for candidate in found]
     newest, scale = max(days, default=0.0), weights["baseIncrement"]
     of_type = {type_of: _type_terms(query, type_of, type_, weights) for type_of in KnowledgeType}
     scored = []
