@@ -314,6 +314,45 @@ def test_a_write_breaks_the_seal_until_the_store_is_sealed_again(store: VectorSt
     assert integrity.is_sealed(folder)
 
 
+UNSET = ("data_level0.bin", "length.bin")
+
+
+def unset_content(folder: Path) -> set[int]:
+    """Return the bytes in the files of vectors none of which is set yet."""
+    return set(b"".join(segment_file(folder, name).read_bytes() for name in UNSET))
+
+
+@both
+def test_no_memory_of_the_process_stays_in_the_files_of_unset_vectors(tmp_path: Path, open_store: Open) -> None:
+    folder, rows, vectors = tmp_path / "vectors", rows_of(3_000), vectors_of(3_000)
+    store = open_store(folder)
+    store.add(rows[:10], vectors[:10])
+    for name in UNSET:  # Chroma writes memory that it has not set, which may be zero by chance
+        garble(segment_file(folder, name))
+
+    store.seal()
+    assert unset_content(folder) == {0}
+
+    for name in UNSET:
+        garble(segment_file(folder, name))
+    store.close()
+    assert unset_content(folder) == {0}
+
+    for name in UNSET:  # as a killed process leaves it
+        garble(segment_file(folder, name))
+    (folder / integrity.SEAL).unlink()
+    store = open_store(folder, at_least=10)
+    assert unset_content(folder) == {0}
+
+    store.add(rows[10:], vectors[10:])
+    assert store.missing([row[0] for row in rows], vectors) == []
+    store.close()
+    assert len(unset_content(folder)) > 1
+    store = open_store(folder, at_least=3_000)
+    assert store.missing([row[0] for row in rows], vectors) == []
+    store.close()
+
+
 def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_intact(copy: Path, open_store: Open) -> None:
     (copy / integrity.SEAL).unlink()
 

@@ -6,6 +6,8 @@ wrong answers: therefore they are sealed when they are closed, and checked befor
 
 from __future__ import annotations
 
+import contextlib
+import struct
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -29,6 +31,9 @@ PROBE_SECONDS = 60
 BUSY_SECONDS = 300  # a live child may be writing a thousand rows to its index; a dead child is detected sooner
 SLACK_BYTES = 1_000_000  # for the links of the few vectors of a small index
 DATABASE = "chroma.sqlite3"  # Chroma changes it whenever it is opened
+VECTORS, LINKS, LENGTHS, HEADER = "data_level0.bin", "link_lists.bin", "length.bin", "header.bin"
+UNSET_BYTES = 10_000_000  # more than Chroma writes for 100 vectors that are not set yet
+COUNTS = struct.Struct("<iQQQ")  # the beginning of a header: version, an offset, room for vectors, vectors
 
 
 class FolderGenerations:
@@ -96,6 +101,7 @@ class FolderBackend(ABC):
         if (reason := obstacle(self._folder)) is not None:  # Chroma would panic and leave a broken client
             raise StorageError(f"The vector store cannot be opened: {reason}.")
         self._sealed = integrity.unseal(self._folder)
+        _blank_unset_vectors(self._folder)
         collection = self._connect(rows)
         self._is_open = True
         return collection
@@ -109,6 +115,7 @@ class FolderBackend(ABC):
     def seal(self) -> None:
         if _is_inflated(self._folder):
             raise IndexDamaged("The vector store is damaged: Chroma wrote a file that is larger than its content.")
+        _blank_unset_vectors(self._folder)
         integrity.seal(self._folder, self._sealed)
 
     def close(self, is_sound: bool) -> None:
@@ -209,9 +216,30 @@ class ChildChroma(FolderBackend):
 
 def _is_inflated(folder: Path) -> bool:
     """Return whether a file of links is larger than all vectors: it grew to terabytes of zeros after a killed write."""
-    vectors, links = "data_level0.bin", "link_lists.bin"
-    pairs = ((file, file.with_name(vectors)) for file in folder.glob(f"*/{links}"))
+    pairs = ((file, file.with_name(VECTORS)) for file in folder.glob(f"*/{LINKS}"))
     return any(file.stat().st_size > SLACK_BYTES + whole.stat().st_size for file, whole in pairs if whole.exists())
+
+
+def _blank_unset_vectors(folder: Path) -> None:
+    """Overwrite the room for vectors in files without any: Chroma writes memory to them, which may contain secrets.
+
+    From its first flush on, a collection's files end with the last vector.
+    """
+    for header in folder.glob(f"*/{HEADER}"):
+        with open(header, "rb") as file:
+            counts = file.read(COUNTS.size)
+        if len(counts) == COUNTS.size and COUNTS.unpack(counts)[-1] == 0:
+            for name in (VECTORS, LENGTHS):
+                _blank(header.with_name(name))
+
+
+def _blank(path: Path) -> None:
+    """Replace the content of a file by zeros, if there is any."""
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        content = file.read(UNSET_BYTES)
+        if any(content):
+            file.seek(0)
+            file.write(bytes(len(content)))
 
 
 def _inspect(folder: Path, collection: str) -> None:
