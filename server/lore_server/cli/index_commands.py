@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lore_server.cli.command import cli, commands_of
-from lore_server.console.output import line, print_json
 from lore_server.console.progress_bar import progress_bar
 from lore_server.owner.session import Session
 
@@ -26,11 +25,8 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The file wit
 
 @contextmanager
 def _own_index(session: Session) -> Iterator[Index]:
-    from lore_server.app import App
-    from lore_server.contract import load_contract
-
     session.hold_index()
-    with closing(App(session.root, session.settings, load_contract())) as app:
+    with closing(session.open_app()) as app:
         yield app.index
 
 
@@ -42,10 +38,7 @@ def export(session: Session, file: FileArgument) -> None:
     with _own_index(session) as index:
         count = export_index(index, file)
     size = file.stat().st_size
-    if session.as_json:
-        print_json({"vectors": count, "bytes": size})
-    else:
-        line(f"{count:,} embeddings, {size / 1e6:.1f} MB: {file}")
+    session.show({"vectors": count, "bytes": size}, f"{count:,} embeddings, {size / 1e6:.1f} MB: {file}")
 
 
 @command
@@ -59,7 +52,5 @@ def import_(
 
     with _own_index(session) as index, progress_bar(session.as_json) as progress:
         taken, report = import_index(index, file, progress, allow_mass_delete)
-    if session.as_json:
-        print_json({"taken": taken, **dataclasses.asdict(report)})
-    else:
-        line(f"{taken:,} embeddings taken from the file, {report.embedded:,} computed, in {report.duration:.1f} s.")
+    counts = f"{taken:,} embeddings taken from the file, {report.embedded:,} computed, in {report.duration:.1f} s."
+    session.show({"taken": taken, **dataclasses.asdict(report)}, counts)

@@ -14,7 +14,6 @@ from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import FileExists, NotFound, UsageError
 from lore_etl.core.json_types import JSON
 from lore_server.cli.command import command
-from lore_server.console import output
 from lore_server.owner.session import Session
 
 QUESTIONS, JUDGEMENTS = "queries.jsonl", "qrels.tsv"
@@ -70,11 +69,11 @@ def _export(session: Session, folder: Path) -> None:
     for name, text in files.items():
         write_atomically(folder / name, [text], mode=0o600)
     count = files[QUESTIONS].count("\n")
-    if session.as_json:
-        output.print_json({"folder": str(folder), "questions": count, "skipped": skipped})
-    else:
-        left_out = f" Left out, because no result is right: {skipped}." if skipped else ""
-        output.line(f"Questions written to {folder}: {count}.{left_out} Measure with: lore eval {folder}")
+    left_out = f" Left out, because no result is right: {skipped}." if skipped else ""
+    session.show(
+        {"folder": str(folder), "questions": count, "skipped": skipped},
+        f"Questions written to {folder}: {count}.{left_out} Measure with: lore eval {folder}",
+    )
 
 
 def judged_set(marks: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], int]:

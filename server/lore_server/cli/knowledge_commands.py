@@ -10,7 +10,7 @@ import typer
 
 from lore_etl.config.project import knowledge_home
 from lore_server.cli.command import cli, commands_of
-from lore_server.console.output import line, note, print_json
+from lore_server.console.output import note
 from lore_server.owner.session import Session
 
 group = typer.Typer(no_args_is_help=True, help="Documents that agents wrote for this project, and their history.")
@@ -119,9 +119,6 @@ def adopt(
             found = adoption.adopt(name, Author())
     finally:
         library.close()
-    if session.as_json:
-        print_json(found)
-    else:
-        line(f"`{found['folder']}` now uses `{name}`." if found["adopted"] else NOT_ADOPTED)
+    session.show(found, f"`{found['folder']}` now uses `{name}`." if found["adopted"] else NOT_ADOPTED)
     if found["adopted"] and session.has_index:
         session.ask("manage_knowledge_base", action="sync")

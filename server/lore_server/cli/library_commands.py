@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lore_etl.config.project import place_of
 from lore_etl.core.errors import IndexMissing, UsageError
 from lore_server.cli.command import command
-from lore_server.cli.query_commands import LONGEST_WAIT
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner.session import Session
@@ -52,7 +50,7 @@ def add_docs(
         raise UsageError("Give either documentation to add, or --list, --update or --remove.")
     if not session.has_index:
         raise IndexMissing("This project has no index.", "Run `lore init` first.")
-    manager = LibraryManager(place_of(session.root, session.config_file).folder, SiteLimits(patience=wait))
+    manager = LibraryManager(session.place.folder, SiteLimits(patience=wait))
     if list_:
         _list(session, manager)
         return
@@ -67,9 +65,7 @@ def add_docs(
             sets = [_wanted(session.root, str(source), from_, name, version)]
         is_change = _bring_up_to_date(session, manager, sets)
     if sync and is_change:
-        done = session.ask("manage_knowledge_base", action="sync", wait_seconds=LONGEST_WAIT)
-        if not session.as_json:
-            session.print_result("manage_knowledge_base", done)
+        session.sync()
 
 
 def _wanted_site(source: str, name: str | None, version: str | None, max_pages: int, is_private: bool) -> DocSet:
@@ -118,22 +114,18 @@ def _list(session: Session, manager: LibraryManager) -> None:
     from lore_server.library_docs.library_manager import shown
 
     sets = manager.all()
-    if session.as_json:
-        print_json({"libraries": [shown(docs) for docs in sets]})
-        return
-    for docs in sets:
-        package = f"{docs.package} in " if docs.package else ""
-        output.line(f"{_titled(docs)}  {_pages(docs.pages)}  {package}{docs.origin}")
-    if not sets:
+    rows = (
+        f"{_titled(docs)}  {_pages(docs.pages)}  {f'{docs.package} in ' if docs.package else ''}{docs.origin}"
+        for docs in sets
+    )
+    session.show({"libraries": [shown(docs) for docs in sets]}, *rows)
+    if not sets and not session.as_json:
         output.note("No documentation of libraries was added to this index.")
 
 
 def _remove(session: Session, manager: LibraryManager, name: str) -> bool:
     pages = manager.remove(name)
-    if session.as_json:
-        print_json({"removed": name, "pages": pages})
-    else:
-        output.line(f"Removed {name}: {_pages(pages)}.")
+    session.show({"removed": name, "pages": pages}, f"Removed {name}: {_pages(pages)}.")
     return pages > 0
 
 
@@ -141,7 +133,7 @@ def _bring_up_to_date(session: Session, manager: LibraryManager, sets: list[DocS
     """Add or update these sets, and return whether any page changed."""
     reports = []
     for docs in sets:
-        report = manager.update(docs, _silent if session.as_json else _shown)
+        report = manager.update(docs, session.show_stage)
         reports.append(report)
         if not session.as_json:
             _print_report(report)
@@ -175,11 +167,3 @@ def _titled(docs: DocSet) -> str:
 
 def _pages(count: int) -> str:
     return "1 page" if count == 1 else f"{count:,} pages"
-
-
-def _shown(stage: str) -> None:
-    output.note(f"Reading {stage} …")
-
-
-def _silent(stage: str) -> None:
-    """Show no progress: the output is JSON."""

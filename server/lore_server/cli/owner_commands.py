@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from lore_etl.config.project import place_of
 from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import Busy, Conflict, StorageError
 from lore_etl.core.json_types import JSON
@@ -16,8 +15,6 @@ from lore_etl.stores.catalogue_file import CATALOGUE
 from lore_etl.stores.claim import is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
 from lore_server.cli.command import command
-from lore_server.console import output
-from lore_server.console.output import print_json
 from lore_server.owner import find
 from lore_server.owner.session import Session
 
@@ -26,13 +23,13 @@ from lore_server.owner.session import Session
 def ps(session: Session) -> None:
     """List the processes that own an index: pid, project, address, start time, number of clients."""
     found = [_shown(folder, note) for folder, note in _living()]
-    if session.as_json:
-        print_json({"owners": found})
-        return
-    for owner in found:
-        state = f"{owner['clients']} clients" if owner["answers"] else "does not respond"
-        since = f"since {owner['since']}  {owner['kind']}, {state}"
-        output.line(f"{owner['pid']:>7}  {owner['project']}  {owner['address']}  {since}")
+    session.show({"owners": found}, *map(_row, found))
+
+
+def _row(owner: JSON) -> str:
+    state = f"{owner['clients']} clients" if owner["answers"] else "does not respond"
+    since = f"since {owner['since']}  {owner['kind']}, {state}"
+    return f"{owner['pid']:>7}  {owner['project']}  {owner['address']}  {since}"
 
 
 @command
@@ -40,16 +37,12 @@ def stop(
     session: Session, all: Annotated[bool, typer.Option("--all", help="Stop all owners of this user.")] = False
 ) -> None:
     """Stop the process that owns this project's index, or with --all every owner."""
-    here = place_of(session.root, session.config).folder
-    chosen = _living() if all else _owner_of(here)
+    chosen = _living() if all else _owner_of(session.place.folder)
     stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
-    if session.as_json:
-        print_json({"stopped": [owner["pid"] for owner in stopped]})
-    else:
-        for owner in stopped:
-            output.line(f"Stopped {owner['pid']}  {owner['project']}")
-        if not chosen:
-            output.line("No owner is running." if all else "No owner of this index is running.")
+    rows = [f"Stopped {owner['pid']}  {owner['project']}" for owner in stopped]
+    if not chosen:
+        rows = ["No owner is running." if all else "No owner of this index is running."]
+    session.show({"stopped": [owner["pid"] for owner in stopped]}, *rows)
     if len(stopped) < len(chosen):
         raise Busy("An owner does not stop.", "See its log, owner.log in the index folder.")
 
@@ -60,17 +53,14 @@ def adopt(session: Session) -> None:
 
     Do this only for a folder that you created yourself: Lore will trust its content.
     """
-    index = place_of(session.root, session.config).folder
+    index = session.place.folder
     if is_ours(index):
         _make_room(index)
     try:
         claim.adopt(index)
     except OSError as error:
         raise StorageError(f"There is no index folder to adopt: {error.strerror}.", "Run `lore sync`.") from error
-    if session.as_json:
-        print_json({"adopted": str(index)})
-    else:
-        output.line(f"{index} is now in use.")
+    session.show({"adopted": str(index)}, f"{index} is now in use.")
 
 
 def _make_room(index: Path) -> None:

@@ -16,11 +16,10 @@ from lore_server.cli.last_answer import last_answer, remember_answer
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.contract import load_contract
-from lore_server.owner.session import Session
+from lore_server.owner.session import LONGEST_WAIT, Session
 from lore_server.setup.clients import CLIENTS
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
-LONGEST_WAIT = 86_400  # seconds: a shell waits for the end and shows progress
 CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
 ToolsetsOption = Annotated[
     str,
@@ -231,10 +230,7 @@ def mcp(
 @command
 def version(session: Session) -> None:
     """Print the version."""
-    if session.as_json:
-        print_json({"version": __version__})
-    else:
-        output.line(__version__)
+    session.show({"version": __version__}, __version__)
 
 
 def _chosen(toolsets: str) -> list[str] | None:

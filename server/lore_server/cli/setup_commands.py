@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from lore_server.console import output, terminal
 from lore_server.console.output import print_json
 from lore_server.contract import load_contract
 from lore_server.owner.session import Session
-from lore_server.setup.clients import CLIENTS, Client, client_named
+from lore_server.setup.clients import CLIENTS, Client, client_named, label_of
 
 if TYPE_CHECKING:
     from lore_server.setup.client_entry import ClientEntry
@@ -86,18 +87,17 @@ def uninstall(
     found = client_named(client)
     user = user or not found.project_file
     path = found.file(session.root, user)
-    label = _label(path, session.root)
+    label = label_of(path, session.root)
     text = installing.read(path, label, None if user else session.root)
     merged = installing.removed(text or "", found.form, found.key, name, label)
     if merged.status == "removed":
         installing.write(path, merged.text, label)
     guide = agent_guide.change(session.root / found.instructions, found.instructions, session.root, is_wanted=False)
-    if session.as_json:
-        print_json({"status": merged.status, "client": client, "file": label, "name": name, "instructions": guide})
-    else:
-        output.line(LINES[merged.status].format(file=label, name=name))
-        if guide == "removed":
-            output.line(f"Removed the block from {found.instructions}.")
+    session.show(
+        {"status": merged.status, "client": client, "file": label, "name": name, "instructions": guide},
+        LINES[merged.status].format(file=label, name=name),
+        *([f"Removed the block from {found.instructions}."] if guide == "removed" else []),
+    )
     if merged.status in ("different", "unsafe", "absent"):
         raise typer.Exit(1)
 
@@ -111,14 +111,7 @@ def doctor(
     from lore_server.setup import doctor as checks
 
     report = checks.examine(session, only or ())
-    if session.as_json:
-        print_json(report)
-    else:
-        for check in report["checks"]:
-            output.line(f"{check['status']:7} {check['name']:14} {check['detail']}")
-            if check["remedy"]:
-                output.line(f"{'':22} -> {check['remedy']}")
-        output.line(_summary(report))
+    session.show(report, *(line for check in report["checks"] for line in _rows(check)), _summary(report))
     if report["status"] == "failed":
         raise typer.Exit(1)
 
@@ -142,7 +135,7 @@ def _record(
     """Add the entry to the file, or report why not."""
     from lore_server.setup import install as installing
 
-    label = _label(path, root)
+    label = label_of(path, root)
     snippet = installing.document(client.form, client.key, name, entry.value)
     record = {"client": client.name, "file": label, "name": name, "entry": entry.value, "text": snippet}
     if print_only:
@@ -152,10 +145,6 @@ def _record(
     if merged.status == "added":
         installing.write(path, merged.text, label)
     return {"status": merged.status, **record, "existing": merged.existing, "notes": entry.notes}
-
-
-def _label(path: Path, root: Path) -> str:
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 def _show(record: JSON, entry: ClientEntry) -> None:
@@ -181,6 +170,12 @@ def _show(record: JSON, entry: ClientEntry) -> None:
     if status in ("added", "printed"):
         for note in entry.notes:
             output.note(note)
+
+
+def _rows(check: JSON) -> Iterator[str]:
+    yield f"{check['status']:7} {check['name']:14} {check['detail']}"
+    if check["remedy"]:
+        yield f"{'':22} -> {check['remedy']}"
 
 
 def _summary(report: JSON) -> str:

@@ -8,12 +8,9 @@ from typing import Annotated
 
 import typer
 
-from lore_etl.config.project import place_of
 from lore_etl.core.errors import IndexMissing
 from lore_server.cli.command import command
-from lore_server.cli.query_commands import LONGEST_WAIT
 from lore_server.console import output
-from lore_server.console.output import print_json
 from lore_server.owner.session import Session
 
 
@@ -40,27 +37,15 @@ def pull(
     check_project(tracker, repository)
     if to is None and not session.has_index:
         raise IndexMissing("This project has no index.", "Run `lore init` first, or give a folder with --to.")
-    home = to.resolve() if to else place_of(session.root, session.config_file).folder
+    home = to.resolve() if to else session.place.folder
     below = "" if to else f"{PULLED.removeprefix('@')}/{tracker}/{repository.lower()}"
     folder = home / below
     wanted = PullRequest(tracker, repository, home, below, url, wait, os.environ)
-    report = pull_project(wanted, _silent if session.as_json else _shown)
-    if session.as_json:
-        print_json({**report.record(), "folder": str(folder)})
-    else:
-        files = "1 file" if len(report.changed) == 1 else f"{len(report.changed):,} files"
-        output.line(f"{files} changed in {folder}; {report.requests:,} requests.")
-        for note in report.notes:
-            output.note(note)
+    report = pull_project(wanted, session.show_stage)
+    files = "1 file" if len(report.changed) == 1 else f"{len(report.changed):,} files"
+    record = {**report.record(), "folder": str(folder)}
+    session.show(record, f"{files} changed in {folder}; {report.requests:,} requests.")
+    for note in () if session.as_json else report.notes:
+        output.note(note)
     if sync and report.changed:
-        done = session.ask("manage_knowledge_base", action="sync", wait_seconds=LONGEST_WAIT)
-        if not session.as_json:
-            session.print_result("manage_knowledge_base", done)
-
-
-def _shown(stage: str) -> None:
-    output.note(f"Reading {stage} …")
-
-
-def _silent(stage: str) -> None:
-    """Show no progress: the output is JSON."""
+        session.sync()

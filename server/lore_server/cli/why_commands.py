@@ -11,8 +11,6 @@ import typer
 from lore_etl.core.errors import ClassNotFound, NotFound
 from lore_server.cli.command import command
 from lore_server.cli.query_commands import WHOLE
-from lore_server.console import output
-from lore_server.console.output import print_json
 from lore_server.owner.session import Session
 from lore_server.replies import render_history
 
@@ -31,10 +29,7 @@ def why(
     path, start, end = _place(session, place)
     lines = {"start": start, "end": end} if start else {}
     result = session.ask("get_source", path=path, **lines, history=True, max_tokens=WHOLE)
-    if session.as_json:
-        print_json(result)
-    else:
-        output.line(render_history.history(cast("SourceTextRecord", result)).body)
+    session.show(result, render_history.history(cast("SourceTextRecord", result)).body)
     if not result["history"]:
         raise typer.Exit(NotFound.exit_code)
 

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import LoreError, StorageError
+from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running
 from lore_server.console import output
-from lore_server.console.output import print_json
 from lore_server.hook import background
 from lore_server.hook.background import Send
 from lore_server.hook.knowledge_server import query_escaping
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lore_server.hook.upload_run import Connect
 
 log = logging.getLogger(__name__)
-JSON = dict[str, Any]
 
 
 def upload_request(
@@ -68,12 +67,6 @@ def show_status(session: Session, target: Target) -> None:
     failed = [{"file": path, "reason": entry.failure} for path, entry in state.files.items() if entry.failure]
     last = state.last
     is_active = bool(last) and "ended" not in last and is_running(int(last["pid"]), str(last["born"]))
-    if session.as_json:
-        print_json({
-            "server": target.name, "files": complete, "failed": failed, "orphans": state.orphans, "last": last or None,
-            "is_running": is_active, "is_damaged": state.is_damaged, "state": str(state.path), "log": str(log_file),
-        })  # fmt: skip
-        return
     if state.is_damaged:
         run = "unknown, because the sync state is damaged."
     elif not last:
@@ -85,7 +78,11 @@ def show_status(session: Session, target: Target) -> None:
     lines = [f"{complete} memory files are on {target.name}.", f"Last run: {run}"]
     lines += [f"failed: {entry['file']}: {entry['reason']}" for entry in failed]
     lines += [f"not deleted: {entry['id']} of {entry['path']}: {entry['reason']}" for entry in state.orphans]
-    output.line("\n".join([*lines, f"Log: {log_file}"]))
+    record = {
+        "server": target.name, "files": complete, "failed": failed, "orphans": state.orphans, "last": last or None,
+        "is_running": is_active, "is_damaged": state.is_damaged, "state": str(state.path), "log": str(log_file),
+    }  # fmt: skip
+    session.show(record, *lines, f"Log: {log_file}")
 
 
 def _upload(session: Session, target: Target, request: UploadRequest, escape: Callable[[str], str], send: Send) -> None:
@@ -145,8 +142,6 @@ def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Seque
     """Print the numbers to standard output, warnings to standard error."""
     for warning in warnings:
         output.note(warning)
-    if session.as_json:
-        print_json({**record, "warnings": list(warnings)})
-        return
     rest = " The rest continues in the background; --status shows the progress." if record["in_background"] else ""
-    output.line("\n".join([*lines, f"Memories for {record['server']}: {Tally.of(record)}.{rest}"]))
+    summary = f"Memories for {record['server']}: {Tally.of(record)}.{rest}"
+    session.show({**record, "warnings": list(warnings)}, *lines, summary)

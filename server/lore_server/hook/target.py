@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from lore_etl.config.project import knowledge_home, place_of
+from lore_etl.config.project import knowledge_home
 from lore_etl.core.errors import ConfigError, LoreError, UsageError
 from lore_etl.core.json_types import JSON
 from lore_server.hook.knowledge_server import KnowledgeServer, failure_of
@@ -68,7 +68,7 @@ def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> T
 
 def target_for(session: Session, url: str | None) -> Target:
     """Return the server that a command uses. Raises ConfigError."""
-    return target_of(url, os.environ, place_of(session.root, session.config_file).folder)
+    return target_of(url, os.environ, session.place.folder)
 
 
 @asynccontextmanager

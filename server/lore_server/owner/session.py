@@ -7,9 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lore_etl.config.layers import read_layers
-from lore_etl.config.project import find_project, place_of
+from lore_etl.config.project import Place, find_project, place_of
 from lore_etl.config.settings import Settings, load_settings
 from lore_etl.core.errors import LoreError, UsageError
 from lore_etl.core.json_types import JSON
@@ -20,25 +21,11 @@ from lore_server.console.progress_bar import progress_bar
 from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner.remote_calls import OwnerCalls, step_aside
 
+if TYPE_CHECKING:
+    from lore_server.app import App
+
 log = logging.getLogger(__name__)
-
-
-class Direct:
-    """The application in this process."""
-
-    def __init__(self, root: Path, settings: Settings) -> None:
-        from lore_server.app import App
-        from lore_server.contract import load_contract
-
-        self._app = App(root, settings, load_contract())
-
-    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
-        """Run an operation and return its result. Raises LoreError."""
-        return self._app.call(operation, arguments, listener)
-
-    def close(self) -> None:
-        """Close the index."""
-        self._app.close()
+LONGEST_WAIT = 86_400  # seconds: a shell waits for the end and shows progress
 
 
 @dataclass
@@ -51,7 +38,7 @@ class Session:
     verbose: bool = False
     no_daemon: bool = False
     on_text: Callable[[str], None] = ignore_text  # receives the text of an answer while it is written
-    _answering: OwnerCalls | Direct | None = field(default=None, repr=False)
+    _answering: OwnerCalls | App | None = field(default=None, repr=False)
 
     @property
     def root(self) -> Path:
@@ -74,9 +61,14 @@ class Session:
                 output.note(warning)
 
     @property
+    def place(self) -> Place:
+        """Return the place of the project's index, for an owner that runs in another folder. Raises ConfigError."""
+        return place_of(self.root, self.config_file)
+
+    @property
     def has_index(self) -> bool:
         """Return whether the project has an index. Raises ConfigError."""
-        folder = place_of(self.root, self.config_file).folder
+        folder = self.place.folder
         return is_ours(folder) and (folder / CATALOGUE).exists()
 
     def ask(self, operation: str, **arguments: object) -> JSON:
@@ -95,7 +87,14 @@ class Session:
 
     def hold_index(self) -> None:
         """Stop an unused background owner, for a command that opens the index itself."""
-        step_aside(place_of(self.root, self.config_file))
+        step_aside(self.place)
+
+    def open_app(self) -> App:
+        """Open the index in this process. Raises LoreError."""
+        from lore_server.app import App
+        from lore_server.contract import load_contract
+
+        return App(self.root, self.settings, load_contract())
 
     def close(self) -> None:
         """Release the owner or the index."""
@@ -103,14 +102,14 @@ class Session:
             self._answering.close()
         self._answering = None
 
-    def _found(self, operation: str) -> OwnerCalls | Direct:
+    def _found(self, operation: str) -> OwnerCalls | App:
         from lore_server.contract import load_contract
 
         if self.no_daemon:
             self.hold_index()
         elif self.has_index or load_contract()[operation].changes_state:
-            return OwnerCalls(place_of(self.root, self.config_file))
-        return Direct(self.root, self.settings)
+            return OwnerCalls(self.place)
+        return self.open_app()
 
     def call(self, operation: str, **arguments: object) -> JSON:
         """Run one operation with the arguments that are not None, and print its result."""
@@ -124,6 +123,24 @@ class Session:
             output.print_json(result)
         else:
             output.print_result(operation, result, self.root)
+
+    def show(self, record: JSON, *lines: str) -> None:
+        """Print these lines, or the record if JSON was requested."""
+        if self.as_json:
+            output.print_json(record)
+        for line in () if self.as_json else lines:
+            output.line(line)
+
+    def show_stage(self, stage: str) -> None:
+        """Print the stage that a command has reached, unless JSON was requested."""
+        if not self.as_json:
+            output.note(f"Reading {stage} …")
+
+    def sync(self) -> None:
+        """Index what a command has copied, and print the result unless JSON was requested."""
+        done = self.ask("manage_knowledge_base", action="sync", wait_seconds=LONGEST_WAIT)
+        if not self.as_json:
+            self.print_result("manage_knowledge_base", done)
 
     @property
     def config_file(self) -> Path | None:

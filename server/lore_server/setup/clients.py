@@ -111,6 +111,11 @@ CLIENTS = {
 }  # fmt: skip
 
 
+def label_of(path: Path, root: Path) -> str:
+    """Return the path of a client's file as messages show it: that of a project's file from the root."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
 def client_named(name: str) -> Client:
     """Return the client with that name. Raises InvalidArgument."""
     if name not in CLIENTS:

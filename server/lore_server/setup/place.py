@@ -14,7 +14,7 @@ from lore_etl.config.project import knowledge_home
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import remark
 from lore_etl.system.file_locks import is_locked, try_lock
-from lore_server.owner.session import Direct, Session
+from lore_server.owner.session import Session
 from lore_server.setup.finding import Examined, Finding
 
 MIN_FREE_BYTES = 200_000_000
@@ -26,7 +26,7 @@ def configuration(session: Session) -> Finding:
     """Report the configuration files, and check that every key is known."""
     own = session.root / CONFIG_NAME
     files = [str(path) for path in (own, user_config(os.environ), session.config) if path and path.exists()]
-    Direct(session.root, session.settings).close()  # validates sources and weights, which the settings cannot
+    session.open_app().close()  # validates sources and weights, which the settings cannot
     layers = read_layers(session.root, session.config)
     if layers.warning:
         problem, _, remedy = layers.warning.partition(". ")

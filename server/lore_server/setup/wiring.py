@@ -18,7 +18,7 @@ from lore_etl.core.json_types import JSON
 from lore_server.owner.session import Session
 from lore_server.setup import program
 from lore_server.setup.client_entry import command_line, starts_lore
-from lore_server.setup.clients import CLIENTS, Client
+from lore_server.setup.clients import CLIENTS, Client, label_of
 from lore_server.setup.finding import Examined, Finding
 
 HANDSHAKE_SECONDS = 60.0
@@ -109,7 +109,7 @@ def clients(here: Examined) -> Finding:
     unread: list[str] = []
     for client, path, name, entry in _mentions(here.root, unread):
         problem = _problem(entry, here.root)
-        subject = f"{client.title}: `{name}` in {_label(path, here.root)}"
+        subject = f"{client.title}: `{name}` in {label_of(path, here.root)}"
         (wrong if problem else found).append(f"{subject} {problem}" if problem else subject)
     if wrong:
         return Finding(
@@ -132,7 +132,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
         for is_user in (False, True) if client.project_file else (True,):
             path = client.file(root, is_user)
             try:
-                label = _label(path, root)
+                label = label_of(path, root)
                 text = install.read(path, label, None if is_user else root)
                 data = install.parse(text or "", client.form, label)
             except LoreError as error:
@@ -168,7 +168,3 @@ def _filled(text: str, root: Path) -> str:
     for word in {client.root for client in CLIENTS.values() if client.root and client.root.startswith("$")}:
         text = text.replace(word, str(root))
     return text
-
-
-def _label(path: Path, root: Path) -> str:
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
