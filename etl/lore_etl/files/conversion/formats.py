@@ -13,7 +13,7 @@ NEEDS_EXTRA = f"needs the extra `{EXTRA}`"
 
 
 class DocumentFormat(NamedTuple):
-    """A format: its title, the name of its reader, and the module that the reader imports, if it is optional."""
+    """A format: its title, the module that reads it, and the package that this module imports, if it is optional."""
 
     title: str
     reader: str

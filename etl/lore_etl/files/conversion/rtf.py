@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 from striprtf.striprtf import rtf_to_text
@@ -9,8 +10,8 @@ from striprtf.striprtf import rtf_to_text
 from lore_etl.files.conversion.marked_text import NoText, body
 
 _PAGES = (437, 850, 874, 932, 936, 949, 950, *range(1250, 1259))
-CODECS = ("latin-1", "mac_roman", "utf-16-le", *(f"cp{page}" for page in _PAGES))
-"""The code pages that files name."""
+for _codec in ("latin-1", "mac_roman", "utf-16-le", *(f"cp{page}" for page in _PAGES)):
+    codecs.lookup(_codec)  # files name these code pages; Python opens their files when they are used first
 _CELL = re.compile(r"\s*\|[ \t]*")
 _BEGIN = b"{\\rtf"
 _TOKEN = re.compile(r"\\[{}\\]|[{}]|\\footnote(?![a-zA-Z]) ?")
