@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import Parsed, Section, Symbol
+from lore_etl.chunking.section import HeadingLines, Parsed, Section, Symbol, below_headings
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document
 from lore_etl.core.text import one_line, storable
@@ -59,29 +59,15 @@ def parse_notebook(document: Document) -> Parsed:
 
 def _sections(document: Document, lines: list[str]) -> Parsed:
     """Return a section for each heading and the text below it."""
-    starts = [(number, level, title) for number, (level, title) in _headings(document.syntax, lines)]
-    if not starts or starts[0][0] > 1:
-        starts.insert(0, (1, 0, ""))
-    path: list[tuple[int, str]] = []
     sections = []
-    for index, (first, level, title) in enumerate(starts):
-        last = starts[index + 1][0] - 1 if index + 1 < len(starts) else len(lines)
-        path = [step for step in path if step[0] < level] + ([(level, title)] if title else [])
-        heading = tuple(step[1] for step in path)
-        is_bare = not any(line.strip() for line in lines[first:last])
-        symbols = tuple(_keys(lines, first, last, title)) if document.syntax == "ini" else ()
-        sections.append(
-            Section(
-                first,
-                last,
-                "section",
-                "/".join(heading),
-                heading,
-                symbols,
-                group=_group(heading) if document.syntax == "document" else "prose",
-                introduces=is_bare,
-            )
+    for part in below_headings([*_headings(document.syntax, lines)], lines):
+        first, last, heading = part.first, part.last, part.heading
+        symbols = tuple(_keys(lines, first, last, "".join(heading))) if document.syntax == "ini" else ()
+        group = _group(heading) if document.syntax == "document" else "prose"
+        section = Section(
+            first, last, "section", "/".join(heading), heading, symbols, group=group, introduces=part.is_bare
         )
+        sections.append(section)
     return Parsed(sections)
 
 
@@ -90,7 +76,7 @@ def _group(heading: tuple[str, ...]) -> str:
     return next((title for title in heading if title.startswith(_PLACES)), "prose")
 
 
-def _headings(syntax: str, lines: list[str]) -> Iterator[tuple[int, tuple[int, str]]]:
+def _headings(syntax: str, lines: list[str]) -> Iterator[HeadingLines]:
     pattern = _HEADINGS[syntax]
     for number, line in enumerate(lines, 1):
         match = pattern.search(line[:2000])
@@ -102,7 +88,7 @@ def _headings(syntax: str, lines: list[str]) -> Iterator[tuple[int, tuple[int, s
         )
         title = one_line(html.unescape(_TAGS.sub(_between, groups["title"])))[:MAX_TITLE]
         if title:
-            yield number, (level + 1, title)
+            yield HeadingLines(number, number, level + 1, title)
 
 
 def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Symbol]:

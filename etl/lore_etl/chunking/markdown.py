@@ -6,12 +6,11 @@ import re
 from bisect import bisect_left
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from lore_etl.chunking.section import Parsed, Section, Span
+from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.model import Document, KnowledgeType
 
@@ -35,36 +34,17 @@ def parse(document: Document) -> Parsed:
     body = "\n".join(lines[skipped:])
     tokens = _parser().parse(body)
     solid = [_range(token, skipped) for token in tokens if token.type in _SOLID and token.map]
-    starts = _headings(tokens, skipped)
-    sections: list[Section] = []
-    if not starts or starts[0].first > skipped + 1:
-        starts.insert(0, _Heading(skipped + 1, skipped, 0, ""))
-    path: list[_Heading] = []
-    for index, start in enumerate(starts):
-        last = starts[index + 1].first - 1 if index + 1 < len(starts) else len(lines)
-        path = [step for step in path if step.level < start.level]
-        if start.level:
-            path.append(start)
-        is_bare = not any(line.strip() for line in lines[start.last : last])
-        sections.append(_section(document, start.first, last, path, solid, is_bare))
-    return Parsed(sections)
+    parts = below_headings(_headings(tokens, skipped), lines, skipped + 1)
+    return Parsed([_section(document, part, solid) for part in parts])
 
 
-class _Heading(NamedTuple):
-    """A heading at the top level of the document, over its lines."""
-
-    first: int
-    last: int
-    level: int
-    title: str
-
-
-def _headings(tokens: list[Token], skipped: int) -> list[_Heading]:
+def _headings(tokens: list[Token], skipped: int) -> list[HeadingLines]:
+    """Return the headings at the top level of the document."""
     found = []
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             title = inline.content.strip()[:200]
-            found.append(_Heading(*_range(token, skipped), int(token.tag[1]), title))
+            found.append(HeadingLines(*_range(token, skipped), int(token.tag[1]), title))
     return found
 
 
@@ -77,18 +57,16 @@ def _kind(document: Document) -> str:
     return "ticket" if document.type == KnowledgeType.TICKET else "section"
 
 
-def _section(
-    document: Document, first: int, last: int, path: list[_Heading], solid: list[Span], is_bare: bool
-) -> Section:
+def _section(document: Document, part: HeadedPart, solid: list[Span]) -> Section:
+    first, last, path, is_bare = part
     is_ticket = document.type == KnowledgeType.TICKET
     comments = [(step, match) for step in path if is_ticket and (match := _COMMENT.match(step.title))]
-    heading = tuple(step.title for step in path)
     return Section(
         first=first,
         last=last,
         kind="comment" if comments else _kind(document),
-        anchor="/".join(heading),
-        heading=heading,
+        anchor="/".join(part.heading),
+        heading=part.heading,
         created=comments[0][1].group("date") if comments else None,
         solid=tuple(solid[bisect_left(solid, (first, 0)) : bisect_left(solid, (last + 1, 0))]),
         group=f"comment {comments[0][0].first}" if comments else "prose",

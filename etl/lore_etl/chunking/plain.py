@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lore_etl.chunking.section import Parsed, Section
+from lore_etl.chunking.section import HeadingLines, Parsed, Section, below_headings
 from lore_etl.core.model import Document
 from lore_etl.core.text import one_line
 
@@ -31,24 +31,19 @@ def parse_table(document: Document) -> Parsed:
 def parse_rst(document: Document) -> Parsed:
     """Return the sections between titles. The order in which underlines first appear gives the levels."""
     lines = document.lines
-    titles = [n for n in range(2, len(lines) + 1) if _is_underline(lines, n)]
-    starts = [number - 1 for number in titles]
-    levels: list[str] = []
-    path: list[tuple[int, str]] = []
-    first_start = starts[0] if starts else len(lines) + 1
-    sections = [Section(1, first_start - 1, "section", "", group="prose")] if first_start > 1 else []
-    for index, first in enumerate(starts):
-        mark = lines[first][0]
-        if mark not in levels:
-            levels.append(mark)
-        level = levels.index(mark)
-        path = [*(step for step in path if step[0] < level), (level, lines[first - 1].strip()[:200])]
-        last = starts[index + 1] - 1 if index + 1 < len(starts) else len(lines)
-        heading = tuple(step[1] for step in path)
-        is_bare = not any(line.strip() for line in lines[first + 1 : last])
-        anchor = "/".join(heading)
-        sections.append(Section(first, last, "section", anchor, heading, group="prose", introduces=is_bare))
-    return Parsed(sections or parse_plain(document).sections)
+    underlines = [number for number in range(2, len(lines) + 1) if _is_underline(lines, number)]
+    levels = list(dict.fromkeys(lines[number - 1][0] for number in underlines))
+    titles = [
+        HeadingLines(number - 1, number, levels.index(lines[number - 1][0]) + 1, lines[number - 2].strip()[:200])
+        for number in underlines
+    ]
+    return Parsed([
+        Section(
+            part.first, part.last, "section", "/".join(part.heading), part.heading,
+            group="prose", introduces=part.is_bare and bool(part.path),
+        )
+        for part in below_headings(titles, lines)
+    ])  # fmt: skip
 
 
 def _is_underline(lines: list[str], number: int) -> bool:

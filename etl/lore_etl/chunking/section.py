@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -91,6 +92,41 @@ class Parsed:
     facts: FileFacts = field(default_factory=FileFacts)
     warning: str | None = None
     text: str | None = None
+
+
+class HeadingLines(NamedTuple):
+    """A heading of a text, over its lines. Level 1 is the highest."""
+
+    first: int
+    last: int
+    level: int
+    title: str
+
+
+class HeadedPart(NamedTuple):
+    """The lines from a heading to the next, its path of headings, and whether the heading has no text of its own."""
+
+    first: int
+    last: int
+    path: tuple[HeadingLines, ...]
+    is_bare: bool
+
+    @property
+    def heading(self) -> tuple[str, ...]:
+        """Return the titles of the path."""
+        return tuple(step.title for step in self.path)
+
+
+def below_headings(headings: Sequence[HeadingLines], lines: list[str], first: int = 1) -> Iterator[HeadedPart]:
+    """Yield the parts of a text from line `first` on; what precedes all headings has an empty path."""
+    starts = [*headings]
+    if not starts or starts[0].first > first:
+        starts.insert(0, HeadingLines(first, first, 0, ""))
+    path: tuple[HeadingLines, ...] = ()
+    for index, start in enumerate(starts):
+        last = starts[index + 1].first - 1 if index + 1 < len(starts) else len(lines)
+        path = (*(step for step in path if step.level < start.level), *([start] if start.level else []))
+        yield HeadedPart(start.first, last, path, not any(line.strip() for line in lines[start.last : last]))
 
 
 def trimmed(section: Section, lines: list[str]) -> Section | None:
