@@ -13,8 +13,7 @@ from lore_server.http.site import Site
 from lore_server.mcp.follow import Context
 from lore_server.mcp.lines import MCPServer
 from lore_server.mcp.tools import result_of
-from lore_server.replies.envelope import in_envelope
-from lore_server.replies.problem import problem
+from lore_server.replies.problem import in_envelope, problem
 
 
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:

@@ -14,7 +14,7 @@ from lore_server.http.arguments import Reader
 from lore_server.http.events import events_of, streaming_operations, wants_events
 from lore_server.http.guard import has_token, refused
 from lore_server.http.site import Site
-from lore_server.replies.envelope import in_envelope
+from lore_server.replies.problem import in_envelope
 
 API = "/api"
 

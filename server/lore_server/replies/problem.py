@@ -1,18 +1,34 @@
-"""Convert errors to the records that every interface shows."""
+"""Convert errors to the records that every interface shows.
+
+The toolset `projects` reports errors in an envelope: the seed's fields around Lore's error record.
+"""
 
 from __future__ import annotations
 
 import logging
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lore_etl.core.errors import InternalError, LoreError, StorageError
-from lore_server.replies.envelope import enveloped
+from lore_etl.core.clock import precise_timestamp
+from lore_etl.core.errors import (
+    FileSystemError,
+    InternalError,
+    InvalidArgument,
+    InvalidInput,
+    LoreError,
+    StorageError,
+)
+from lore_etl.core.text import encodable
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import ErrorRecord, KnowledgeErrorRecord
+    from lore_server.replies.records import ErrorRecord, KnowledgeErrorContextRecord, KnowledgeErrorRecord
 
 log = logging.getLogger(__name__)
+Error = TypeVar("Error", bound=LoreError)
+CONTEXT = ("project_id", "filename", "chapter_title", "section_header", "commit")
+LONGEST = 300
+_CODES = {InvalidArgument.code: InvalidInput.code, StorageError.code: FileSystemError.code}
 
 
 def problem(error: BaseException) -> ErrorRecord | KnowledgeErrorRecord:
@@ -43,3 +59,35 @@ def error_record(error: BaseException) -> ErrorRecord:
         "hint": error.hint[:2000],
         "trace_id": trace_id,
     }
+
+
+def in_envelope(error: Error, envelope: str, arguments: Mapping[str, Any]) -> Error:
+    """Return the error, with its context if the operation reports errors in an envelope."""
+    if envelope and error.context is None:
+        error.context = {"timestamp": precise_timestamp(), **context_of(arguments)}
+    return error
+
+
+def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names in the arguments of a call, never content."""
+    return {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
+
+
+def enveloped(record: ErrorRecord, context: Mapping[str, str]) -> KnowledgeErrorRecord:
+    """Return the record with the seed's fields, where `error` is the message; lone surrogates are replaced."""
+    about = {name: encodable(text) for name, text in context.items()}
+    about["traceId"] = record["trace_id"]
+    return {
+        "success": False,
+        "error": record["message"],
+        "code": seed_code(record["code"]),
+        "context": cast("KnowledgeErrorContextRecord", about),
+        "message": record["message"],
+        "hint": record["hint"],
+        "trace_id": record["trace_id"],
+    }
+
+
+def seed_code(code: str) -> str:
+    """Return the seed's name of an error code."""
+    return _CODES.get(code, code)

@@ -11,7 +11,7 @@ from lore_etl.core.errors import InternalError, InvalidArgument, InvalidContent,
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Operation
 from lore_server.knowledge.activity_log import ActivityLog
-from lore_server.replies.envelope import LONGEST, context_of, in_envelope, seed_code
+from lore_server.replies.problem import LONGEST, context_of, in_envelope, seed_code
 from lore_server.services.knowledge_library import Library
 
 UNNAMED = (
