@@ -78,6 +78,11 @@ class Operation:
         return not self.hints["readOnlyHint"]
 
     @property
+    def is_repeatable(self) -> bool:
+        """Return whether a call may be repeated if its process ended before the reply."""
+        return self.hints["idempotentHint"] or not self.changes_state
+
+    @property
     def needs_token(self) -> bool:
         """Return whether a call over HTTP needs a token: it may change something, or returns what the user asked."""
         return self.changes_state or self.is_private

@@ -45,9 +45,9 @@ def read_metadata(text: str) -> Metadata:
     )
 
 
-def write_metadata(values: Mapping[str, Value], end: str = "\n") -> str:
+def write_metadata(values: Mapping[str, Value]) -> str:
     """Return a new front matter block with its `---` lines."""
-    return end.join(["---", *(_entry(key, value) for key, value in values.items()), "---", ""])
+    return "\n".join(["---", *(_entry(key, value) for key, value in values.items()), "---", ""])
 
 
 def with_values(text: str, values: Mapping[str, Value]) -> str:

@@ -91,18 +91,13 @@ class SiteStore:
 
     def known(self, url: str) -> SitePage | None:
         """Return a page of this or an earlier run."""
-        rows = self._rows.execute("SELECT url, etag, modified, files, links FROM page WHERE url = ?", (url,))
-        return next(map(_page_of, rows), None)
+        return next(self._pages("url = ?", url), None)
 
     def files(self) -> set[str]:
         """Return the files of all pages."""
         return {file for page in self._pages("1") for file in page.files}
 
-    def _pages(self, condition: str) -> Iterator[SitePage]:
-        rows = self._rows.execute(f"SELECT url, etag, modified, files, links FROM page WHERE {condition}").fetchall()
-        yield from map(_page_of, rows)
-
-
-def _page_of(row: tuple[str, str, str, str, str]) -> SitePage:
-    url, etag, modified, files, links = row
-    return SitePage(url, etag, modified, tuple(json.loads(files)), tuple(json.loads(links)))
+    def _pages(self, condition: str, *values: str) -> Iterator[SitePage]:
+        statement = f"SELECT url, etag, modified, files, links FROM page WHERE {condition}"
+        for url, etag, modified, files, links in self._rows.execute(statement, values).fetchall():
+            yield SitePage(url, etag, modified, tuple(json.loads(files)), tuple(json.loads(links)))

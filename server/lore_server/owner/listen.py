@@ -109,11 +109,7 @@ class SocketServer:
         except LoreError as error:
             await _send(stream, {"ok": False, "problem": problem(error)})
             return
-        repeatable = [
-            operation.id
-            for operation in contract
-            if operation.hints["idempotentHint"] or operation.hints["readOnlyHint"]
-        ]
+        repeatable = [operation.id for operation in contract if operation.is_repeatable]
         me = os.getpid()
         await _send(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
         await serve_lines(server, received, stream)

@@ -32,8 +32,7 @@ class OwnerCalls:
             self.close()
         from lore_server.contract import load_contract
 
-        hints = load_contract()[operation].hints
-        if not (hints["idempotentHint"] or hints["readOnlyHint"]):
+        if not load_contract()[operation].is_repeatable:
             raise Unavailable("The owner of the index exited during this call.")
         try:
             return self._call(operation, arguments, listener)

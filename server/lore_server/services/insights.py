@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import ConfirmationRequired, DocumentNotFound
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 VERDICTS = {"right": True, "wrong": False, "none": None}
 CODE = (KnowledgeType.SRC, KnowledgeType.TEST, KnowledgeType.EXAMPLE)
-Grouped = Callable[[AskedQuestion], bool]
 
 
 class InsightsService:

@@ -33,7 +33,6 @@ REMEMBERED = 20
 KNOWLEDGE_SECONDS = 5.0  # the maximum wait for new knowledge to be indexed when the process ends
 LATEST = "latest"
 TURN_SECONDS = 0.1
-STOP_SECONDS = 10.0  # a model that does not return prevents a job from reaching its next step
 Problem = Callable[[BaseException], "ErrorRecord"]
 
 
