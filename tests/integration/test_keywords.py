@@ -123,6 +123,20 @@ def test_a_replaced_chunk_is_found_only_by_its_new_words(tmp_path: Path) -> None
     assert store.count() == 1
 
 
+def test_a_search_after_a_commit_returns_the_chunks_of_that_commit(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    before, after = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
+    store.replace([before], ())
+    store.publish()
+    assert ids_of(store, "ferry") == [before.id]
+
+    store.replace([after], [before.id])
+    assert ids_of(store, "ferry") == [before.id]
+    store.publish()
+
+    assert ids_of(store, "ferry") == [after.id]
+
+
 def test_a_commit_removes_chunks_and_ignores_unknown_ids(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     first, second = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")

@@ -23,6 +23,7 @@ COUNTED = 2_000  # hits that are compared with the chunks that pass a filter, un
 FEW = 500  # chunks whose ids may be terms of a query; with more, it is cheaper to read all hits
 Field = Literal["words", "path"]
 _KNOWN_RUNS = 1 << 15  # a project repeats most of its words
+_KNOWN_TERMS = 256  # a search needs the stem of each of its terms several times
 _LONG_RUN = 100  # characters; longer ones are rarely repeated
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
 
@@ -44,6 +45,28 @@ class KeywordHits(NamedTuple):
     total: MatchCount
 
 
+class _Snapshot:
+    """The index as of a commit, with the ids of the chunks that searches met: reading one from the file takes 4 µs."""
+
+    def __init__(self, index: tantivy.Index) -> None:
+        self.searcher = index.searcher()
+        self._ids: dict[tuple[int, int], str] = {}
+
+    def hits(self, query: tantivy.Query, limit: int) -> list[tuple[str, float]]:
+        """Return (chunk id, score) of the best matches, best first."""
+        return self.named(self.searcher.search(query, max(1, limit), count=False).hits)
+
+    def named(self, hits: Iterable[tuple[float, tantivy.DocAddress]]) -> list[tuple[str, float]]:
+        """Return (chunk id, score) of each hit."""
+        found = []
+        for score, address in hits:
+            place = address.segment_ord, address.doc
+            if (id_ := self._ids.get(place)) is None:
+                id_ = self._ids[place] = self.searcher.doc(address)["id"][0]
+            found.append((id_, score))
+        return found
+
+
 class KeywordStore:
     """The keyword index. Commits are atomic, and the index can be rebuilt from chunks alone.
 
@@ -62,7 +85,7 @@ class KeywordStore:
             self._index.register_tokenizer("prose", _between_spaces())  # the words of a document are stems already
             self._index.config_reader("manual")
             self._index.reload()
-        self._ids: dict[tuple[int, int], str] | None = None
+            self._snapshot = _Snapshot(self._index)
 
     def replace(self, chunks: Iterable[Chunk], deleted: Iterable[str]) -> None:
         """Add chunks (replacing those with the same id) and remove ids, in one commit that `publish` makes visible.
@@ -88,7 +111,7 @@ class KeywordStore:
         """Make the last commit visible to searches."""
         with self._reporting():
             self._index.reload()
-        self._ids = None
+            self._snapshot = _Snapshot(self._index)
 
     def search(
         self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None
@@ -108,28 +131,27 @@ class KeywordStore:
             query = self._only(query, tantivy.Query.term_query(self._schema, "type", type_, index_option="basic"))
         if only is None:
             with self._reporting():
-                searcher = self._index.searcher()
-                found = searcher.search(query, limit, count=True)
-                best = [(searcher.doc(address)["id"][0], float(score)) for score, address in found.hits]
-                return KeywordHits(best, MatchCount(int(found.count or 0)))
+                snapshot = self._snapshot
+                found = snapshot.searcher.search(query, limit, count=True)
+                return KeywordHits(snapshot.named(found.hits), MatchCount(int(found.count or 0)))
         if len(only) <= FEW:
             hits = self._hits(self._among(query, only), len(only))
             return KeywordHits(hits[:limit], MatchCount(len(hits)))
-        first = self._all_hits(query, max(limit, COUNTED))
+        first = self._hits(query, max(limit, COUNTED))
         hits, is_exact = [hit for hit in first if hit[0] in only], len(first) < max(limit, COUNTED)
         if len(hits) < limit and not is_exact:
-            hits, is_exact = [hit for hit in self._all_hits(query) if hit[0] in only], True
+            hits, is_exact = [hit for hit in self._hits(query) if hit[0] in only], True
         return KeywordHits(hits[:limit], MatchCount(len(hits), is_exact))
 
     def matches(self, text: str) -> list[str]:
         """Return the ids of all chunks with a word of the text."""
         query = self._any_of(_terms_of(text), "words")
-        return [] if query is None else [id_ for id_, _ in self._all_hits(query)]
+        return [] if query is None else [id_ for id_, _ in self._hits(query)]
 
     def holding(self, words: Iterable[str]) -> set[str]:
         """Return the ids of the chunks that have all of these words, in the forms that the index has."""
         parts = [(tantivy.Occur.Must, self._term(word, "words")) for word in words]
-        return {id_ for id_, _ in self._all_hits(tantivy.Query.boolean_query(parts))}
+        return {id_ for id_, _ in self._hits(tantivy.Query.boolean_query(parts))}
 
     def scores(self, text: str, field: Field, ids: Sequence[str]) -> dict[str, float]:
         """Return the BM25 scores by chunk id, for those of the given chunks whose field contains a word of the text."""
@@ -138,11 +160,11 @@ class KeywordStore:
         if query is None or not ids:
             return {}
         with self._reporting():
-            searcher = self._index.searcher()
-            most = sum(searcher.doc_freq(field, self._stem(term)) for term in found)
+            searcher = self._snapshot.searcher
+            most = sum(searcher.doc_freq(field, _stem(term)) for term in found)
         if most < len(ids):  # to read all matches is cheaper than a query with all ids
             wanted = set(ids)
-            return {id_: score for id_, score in self._hits(query, max(1, most)) if id_ in wanted}
+            return {id_: score for id_, score in self._hits(query, most) if id_ in wanted}
         return dict(self._hits(self._among(query, ids), len(ids)))
 
     def _any_of(self, words: Sequence[str], field: Field) -> tantivy.Query | None:
@@ -158,46 +180,28 @@ class KeywordStore:
         those = (tantivy.Query.term_query(self._schema, "id", id_, index_option="basic") for id_ in ids)
         return self._only(query, tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in those]))
 
-    def _all_hits(self, query: tantivy.Query, depth: int | None = None) -> list[tuple[str, float]]:
-        """Return every hit, or the best. The ids are kept until the next commit, since reading one takes 4 µs."""
+    def _hits(self, query: tantivy.Query, limit: int | None = None) -> list[tuple[str, float]]:
+        """Return the best hits, or every hit."""
         with self._reporting():
-            searcher = self._index.searcher()
-            hits = searcher.search(query, depth or max(1, searcher.num_docs), count=False).hits
-            if self._ids is None and len(hits) > FEW:
-                every = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
-                self._ids = {(address.segment_ord, address.doc): searcher.doc(address)["id"][0] for _, address in every}
-            known = self._ids
-            if known is None:
-                return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
-            return [(known[address.segment_ord, address.doc], score) for score, address in hits]
-
-    def _hits(self, query: tantivy.Query, limit: int) -> list[tuple[str, float]]:
-        with self._reporting():
-            searcher = self._index.searcher()
-            hits = searcher.search(query, limit, count=False).hits
-            return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
+            snapshot = self._snapshot
+            return snapshot.hits(query, snapshot.searcher.num_docs if limit is None else limit)
 
     def rarity(self, words: Iterable[str]) -> dict[str, float]:
         """Return the inverse document frequency of each word among all chunks, with the formula of BM25."""
         with self._reporting():
-            searcher = self._index.searcher()
+            searcher = self._snapshot.searcher
             number = searcher.num_docs
             return {
                 word: math.log(1 + (number - containing + 0.5) / (containing + 0.5))
                 for word in words
-                for containing in (searcher.doc_freq("words", self._stem(word)),)
+                for containing in (searcher.doc_freq("words", _stem(word)),)
             }
 
     def ids(self) -> set[str]:
-        with self._reporting():
-            searcher = self._index.searcher()
-            if not searcher.num_docs:
-                return set()
-            hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
-            return {searcher.doc(address)["id"][0] for _, address in hits}
+        return {id_ for id_, _ in self._hits(tantivy.Query.all_query())}
 
     def count(self) -> int:
-        return int(self._index.searcher().num_docs)
+        return int(self._snapshot.searcher.num_docs)
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -213,10 +217,12 @@ class KeywordStore:
             raise IndexDamaged("The keyword index is damaged: tantivy cannot read it.") from error
 
     def _term(self, term: str, field: Field) -> tantivy.Query:
-        return tantivy.Query.term_query(self._schema, field, self._stem(term), index_option="freq")
+        return tantivy.Query.term_query(self._schema, field, _stem(term), index_option="freq")
 
-    def _stem(self, term: str) -> str:
-        return str((_stemmer().analyze(term) or [term])[0])
+
+@lru_cache(_KNOWN_TERMS)
+def _stem(term: str) -> str:
+    return str((_stemmer().analyze(term) or [term])[0])
 
 
 def _terms_of(text: str) -> list[str]:
