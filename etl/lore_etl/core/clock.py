@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import time
 from datetime import UTC, datetime
 
@@ -28,4 +27,4 @@ def seconds_since(text: str | None) -> int | None:
     """Return the whole seconds since a `timestamp`, or None for None. Raises ValueError."""
     if text is None:
         return None
-    return max(0, int(time.time() - calendar.timegm(time.strptime(text, _SECONDS))))
+    return max(0, int(time.time() - datetime.fromisoformat(text).timestamp()))

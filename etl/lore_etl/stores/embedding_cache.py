@@ -75,11 +75,8 @@ class EmbeddingCache:
 
         Searches have a connection of their own: they neither wait for a sync nor end its transactions.
         """
-        rows = [
-            row
-            for row in sorted(self.kept_values(hashes).items())
-            if len(row[1]) == self._dimension * np.dtype(_HALF).itemsize
-        ]
+        size = self._dimension * np.dtype(_HALF).itemsize
+        rows = [row for row in sorted(self.kept_values(hashes).items()) if len(row[1]) == size]
         values = np.frombuffer(b"".join(value for _, value in rows), dtype=_HALF)
         vectors = values.reshape(len(rows), self._dimension).astype(np.float32)
         squares = np.einsum("ij,ij->i", vectors, vectors)

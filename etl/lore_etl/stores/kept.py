@@ -39,8 +39,9 @@ class Kept(Generic[Value]):
         """Return those of these values that are kept, by key."""
         with self._guard:
             found = {key: self._values[key] for key in keys if key in self._values}
-            for key in found:
-                self._values.move_to_end(key)
+            if len(self._values) == self._limit:  # until then, nothing has to go
+                for key in found:
+                    self._values.move_to_end(key)
         return found
 
     def put(self, values: Mapping[str, Value], moment: int) -> None:

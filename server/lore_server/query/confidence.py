@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from lore_server.query.proximity import stems, stems_of
+from lore_server.query.proximity import stems, stems_among
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.scripts import native, scripts
 
@@ -41,7 +41,7 @@ def has_foreign_letters(question: str, candidates: Candidates) -> bool:
 
 def _match(candidate: Candidate, weights: Mapping[str, float], whole: float) -> float:
     chunk = candidate.chunk
-    found = stems_of(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
+    found = stems_among(weights, " ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
     covered = sum(weight for stem, weight in weights.items() if stem in found) / whole if whole else 0.0
     similar = covered if candidate.vector is None else max(0.0, candidate.vector)
     return min(1.0, (similar + covered) / 2)

@@ -42,12 +42,13 @@ def _words(terms: Mapping[str, Sequence[Mapping[str, float]]], decay: float) -> 
     return {source: highest * share for source, share in zip(found, shares_of_best(sums), strict=True)}
 
 
-def _file(best: Ranked, terms: Sequence[Mapping[str, float]], words: float) -> Ranked:
-    values = dict(terms[0])
-    for passage in terms[1:]:
+def _file(best: Ranked, terms: Sequence[dict[str, float]], words: float) -> Ranked:
+    """Return a file with its best passage; the terms of that passage become those of the file."""
+    values, *others = terms
+    for passage in others:
         for name, value in passage.items():
             values[name] = max(values.get(name, 0.0), value) if name in BEST else values.get(name, 0.0)
     if "keywords" in values:
         values["keywords"] = words
     why: Terms = [term for term in values.items() if term[1]]
-    return Ranked(best.source, sum([value for _, value in why]), best.chunk, why)
+    return Ranked(best.source, sum(values.values()), best.chunk, why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -34,6 +35,7 @@ _TYPE_WEIGHTS = {
     KnowledgeType.RELEASE: "releasePenalty",
     KnowledgeType.LIBRARY: "libraryPenalty",
 }
+_PLACE, _SCORE = attrgetter("source", "chunk.lines"), attrgetter("score")
 _KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
 
 
@@ -66,9 +68,11 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             terms.append(("recency", weights["recency"] * _freshness(day, newest)))
         why = [term for term in terms if term[1]]
         scored.append(Ranked(chunk.source, sum([value for _, value in why]), chunk, why))
-    scored.sort(key=_order)
+    scored.sort(key=_PLACE)  # decides between equal scores, since the next sorts keep their order
+    scored.sort(key=_SCORE, reverse=True)
     _add_proximity(query, scored, (1 - share) * weights["proximity"])
-    return sorted(scored, key=_order)
+    scored.sort(key=_SCORE, reverse=True)
+    return scored
 
 
 def rank(
@@ -97,10 +101,6 @@ def rank(
     wanted = {source: chunk for source, chunk in heads.items() if type_ in (None, chunk.type)}
     lower_outdated(by_source, wanted, today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
-
-
-def _order(passage: Ranked) -> tuple[float, str, tuple[int, int]]:
-    return -passage.score, passage.source, passage.chunk.lines
 
 
 def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:

@@ -60,7 +60,7 @@ def bring_ancestors(
     lifted: 0 to 1; `inheritanceDecay` how much less each step upwards counts where there are too many.
     """
     share = min(1.0, max(0.0, weights["inheritanceBoost"]))
-    if not share:
+    if not (share and heads):
         return
     named = named_classes(query, passages)
     fixed = {chunk.source for chunk in named}

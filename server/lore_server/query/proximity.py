@@ -12,7 +12,7 @@ from lore_etl.stores.tokenizer import STOPWORDS, spaceless_parts
 WINDOW = 8  # words
 STEM = 5  # letters: enough to join the forms of a word
 _WORD = re.compile(r"[^\W_]+")
-_ASCII_WORD = re.compile(r"[A-Z]+[a-z0-9]*|[a-z0-9]+")  # the same words as with both others, in one pass
+_ASCII_WORD = re.compile(r"[a-z0-9]+|[A-Z]+[a-z0-9]*")  # the same words as with both others, in one pass
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -38,11 +38,16 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset([word[:STEM] for word in words - STOPWORDS])
 
 
+def stems_among(wanted: Collection[str], text: str) -> set[str]:
+    """Return those of these stems that the significant words of a text have."""
+    words = map(str.casefold, set(_words(text)))
+    return {stem for word in words if (stem := word[:STEM]) in wanted and word not in STOPWORDS}
+
+
 def _positions(wanted: Collection[str], texts: Sequence[str]) -> list[list[tuple[int, str]]]:
     """Return for each text the places of the wanted stems. Texts repeat most words: each is compared once."""
     words_of = list(map(_words, texts))
-    stem_of = {word: word.casefold()[:STEM] for word in set().union(*words_of)}
-    stem_of = {word: stem for word, stem in stem_of.items() if stem in wanted}
+    stem_of = {word: stem for word in set().union(*words_of) if (stem := word.casefold()[:STEM]) in wanted}
     return [[(place, stem_of[word]) for place, word in enumerate(words) if word in stem_of] for words in words_of]
 
 

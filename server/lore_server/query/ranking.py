@@ -9,7 +9,7 @@ from lore_etl.core.model import Chunk
 Terms = list[tuple[str, float]]
 
 
-@dataclass
+@dataclass(slots=True)
 class Ranked:
     """A file or passage in the result: its score, its (best) chunk and its score terms."""
 
