@@ -85,6 +85,14 @@ def test_headings_of_other_syntaxes_become_those_of_markdown() -> None:
     assert readable("a.adoc", "= Title\n\nText.\n\n== Part\nMore.\n").text.split("\n")[1] == "# Title"
 
 
+@pytest.mark.parametrize(
+    ("path", "text"), [("a.org", "#+TITLE: Guide\n\n* Part\n"), ("a.tex", "\\title{Guide}\n\\section{Part}\n")]
+)
+def test_a_page_keeps_the_title_that_its_syntax_declares(path: str, text: str) -> None:
+    assert readable(path, text).title == "Guide"
+    assert "# Part" in readable(path, text).text
+
+
 def test_only_the_front_matter_of_lore_is_read() -> None:
     page = readable(
         "a.md", "---\ntitle: 'Real: title'\nlibrary: other\nsupersedes: README.md\nstate: open\n---\n\n# Text\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, plain, python
+from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, notebook, plain, python
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
 from lore_etl.chunking.manifests import manifest_facts
@@ -13,7 +13,7 @@ from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "13"  # increase it with every change that produces different chunks or digests for the same file
+CHUNKER_VERSION = "14"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,
@@ -30,7 +30,7 @@ _PARSERS = {
     "html": headed.parse,
     "ini": headed.parse,
     "latex": headed.parse,
-    "notebook": headed.parse_notebook,
+    "notebook": notebook.parse,
     "org": headed.parse,
 }
 

@@ -1,31 +1,29 @@
-"""Split texts with headings: AsciiDoc, Org, LaTeX, HTML, INI files, notebooks and converted documents."""
+"""Split texts with headings: AsciiDoc, Org, LaTeX, HTML, INI files and converted documents."""
 
 from __future__ import annotations
 
 import html
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
-from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import HeadingLines, Parsed, Section, Symbol, below_headings
-from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document
 from lore_etl.core.text import one_line, storable
 
 MAX_TITLE = 200
-MAX_OUTPUT = 2_000  # characters of an output in a notebook
+IN_BRACES = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*"
+"""The text in braces in LaTeX, with braces in it."""
 _LATEX = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
 _HEADINGS = {
     "asciidoc": re.compile(r"^(?P<level>={1,6})[ \t]+(?P<title>\S.*)"),
     "org": re.compile(r"^(?P<level>\*{1,8})[ \t]+(?P<title>\S.*)"),
-    "latex": re.compile(r"^\s*\\(?P<name>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>[^}]*)\}"),
+    "latex": re.compile(
+        r"^\s*\\(?P<name>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>" + IN_BRACES + r")\}"
+    ),
     "html": re.compile(r"<h(?P<number>[1-6])\b[^>]*>(?P<title>.*?)(?:</h|$)", re.IGNORECASE),
     "ini": re.compile(r"^\[(?P<title>[^\]\n]+)\]"),
     "document": re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>\S.*)"),
-    "notebook": re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>\S.*)"),
 }
 _PLACES = ("Page ", "Slide ", "Sheet ")
 _KEY = re.compile(r"^[ \t]*([\w.-]{1,100})[ \t]*[=:]")
@@ -37,30 +35,26 @@ _INLINE = frozenset(
     " wbr".split()
 )
 """Tags that do not separate words."""
+_ORG_STATE = re.compile(r"^(?:(?:TODO|DONE)[ \t]+)?(?:\[#\w\][ \t]+)?")
+_ORG_TAGS = re.compile(r"[ \t]:[\w@#%:]+:[ \t]*$")
+_LATEX_NOTE = re.compile(r"\\(?:thanks|footnote|label)\{[^{}]*\}")
+_LATEX_BREAK = re.compile(r"\\\\(?:\[[^\]]{0,20}\])?|\\(?:newline|linebreak|and|quad|qquad)(?![A-Za-z])|~")
+_LATEX_COMMAND = re.compile(r"\\(?:(?P<name>(?:La|Xe|Bib){0,2}TeX(?![A-Za-z]))|[A-Za-z]+\*?[ \t]*|(?=\W))")
+_LATEX_SIGNS = str.maketrans("", "", "{}$")
 
 
 def parse(document: Document) -> Parsed:
     """Parse a text by the headings of its syntax."""
-    found = _sections(document, document.lines)
+    found = by_heading(document, document.lines, headings(document.syntax, document.lines))
     if document.syntax != "html":
         return found
     return replace(found, text="\n".join(_shown(document.text).split("\n")))
 
 
-def parse_notebook(document: Document) -> Parsed:
-    """Parse a Jupyter notebook: the text and code of its cells, with their text outputs."""
-    try:
-        cells = [cell for cell in json.loads(document.text)["cells"] if isinstance(cell, dict)]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return parse_plain(document, "not a notebook; indexed as plain text")
-    text = "\n\n".join(filter(None, map(_cell, cells)))
-    return replace(_sections(document, text.split("\n")), text=text)
-
-
-def _sections(document: Document, lines: list[str]) -> Parsed:
+def by_heading(document: Document, lines: list[str], found: Iterable[HeadingLines]) -> Parsed:
     """Return a section for each heading and the text below it."""
     sections = []
-    for part in below_headings([*_headings(document.syntax, lines)], lines):
+    for part in below_headings([*found], lines):
         first, last, heading = part.first, part.last, part.heading
         symbols = tuple(_keys(lines, first, last, "".join(heading))) if document.syntax == "ini" else ()
         group = _group(heading) if document.syntax == "document" else "prose"
@@ -76,7 +70,8 @@ def _group(heading: tuple[str, ...]) -> str:
     return next((title for title in heading if title.startswith(_PLACES)), "prose")
 
 
-def _headings(syntax: str, lines: list[str]) -> Iterator[HeadingLines]:
+def headings(syntax: str, lines: Iterable[str]) -> Iterator[HeadingLines]:
+    """Yield the headings of a text in this syntax."""
     pattern = _HEADINGS[syntax]
     for number, line in enumerate(lines, 1):
         match = pattern.search(line[:2000])
@@ -86,9 +81,25 @@ def _headings(syntax: str, lines: list[str]) -> Iterator[HeadingLines]:
         level = (
             len(groups.get("level") or "") or int(groups.get("number") or 0) or _LATEX.get(groups.get("name", ""), 0)
         )
-        title = one_line(html.unescape(_TAGS.sub(_between, groups["title"])))[:MAX_TITLE]
-        if title:
+        words = {"latex": latex_text, "org": _org_text}.get(syntax, html_text)
+        if title := words(groups["title"])[:MAX_TITLE]:
             yield HeadingLines(number, number, level + 1, title)
+
+
+def latex_text(text: str) -> str:
+    """Return the words of a heading in LaTeX, without commands and footnotes."""
+    words = _LATEX_COMMAND.sub(r"\g<name>", _LATEX_BREAK.sub(" ", _LATEX_NOTE.sub("", text)))
+    return one_line(words.translate(_LATEX_SIGNS))
+
+
+def html_text(text: str) -> str:
+    """Return the words of a heading in HTML, without the sign of its permanent link."""
+    return one_line(html.unescape(_TAGS.sub(_between, text))).removesuffix("¶").rstrip()
+
+
+def _org_text(text: str) -> str:
+    """Return a headline of Org without its state, its priority and its tags."""
+    return one_line(_ORG_TAGS.sub("", _ORG_STATE.sub("", text)))
 
 
 def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Symbol]:
@@ -131,24 +142,3 @@ def _between(tags: re.Match[str]) -> str:
 
 def _has_word(text: str, position: int) -> bool:
     return 0 <= position < len(text) and not text[position].isspace()
-
-
-def _cell(cell: JSON) -> str:
-    """Return a cell's source and its text outputs."""
-    parts = [_joined(cell.get("source"))]
-    outputs = cell.get("outputs")
-    for output in outputs if isinstance(outputs, list) else ():
-        if not isinstance(output, dict):
-            continue
-        data = output.get("data")
-        text = _joined(data.get("text/plain")) if isinstance(data, dict) else _joined(output.get("text"))
-        if output.get("output_type") == "error":
-            text = ": ".join(filter(None, (_joined(output.get("ename")), _joined(output.get("evalue")))))
-        if text:
-            parts.append("Output:\n" + text[:MAX_OUTPUT])
-    return "\n".join(storable(line) for part in parts for line in part.split("\n")).strip()
-
-
-def _joined(value: Any) -> str:
-    """Return the text of a notebook's field, which is a string or a list of lines."""
-    return "".join(part for part in value if isinstance(part, str)) if isinstance(value, list) else str(value or "")

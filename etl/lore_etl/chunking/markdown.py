@@ -12,8 +12,10 @@ from markdown_it.token import Token
 
 from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings
 from lore_etl.core.frontmatter import front_matter_lines
+from lore_etl.core.headings import heading_of
 from lore_etl.core.model import Document, KnowledgeType
 
+HEAD_LINES = 80  # the lines in which a document's title is looked for
 _SOLID = {"fence", "code_block", "table_open", "html_block"}
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
 
@@ -36,6 +38,17 @@ def parse(document: Document) -> Parsed:
     solid = [_range(token, skipped) for token in tokens if token.type in _SOLID and token.map]
     parts = below_headings(_headings(tokens, skipped), lines, skipped + 1)
     return Parsed([_section(document, part, solid) for part in parts])
+
+
+def first_heading(text: str) -> str | None:
+    """Return the first heading near the top of a Markdown text; headings in quotations and lists do not count."""
+    skipped = front_matter_lines(text)
+    lines = text.split("\n", skipped + HEAD_LINES)[skipped : skipped + HEAD_LINES]
+    first = heading_of(next((line for line in lines if line.strip()), ""))  # the usual case needs no parser
+    if first and first[1]:
+        return first[1]
+    headings = _headings(_parser().parse("\n".join(lines)), 0)
+    return next((heading.title for heading in headings if heading.title), None)
 
 
 def _headings(tokens: list[Token], skipped: int) -> list[HeadingLines]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -11,6 +10,7 @@ from typing import ClassVar
 
 from lore_etl.chunking.code_languages import code_syntax_of
 from lore_etl.chunking.plain_languages import plain_title_of
+from lore_etl.chunking.titles import title_of
 from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS
@@ -31,7 +31,6 @@ SYNTAXES = {
 }  # fmt: skip
 PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
 """The syntaxes of documents, which have titles."""
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,300})")
 
 
 @dataclass(frozen=True)
@@ -89,13 +88,8 @@ class Source:
             return replace(self.document(path, "\n" + text), text=text), str(error)
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """Return the first heading of a Markdown file, or the path of code."""
-        if syntax not in PROSE:
-            return path
-        for line in text.split("\n", 80)[:80]:
-            if (match := _HEADING.match(line)) and (syntax != CONVERTED or line.startswith("# ")):
-                return match.group(1).strip().strip("#").strip()
-        return PurePosixPath(path).stem
+        """Return the title of a document, or the path of code."""
+        return title_of(text, syntax) or PurePosixPath(path).stem if syntax in PROSE else path
 
 
 def syntax_of(path: str) -> str:

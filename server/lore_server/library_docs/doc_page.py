@@ -8,6 +8,7 @@ from typing import NamedTuple
 import yaml
 
 from lore_etl.chunking import parse
+from lore_etl.chunking.titles import title_of
 from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, encodable
@@ -68,7 +69,9 @@ def readable(path: str, text: str) -> Readable:
         return Readable(body_of(text), _front_title(text))
     if syntax not in PROSE:
         return Readable(text)
-    return Readable(_with_headings(Document(path, KnowledgeType.LIBRARY, text, "", syntax)))
+    return Readable(
+        _with_headings(Document(path, KnowledgeType.LIBRARY, text, "", syntax)), title_of(text, syntax) or ""
+    )
 
 
 def _front_title(text: str) -> str:
@@ -86,13 +89,13 @@ def _with_headings(document: Document) -> str:
     for section in parsed.sections:
         below = lines[section.first - 1 : section.last]
         if section.heading:
-            below = below[2:] if document.syntax == "rst" else below[1:]
+            below = below[_title_lines(document.syntax, below) :]
             parts += ["", f"{'#' * min(len(section.heading), 6)} {section.heading[-1]}", ""]
-        if document.syntax == "rst" and below and _is_rule(below[-1]):
-            below = below[:-1]  # the line above the next title
         parts += below
     return "\n".join(parts)
 
 
-def _is_rule(line: str) -> bool:
-    return len(line) > 2 and not line[0].isalnum() and line == line[0] * len(line)
+def _title_lines(syntax: str, lines: list[str]) -> int:
+    """Return the number of lines of a heading, which in reStructuredText has a line below it and perhaps one above."""
+    has_overline = not any(map(str.isalnum, lines[0]))
+    return 1 if syntax != "rst" else 2 + has_overline

@@ -1,0 +1,48 @@
+"""Every reply names a document by the title in its text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+TITLE = "Handling of barnacles"
+TEXT = "Every barnacle is scraped off the hull of the ferry before the winter."
+DOCUMENTS = {
+    "docs/a.rst": f"{'=' * 30}\n {TITLE}\n{'=' * 30}\n\nScraping\n--------\n\n{TEXT}\n",
+    "docs/a.adoc": f"= {TITLE}\n\n== Scraping\n\n{TEXT}\n",
+    "docs/a.org": f"#+TITLE: {TITLE}\n\n* Scraping\n\n{TEXT}\n",
+    "docs/a.tex": f"\\title{{{TITLE}}}\n\\section{{Scraping}}\n\n{TEXT}\n",
+    "docs/a.html": f"<title>{TITLE}</title>\n<h1>Scraping</h1>\n<p>{TEXT}</p>\n",
+    "docs/a.ipynb": json.dumps({"cells": [{"cell_type": "markdown", "source": f"# {TITLE}\n\n## Scraping\n\n{TEXT}"}]}),
+}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_lists_searches_and_citations_show_the_title_of_a_document(
+    tmp_path: Path, contract: Contract, path: str
+) -> None:
+    app = App(write_project(tmp_path.resolve(), {path: DOCUMENTS[path]}), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    found = app.call("query_documents", {"query": "barnacle hull winter"})["results"][0]
+    answer = app.call("ask_knowledge_base", {"query": "what happens to a barnacle on the hull?"})
+    rows = [
+        app.call("list_sources", {})["sources"][0],
+        app.call("list_documents", {})["documents"][0],
+        app.call("get_source", {"path": path}),
+        app.call("get_document_by_id", {"id": found["id"]}),
+        found,
+        *answer["references"],
+    ]
+    app.close()
+
+    assert [row["title"] for row in rows] == [TITLE] * len(rows)
+    assert "Scraping" in found["heading"]
+    assert "Scraping" in answer["citations"][0]["heading"]
