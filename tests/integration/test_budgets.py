@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore_etl.chunking import SCOPE
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
-from lore_etl.core.model import Ancestor
+from lore_etl.core.model import Ancestor, chunk_id
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_server.app import App
 from lore_server.contract import Contract
@@ -216,7 +217,13 @@ def test_a_class_tree_ends_at_its_depth_and_counts_what_is_below(tmp_path: Path,
 
 @pytest.mark.parametrize(
     ("operation", "arguments"),
-    [("list_documents", {}), ("list_sources", {}), ("get_source", {"path": "a.py"}), ("get_class_hierarchy", {})],
+    [
+        ("list_documents", {}),
+        ("list_sources", {}),
+        ("get_source", {"path": "a.py"}),
+        ("get_document_by_id", {"id": chunk_id(SCOPE, "a.py", "A")}),
+        ("get_class_hierarchy", {}),
+    ],
 )
 def test_lists_and_files_report_the_last_sync_and_what_changed_since(
     tmp_path: Path, contract: Contract, operation: str, arguments: JSON
@@ -235,6 +242,20 @@ def test_lists_and_files_report_the_last_sync_and_what_changed_since(
     assert stale["freshness"] == {"state": "stale", "synced_at": synced_at, "changed_files": 1}
     assert f"fresh, synced {synced_at}" in render(operation, fresh).whole()
     assert "stale: 1 files changed since the last sync" in render(operation, stale).whole()
+
+
+@pytest.mark.parametrize("path", ["a.py", "b.py"])
+def test_a_chunk_of_a_changed_file_is_marked(tmp_path: Path, contract: Contract, path: str) -> None:
+    root = write_project(tmp_path.resolve(), {"a.py": "class A: ...\n", "b.py": "class A: ...\n"})
+    app = App(root, Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    write_project(root, {"a.py": "class A: pass  # changed\n"})
+    chunk = app.call("get_document_by_id", {"id": chunk_id(SCOPE, path, "A")})
+    app.close()
+
+    assert chunk["freshness"]["state"] == "stale"
+    assert chunk.get("changed", False) is (path == "a.py")
+    assert ("(changed since the last sync)" in render("get_document_by_id", chunk).body) is (path == "a.py")
 
 
 def test_a_brief_reply_has_places_and_ids_without_text(app: App) -> None:

@@ -119,7 +119,7 @@ def _contents(call: Call, uri: str) -> Contents:
         about = [f"{reply['source']}:{span(reply['lines'])}  [{reply['type']}, {reply['kind']}]"]
     elif place.startswith(SOURCE):
         reply = call("get_source", {"path": decoded(place.removeprefix(SOURCE)), **more}, NOBODY)
-        about = ["The file has changed since the last sync."] if reply.get("changed") else []
+        about = []
     else:
         raise DocumentNotFound(
             f"There is no resource `{uri[:200]}`.",
@@ -132,6 +132,8 @@ def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
     """Return the text, followed by its origin and the URI of the next part."""
     contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
     following = uri
+    if reply.get("changed"):
+        about = [*about, "The file has changed since the last sync."]
     if "next_cursor" in reply:
         following = f"{place}?cursor={reply['next_cursor']}"
         about = [*about, f"This part ends at line {reply['lines'][1]}. The next part is {following}"]

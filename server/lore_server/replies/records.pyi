@@ -215,6 +215,8 @@ DocumentRecord = TypedDict(
         "state": NotRequired[str | None],
         "library": NotRequired[str | None],
         "text": str,
+        "changed": NotRequired[bool],
+        "freshness": FreshnessRecord,
         "truncated": NotRequired[str],
         "next_cursor": NotRequired[str],
     },

@@ -154,7 +154,8 @@ def documents(result: records.DocumentListRecord) -> ReplyText:
 
 def document(result: records.DocumentRecord) -> ReplyText:
     title = " > ".join((result["title"], *result["heading"]))
-    head = f"{_place(result)}  [{result['type']}, {result['kind']}]  ({result['id']})\n{title}"
+    place = f"{_place(result)}  [{result['type']}, {result['kind']}]  ({result['id']})"
+    head = f"{place}{_changed(result.get('changed'))}\n{title}"
     return ReplyText("\n".join([head, *_facts(result), "", result["text"]]), notes(result))
 
 

@@ -62,6 +62,9 @@ class DocumentService:
         parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
         if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
             record = _brief(record)
+        if self._freshness.changed_of([chunk.source]):
+            record["changed"] = True
+        record["freshness"] = self._freshness.brief()
         at = budget.offsets_of(cursor, mark, 2)
         return cast("records.DocumentRecord", paging.of_parts(record, parts, at, mark, max_tokens))
 
