@@ -323,7 +323,7 @@ def test_the_file_filter_begins_again_if_the_index_has_changed(many: Path, reade
     page.route("**/api/health*", lambda _: None)  # the page reloads the list when it has the new state
     write_project(many, {"docs/zebra-2.md": "# Zebra\n\nMore stripes.\n"})
     run_lore("sync", cwd=many)
-    reader.expected.append("400")
+    reader.expected.append("409")
 
     page.locator("#file-filter").fill("zebra")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lore_etl.chunking import SCOPE
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.errors import InvalidArgument, StaleCursor
 from lore_etl.core.model import Ancestor, chunk_id
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_server.app import App
@@ -40,6 +40,13 @@ FILES = {
     "src/quotes.py": "TEXT = '''\n" + '"\\\\"\n' * 400 + "'''\n\n\ndef worker() -> None:\n    pass\n",
     **{f"docs/pages/{n}.md": f"# Page {n}\n\nThe worker {n} does its work.\n\n## More\n\nText.\n" for n in range(60)},
 }  # fmt: skip
+PAGED: list[tuple[str, JSON]] = [
+    ("list_documents", {}),
+    ("list_sources", {}),
+    ("get_class_hierarchy", {"root": "Huge"}),
+    ("query_documents", {"query": "other words"}),
+    ("get_source", {"path": "pkg/huge.py"}),
+]
 LONG_CHUNK = make_chunk(
     "docs/pages/1.md",
     text="\n".join(f'line {n} of "many"' for n in range(400)),
@@ -320,10 +327,7 @@ def test_a_page_ended_by_its_limit_is_not_marked_as_truncated(app: App) -> None:
 
 @pytest.mark.parametrize("cursor", ["x", "!!", "MTA", "LTE6YQ", "MTphYmM", "é", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OmE"])
 def test_an_invalid_cursor_is_rejected(app: App, cursor: str) -> None:
-    for operation, arguments in (
-        ("list_documents", {}), ("list_sources", {}), ("get_class_hierarchy", {}), ("query_documents", {"query": "a"}),
-        ("get_source", {"path": "pkg/many.py"}),
-    ):  # fmt: skip
+    for operation, arguments in PAGED:
         with pytest.raises(InvalidArgument):
             app.call(operation, {**arguments, "cursor": cursor})
 
@@ -331,7 +335,25 @@ def test_an_invalid_cursor_is_rejected(app: App, cursor: str) -> None:
 def test_a_cursor_of_another_query_is_rejected(app: App) -> None:
     given = app.call("query_documents", {"query": "worker", "limit": 1})["next_cursor"]
 
-    with pytest.raises(InvalidArgument) as caught:
-        app.call("query_documents", {"query": "other words", "cursor": given})
+    for operation, arguments in PAGED:
+        with pytest.raises(StaleCursor) as caught:
+            app.call(operation, {**arguments, "cursor": given})
+        assert (caught.value.code, caught.value.http_status) == ("STALE_CURSOR", 409)
+        assert "without cursor" in caught.value.hint
 
-    assert "without cursor" in caught.value.hint
+
+@pytest.mark.parametrize(("operation", "arguments"), PAGED)
+def test_a_cursor_to_an_earlier_state_of_the_index_is_stale(
+    tmp_path: Path, contract: Contract, operation: str, arguments: JSON
+) -> None:
+    code = "class Huge:\n" + "\n".join(f"    def method_{n}(self) -> int:\n        return {n}\n" for n in range(100))
+    files = {"pkg/huge.py": code, **{f"docs/{n}.md": f"# Other words {n}\n\nText {n}.\n" for n in range(40)}}
+    app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    asked = {**arguments, "max_tokens": 400}
+    given = app.call(operation, asked)["next_cursor"]
+    write_project(tmp_path, {"pkg/huge.py": code.replace("return 0", "return 1000"), "docs/new.md": "# New\n"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    with pytest.raises(StaleCursor):
+        app.call(operation, {**asked, "cursor": given})
+    app.close()

@@ -4,7 +4,8 @@ LoreError                       exit  HTTP
 ├── UsageError                     2   400   the request is wrong
 │   ├── InvalidArgument            2   400   an argument is missing, unknown, of the wrong type or out of range
 │   │   ├── InvalidInput           2   400   the same, with the code of the project tools
-│   │   └── InvalidSearchQuery     2   400   a search without words, or with too many words
+│   │   ├── InvalidSearchQuery     2   400   a search without words, or with too many words
+│   │   └── StaleCursor            2   409   a cursor of another query, or of an earlier state of the index
 │   ├── UnknownOperation           2   404   the contract has no operation with this name
 │   ├── TokenRequired              2   401   a change, or a remote request, without the server's token
 │   ├── ConfigError                2   500   the configuration has a wrong key or value
@@ -89,6 +90,11 @@ class InvalidInput(InvalidArgument):
 class InvalidSearchQuery(InvalidArgument):
     code = "INVALID_SEARCH_QUERY"
     default_hint = "Search for a few words."
+
+
+class StaleCursor(InvalidArgument):
+    code, http_status = "STALE_CURSOR", 409
+    default_hint = "Call again without cursor."
 
 
 class UnknownOperation(UsageError):

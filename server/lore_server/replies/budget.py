@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
-from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.errors import InvalidArgument, StaleCursor
 from lore_etl.core.model import sha256
 
 CHARACTERS_PER_TOKEN = 3  # cautious: English prose has 4 or more, code and JSON about 3
@@ -19,6 +19,7 @@ SHORT = 40  # characters of a title in the smallest budgets
 _SHORTENED = ("title", "heading")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_ESCAPES = '"\\\n\r\t\b\f'
+_INVALID = "This is not a valid cursor.", "Pass next_cursor unchanged, or omit cursor."
 Row = TypeVar("Row")
 
 
@@ -112,7 +113,7 @@ def cursor(mark: str, *offsets: int) -> str:
 
 
 def offset_of(given: str | None, mark: str) -> int:
-    """Return the offset that a cursor encodes; 0 without a cursor. Raises InvalidArgument."""
+    """Return the offset that a cursor encodes; 0 without a cursor. Raises the errors of `offsets_of`."""
     return offsets_of(given, mark, 1)[0]
 
 
@@ -120,7 +121,8 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
     """Return the offsets that a cursor encodes; zeros without a cursor.
 
     Raises:
-        InvalidArgument: the cursor is not valid, or the index or the query has changed since it was issued.
+        InvalidArgument: the cursor is not valid.
+        StaleCursor: the index or the query has changed since the cursor was issued.
     """
     if given is None:
         return [0] * count
@@ -129,11 +131,11 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
         numbers, _, was = text.partition(":")
         offsets = [int(number) for number in numbers.split(".")]
     except (ValueError, binascii.Error) as error:
-        raise InvalidArgument("This is not a valid cursor.", "Pass next_cursor unchanged, or omit cursor.") from error
-    if was != mark or len(offsets) != count or min(offsets) < 0 or max(offsets) > 10**12:
-        raise InvalidArgument(
-            "The index or the query has changed since this cursor was issued.", "Call again without cursor."
-        )
+        raise InvalidArgument(*_INVALID) from error
+    if not was or min(offsets) < 0 or max(offsets) > 10**12:
+        raise InvalidArgument(*_INVALID)
+    if was != mark or len(offsets) != count:
+        raise StaleCursor("The index or the query has changed since this cursor was issued.")
     return offsets
 
 

@@ -14,6 +14,7 @@ const ADVICE = {
   INVALID_ARGUMENT: ENTER_ELSE,
   INVALID_INPUT: ENTER_ELSE,
   INVALID_SEARCH_QUERY: "Search for a few words.",
+  STALE_CURSOR: "The index has changed since this list was loaded. Load it again.",
   UNKNOWN_OPERATION: RELOAD,
   TOKEN_REQUIRED: "Enter the server's token when the page asks for it.",
   CONFIG_ERROR: CONFIGURE,

@@ -57,7 +57,7 @@ export function filesPanel() {
       }
     } catch (problem) {
       if (mine !== state.load) return;
-      if (problem.code === "INVALID_ARGUMENT") load(); // the index has changed since the list was begun
+      if (problem.code === "STALE_CURSOR") load();
       else fill(said, failure(problem, load));
     }
   }
