@@ -142,7 +142,7 @@ def test_a_link_loses_its_address_and_keeps_its_text(link: str) -> None:
     ],
 )
 def test_addresses_from_the_quote_and_plain_text_are_unchanged(text: str) -> None:
-    assert checked(text) in (f"{text} [1]", f"{text}\n[1]")
+    assert checked(text) in (f"{text} [1]", f"{text}\n[1]", f"{text}\n\n[1]")
 
 
 def test_an_html_tag_from_a_passage_is_shown_as_code() -> None:

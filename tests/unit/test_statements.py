@@ -68,8 +68,29 @@ def test_brackets_in_code_are_not_citations() -> None:
     assert shown(statement(text=text)) == f"{text}\n[1]"
 
 
-def test_an_open_fence_ends_with_its_statement() -> None:
-    assert shown(statement(text="```\nwait()")) == "```\nwait()\n```\n[1]"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("```\nwait()", "```\nwait()\n```\n[1]"),
+        ("~~~~ python\na[0]\n~~~", "~~~~ python\na[0]\n~~~\n~~~~\n[1]"),
+        ("```\nwait()\n`````", "```\nwait()\n`````\n[1]"),
+        ("```\nwait()\n``` x", "```\nwait()\n``` x\n```\n[1]"),
+        ("```\nwait()\n    ```", "```\nwait()\n    ```\n```\n[1]"),
+        ("- Call:\n  ```\n  wait()", "- Call:\n  ```\n  wait()\n[1]"),
+        ("- ```\n  wait()", "- ```\n  wait()\n[1]"),
+        ("- ```\n  wait()\n\nThen stop.", "- ```\n  wait()\n\nThen stop. [1]"),
+        ("> ```\n> wait()", "> ```\n> wait()\n[1]"),
+        ("> ```\n> wait()\n\n```", "> ```\n> wait()\n\n```\n```\n[1]"),
+        ("Call:\n\n    wait()", "Call:\n\n    wait()\n[1]"),
+        ("Call:\n\n    ```", "Call:\n\n    ```\n[1]"),
+        ("``` is a fence, ```a` too", "``` is a fence, ```a` too [1]"),
+        ("|a|\n|-|\n|b|", "|a|\n|-|\n|b|\n\n[1]"),
+        ("## Wait", "## Wait [1]"),
+        ("- one\n- two", "- one\n- two [1]"),
+    ],
+)
+def test_a_citation_is_never_in_the_code_of_its_statement(text: str, expected: str) -> None:
+    assert shown(statement(text=text)) == expected
 
 
 def read(text: str, size: int) -> list[tuple[int, Statement | None]]:

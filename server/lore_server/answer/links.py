@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from lore_etl.core.errors import ProviderError
+from lore_server.answer.answer_markdown import NESTED, parsed
 
 REMOVED = "(link removed)"
 ROUNDS = 20  # removing a part of the text can create a new link
-NESTED = 30  # maximum nesting of blocks and marks; the parser ignores deeper content
 DEEPEST = 12  # maximum nesting of brackets
 _ADDRESS = re.compile(
     r"""(?ix) (?: [a-z][a-z0-9+.-]*:/{2} | www\. | (?:java|vb|live)script: | data:(?=[\w.+-]*[/;,]) | mailto: | file:/ )
@@ -55,20 +53,9 @@ def _depth(text: str) -> int:
     return deepest
 
 
-class _AnswerMarkdown(MarkdownIt):
-    def validateLink(self, url: str) -> bool:
-        return True  # texts that other programs may show as links count as well
-
-
-@cache
-def _parser() -> MarkdownIt:
-    parser = _AnswerMarkdown("commonmark", {"html": True, "maxNesting": NESTED})
-    return parser.enable(["table", "strikethrough"]).disable("text_join")
-
-
 def _unlinked(text: str, allowed: frozenset[str], sources: Sequence[str]) -> str:
     environment: dict[str, dict[str, dict[str, list[int]]]] = {}
-    tokens = _parser().parse(text, environment)
+    tokens = parsed(text, environment)
     lines = text.split("\n")
     if references := environment.get("references"):
         for first, end in sorted((reference["map"] for reference in references.values()), reverse=True):

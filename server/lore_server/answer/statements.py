@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from lore_etl.core.errors import ProviderError
+from lore_server.answer.answer_markdown import with_citation, with_closed_fence
 from lore_server.answer.answer_model import UNREADABLE, ModelFailure, Statement
 from lore_server.answer.links import without_links
 from lore_server.answer.pack import Passage
@@ -22,7 +23,6 @@ _BETWEEN = re.compile(r"[\s,]*")
 _CITATION = re.compile(
     r"(?P<code>`+|~~~+)[\s\S]+?(?P=code)|\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]"
 )  # any brackets and digits that read as a citation, but not in code
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 
 
 class StatementReader:
@@ -109,8 +109,9 @@ def verified(statement: Statement | None, passages: Mapping[int, Passage]) -> Ve
         return None
     marks = "".join(f"[{proof.passage.number}]" for proof in proofs)
     try:
-        text = _without_citations(without_links(readable(statement.text), [statement.quote])).strip()
-        markdown = f"{_closed(text)}{marks}"
+        text = without_links(readable(statement.text), [statement.quote]).strip()
+        text = _without_citations(with_closed_fence(text)).strip()
+        markdown = with_citation(text, marks)
         is_safe = without_links(markdown, [statement.quote]) == markdown
     except ProviderError:  # its nesting is too deep for a reliable check
         return None
@@ -119,19 +120,6 @@ def verified(statement: Statement | None, passages: Mapping[int, Passage]) -> Ve
 
 def _without_citations(text: str) -> str:
     return _CITATION.sub(lambda match: match[0] if match["code"] else "", text)
-
-
-def _closed(text: str) -> str:
-    """Return the text with its last fence closed, and what separates a citation from it."""
-    fence = ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if mark and not fence and "`" not in line[mark.end() :]:
-            fence = mark[0].strip()
-        elif mark and fence and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-    text = f"{text}\n{fence}" if fence else text
-    return f"{text}\n" if _FENCE.match(text.rpartition("\n")[2]) else f"{text} "
 
 
 def cited_lines(statements: Sequence[VerifiedStatement]) -> dict[int, tuple[Passage, tuple[int, int]]]:
