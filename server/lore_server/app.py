@@ -151,7 +151,6 @@ class App:
 
     def _after_pass(self, report: SyncReport) -> None:
         """After each sync, rewrite `.ce/syntropy-index.json`, warm the docs view and release the memory of the sync."""
-        self.freshness.notice()  # the time of the sync has whole seconds, so it can be that of the sync before
         self._services.health.forget()
         self._output.refresh(report)
         with warming():

@@ -177,6 +177,24 @@ def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(tmp_pat
     assert seen == [(0, 1)] * 10
 
 
+def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, contract: Contract) -> None:
+    """A sync that fails later, or one of knowledge, has recorded files too."""
+    write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.freshness.watched = True
+    seen = []
+    sync(app.index)
+    for _ in range(3):
+        write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
+        app.freshness.notice()
+        touched = len(app.freshness.changed_files())
+        sync(app.index)
+        seen.append((touched, len(app.freshness.changed_files())))
+    app.close()
+
+    assert seen == [(1, 0)] * 3
+
+
 def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())

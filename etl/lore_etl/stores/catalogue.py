@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from lore_etl.stores.kept import Kept
 
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
+FILES_AT = "files_at"  # the value that changes whenever records of files do
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
 _KEYS = (
@@ -116,12 +118,12 @@ class Catalogue(CatalogueFile):
             yield self._rows(f"{sql} IN ({marks})", some)
 
     def replace_files(self, changed: Iterable[FileRow], deleted: Iterable[str], **meta: str | None) -> None:
-        """Add, replace and remove records of files, in one transaction with `meta`."""
+        """Add, replace and remove records of files, in one transaction with `meta` and the time of this."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deleted))
             rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)
             connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", rows)
-            set_values(connection, meta)
+            set_values(connection, {FILES_AT: str(time.time_ns()), **meta})
 
     def facts(self) -> dict[str, str]:
         """Return the facts of every file, by path."""

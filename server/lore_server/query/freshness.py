@@ -11,7 +11,7 @@ from lore_etl.core.clock import seconds_since
 from lore_etl.files.git_head import head
 from lore_etl.files.indexed import differing
 from lore_etl.index import Index
-from lore_etl.stores.catalogue import UNREAD
+from lore_etl.stores.catalogue import FILES_AT, UNREAD
 
 if TYPE_CHECKING:
     from lore_server.replies.records import FreshnessRecord
@@ -31,7 +31,7 @@ class Freshness:
         self._changed: frozenset[str] = frozenset()
         self._look_again_at = 0.0
         self._noticed = threading.Event()
-        self._state: tuple[str | None, ...] = ()
+        self._state: str | None = None
         self.watched = False
 
     def record(self) -> FreshnessRecord:
@@ -67,7 +67,7 @@ class Freshness:
         """Return the files added, changed or deleted since the last sync, as of a moment ago."""
         with self._guard:
             catalogue = self._index.catalogue
-            state = catalogue.metas("synced_at", "loaded")
+            state = catalogue.meta(FILES_AT)
             started = time.monotonic()
             if self._noticed.is_set() or started >= self._look_again_at or state != self._state:
                 self._noticed.clear()  # before the look: it may miss what is noticed during it
