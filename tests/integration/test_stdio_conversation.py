@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import queue
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
@@ -19,6 +23,7 @@ from mcp.server.lowlevel import Server
 from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.mcp import lines as module
 from lore_server.mcp.lines import serve_lines
@@ -134,3 +139,82 @@ def test_a_reply_that_cannot_be_serialized_becomes_an_error_for_its_request(cont
     )
 
     assert (reply["id"], reply["error"]["code"]) == (1, -32603)
+
+
+class HeldClock(asyncio.SelectorEventLoop):
+    """An event loop whose time passes only when the test says so."""
+
+    now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+
+class SlowCalls:
+    """Calls that each report a step when the test allows it; the last step is the result."""
+
+    def __init__(self) -> None:
+        self._steps = queue.Queue[None]()
+
+    def step(self) -> None:
+        self._steps.put(None)
+
+    def __call__(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
+        for number in range(arguments["limit"]):
+            self._steps.get(timeout=SECONDS)
+            if number + 1 < arguments["limit"]:
+                listener.progress("embed", number, 0)
+        return {"total": 0, "documents": [], "freshness": {"state": "fresh"}}
+
+
+def after_the_input(contract: Contract, requests: Sequence[JSON], messages: int, pause: float) -> list[JSON]:
+    """End the input after the requests, then let the time pass before each step; return the messages that arrive."""
+    calls, found = SlowCalls(), list[JSON]()
+    mcp = build_server(contract, Calls(contract, calls), problem)
+
+    async def run() -> None:
+        ours, theirs = socket.socketpair()
+        async with await SocketStream.from_socket(ours) as client, await SocketStream.from_socket(theirs) as socket_:
+            received = BufferedByteReceiveStream(client)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serve_lines, mcp, BufferedByteReceiveStream(socket_), socket_)
+                for request in (HELLO, *requests):
+                    await client.send(json.dumps(request).encode() + b"\n")
+                await received.receive_until(b"\n", 10**8)
+                await client.send_eof()
+                for _ in range(messages):
+                    for _ in range(100):  # the server reads the end of the input
+                        await anyio.lowlevel.checkpoint()
+                    asyncio.get_running_loop().now += pause  # type: ignore[attr-defined]
+                    for _ in range(100):
+                        await anyio.lowlevel.checkpoint()
+                    calls.step()
+                    with suppress(anyio.EndOfStream, anyio.IncompleteRead):
+                        found.append(json.loads(await received.receive_until(b"\n", 10**8)))
+
+    anyio.run(run, backend_options={"loop_factory": HeldClock})
+    return found
+
+
+def listing(number: int, steps: int) -> JSON:
+    params = {"name": "list_documents", "arguments": {"limit": steps}, "_meta": {"progressToken": number}}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def test_replies_arrive_after_the_end_of_the_input_while_others_do(contract: Contract) -> None:
+    found = after_the_input(contract, [listing(number, 1) for number in range(4)], 4, module.GRACE_SECONDS - 1)
+
+    assert sorted(message["id"] for message in found) == [0, 1, 2, 3]
+
+
+def test_a_reply_arrives_after_the_end_of_the_input_while_its_call_reports_progress(contract: Contract) -> None:
+    found = after_the_input(contract, [listing(7, 4)], 4, module.GRACE_SECONDS - 1)
+
+    assert [message.get("method") for message in found] == ["notifications/progress"] * 3 + [None]
+    assert found[-1]["id"] == 7
+
+
+def test_a_conversation_without_messages_ends_some_time_after_its_input(contract: Contract) -> None:
+    (message,) = after_the_input(contract, [listing(7, 1)], 1, module.GRACE_SECONDS + 1)
+
+    assert (message["id"], message["error"]["message"]) == (7, "Connection closed")

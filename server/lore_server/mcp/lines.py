@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 
 from lore_server.mcp.message import Malformed, read_message
 
-GRACE_SECONDS = 10.0  # after the end of the input, for replies in progress
+GRACE_SECONDS = 10.0  # after the end of the input and each later message, for replies in progress
 LONGEST_LINE = 32_000_000
 BLOCK = 65_536
 DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
@@ -80,9 +80,18 @@ class Conversation:
                 if message is not None:
                     self._note(message)
                     await requests.send(SessionMessage(message))
-            with anyio.move_on_after(GRACE_SECONDS):
-                while self._open:
-                    await self._changed.wait()
+            await self._replies()
+
+    async def _replies(self) -> None:
+        """Wait for the open requests while messages arrive at the client, who may send SIGTERM to wait no longer.
+
+        Some requests are never answered, such as those with an invalid id.
+        """
+        while self._open:
+            with anyio.move_on_after(GRACE_SECONDS) as grace:
+                await self._changed.wait()
+            if grace.cancelled_caught:
+                return
 
     def _note(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCRequest):
@@ -93,6 +102,9 @@ class Conversation:
     def _settle(self, number: object) -> None:
         with suppress(TypeError):  # the id may be invalid
             self._open.discard(number)
+        self._progress()
+
+    def _progress(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
 
@@ -101,6 +113,7 @@ class Conversation:
             async for item in replies:
                 with suppress(*DISCONNECTED, OSError):  # the client disconnected: drop the replies in progress
                     await self._send(_encoded(item.message) + b"\n")
+                    self._progress()
                 if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(item.message.id)
 
