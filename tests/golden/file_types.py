@@ -10,6 +10,7 @@ from lore_etl.files.conversion.formats import EXTRA, FORMATS
 from lore_etl.files.generated import PATTERNS
 from lore_etl.sources.inventory import language_of
 from lore_etl.sources.prose import PLAIN_GUIDES
+from lore_etl.sources.scripts import PROGRAMS
 from lore_etl.sources.source import BARE_GUIDES, SYNTAXES
 from tests.harness.projects import ROOT
 
@@ -39,10 +40,16 @@ def source() -> str:
     rows = [f"| {title} | {_listed(files)} |" for title, files in sorted(names.items(), key=lambda row: row[0].lower())]
     skipped = [f"- {reason}: {_listed(patterns)}" for reason, patterns in PATTERNS.items()]
     needing = ", ".join(f"`{suffix}`" for suffix, kind in FORMATS.items() if kind.module)
+    programs = _listed(sorted(PROGRAMS, key=str.lower))
+    scripts = (
+        f"Files without an extension are read if their first line (`#!/usr/bin/env python3`) names one of {programs}."
+    )
     extra = f"The extra [`{EXTRA}`](install.md#extras) reads {needing}."
     return (
         HEAD
-        + "\n".join([*rows, "", extra, "", "These are left out, because programs write them:", "", *skipped])
+        + "\n".join(
+            [*rows, "", scripts, "", extra, "", "These are left out, because programs write them:", "", *skipped]
+        )
         + "\n"
     )
 

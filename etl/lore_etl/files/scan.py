@@ -231,6 +231,10 @@ class Unreadable(Exception):
     is_final = False
 
 
+class NotText(Unreadable):
+    """The error for a file that is not text."""
+
+
 def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
     """Return the text of a file with `\\n` line ends and without a byte order mark.
 
@@ -264,9 +268,9 @@ def text_of(data: bytes, max_bytes: int) -> str:
 def _decoded(data: bytes) -> str:
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     if encoding == "utf-8-sig" and b"\0" in data[:8192]:
-        raise Unreadable("binary: it contains NUL bytes")
+        raise NotText("binary: it contains NUL bytes")
     try:
         return data.decode(encoding).replace("\0", "\N{REPLACEMENT CHARACTER}")
     except UnicodeDecodeError as error:
         name = encoding.removesuffix("-sig").upper()
-        raise Unreadable(f"not valid {name} at byte {error.start:,}; save it as UTF-8") from error
+        raise NotText(f"not valid {name} at byte {error.start:,}; save it as UTF-8") from error

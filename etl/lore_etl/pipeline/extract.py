@@ -15,9 +15,10 @@ from lore_etl.digest import digest
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, readable
 from lore_etl.files.indexed import ProjectFiles, differing
 from lore_etl.files.redaction import redact, redaction_version
-from lore_etl.files.scan import FileEntry, Scan, Unreadable
+from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import Chunked, all_chunked
+from lore_etl.pipeline.claim import Claim, claim_of
 from lore_etl.pipeline.diff import GUARD_SOURCES, check_guard
 from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
@@ -27,7 +28,8 @@ from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.supersession import Succession
 from lore_etl.sources import REGISTRY, SourceSet
-from lore_etl.sources.source import Source, SourceContext
+from lore_etl.sources.scripts import PROGRAMS
+from lore_etl.sources.source import SourceContext
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import UNREAD, FileRow
 from lore_etl.stores.chunkfile import ChunkLine, Relations, WrittenChunks
@@ -131,7 +133,7 @@ def _readers() -> list[str]:
 
 def _patterns() -> list[tuple[str, tuple[str, ...]]]:
     """Return the patterns of the sources, which another version of Lore may extend by files that have not changed."""
-    return [(kind.name, kind.patterns) for kind in REGISTRY]
+    return [*((kind.name, kind.patterns) for kind in REGISTRY), ("scripts", tuple(sorted(PROGRAMS)))]
 
 
 def _changed(found: Scan, known: Mapping[str, FileRow]) -> frozenset[str]:
@@ -172,30 +174,33 @@ def _read_changed(run: Extraction, same_layout: bool, progress: Progress, show: 
     """Read the changed files, the most useful ones first; `show` receives their chunks in growing portions."""
     project = SourceContext(list(run.scan.files), lambda path: _read_quietly(run, path))
     sources = SourceSet(project, run.index.settings.sources)
-    to_read = list[tuple[FileEntry, Source]]()
+    to_read = list[Claim]()
     for path, entry in run.scan.files.items():
         old = run.known.get(path)
         if same_layout and old and entry.stamp and old.stamp == entry.stamp:
             run.rows[path] = old
-        elif source := sources.owner(path):
-            to_read.append((entry, source))
+        elif claim := claim_of(run.index.files, sources, entry, old):
+            to_read.append(claim)
         else:
-            run.rows[path] = FileRow(path, entry.stamp, "", "", "{}", "[]")
-            if path in run.lines:
-                run.drop(path)
-    to_read.sort(key=lambda pair: tier_of(pair[1].type))
+            _leave_out(run, entry)
+    to_read.sort(key=lambda claim: tier_of(claim.source.type))
     if to_read:
         _chunk_all(run, to_read, progress, show)
     run.rows = dict(sorted(run.rows.items()))  # the report has the files in this order
     progress("reading", len(run.scan.files), len(run.scan.files))
 
 
-def _chunk_all(
-    run: Extraction, to_read: Sequence[tuple[FileEntry, Source]], progress: Progress, show: Show | None
-) -> None:
+def _leave_out(run: Extraction, entry: FileEntry) -> None:
+    """Record a file that no source owns."""
+    run.rows[entry.path] = FileRow(entry.path, entry.stamp, "", "", "{}", "[]")
+    if entry.path in run.lines:
+        run.drop(entry.path)
+
+
+def _chunk_all(run: Extraction, to_read: Sequence[Claim], progress: Progress, show: Show | None) -> None:
     begun = dict[str, tuple[FileRow, list[list[str]]]]()
     documents = _documents(run, to_read, begun, progress)
-    paths = sorted(entry.path for entry, _ in to_read)
+    paths = sorted(claim.entry.path for claim in to_read)
     waiting, chunks, first = list[str](), 0, run.index.limits.first_words
     portion = first
     with closing(all_chunked(documents, run.index.tokens(), len(to_read))) as results:
@@ -216,10 +221,14 @@ def _show(run: Extraction, paths: Sequence[str], waiting: Sequence[str], show: S
     show([line for path in waiting for line in run.lines.get(path, ())])
 
 
-def _recipe(index: Index, source: Source, path: str) -> str:
-    """Return `<name of the source>:<hash>` of everything besides the text that determines a file's chunks."""
-    rest = [*_versions(), source.fingerprint(path), index.settings.embedding.model_dump(exclude={"cache_mb"})]
-    return f"{source.name}:{sha256(canonical_json(rest))[:16]}"
+def _recipe(index: Index, claim: Claim) -> str:
+    """Return the name of the source, a hash of what besides the text determines a file's chunks, and a script's suffix.
+
+    They are separated by colons; only a script has a third part.
+    """
+    source, embedding = claim.source, index.settings.embedding.model_dump(exclude={"cache_mb"})
+    hashed = sha256(canonical_json([*_versions(), source.fingerprint(claim.name), embedding]))[:16]
+    return ":".join(filter(None, (source.name, hashed, claim.name.removeprefix(claim.entry.path))))
 
 
 def _read_quietly(run: Extraction, path: str) -> str | None:
@@ -231,32 +240,35 @@ def _read_quietly(run: Extraction, path: str) -> str | None:
 
 def _documents(
     run: Extraction,
-    to_read: Sequence[tuple[FileEntry, Source]],
+    to_read: Sequence[Claim],
     begun: dict[str, tuple[FileRow, list[list[str]]]],
     progress: Progress,
 ) -> Iterator[Document]:
     """Yield the documents to chunk, and put their rows and remarks into `begun`."""
     total = len(run.scan.files)
-    for number, (entry, source) in enumerate(to_read, total - len(to_read)):
+    for number, claim in enumerate(to_read, total - len(to_read)):
         progress("reading", number, total)
-        if found := _read(run, entry, source):
-            begun[entry.path] = found[1:]
+        if found := _read(run, claim):
+            begun[claim.entry.path] = found[1:]
             yield found[0]
 
 
-def _read(run: Extraction, entry: FileEntry, source: Source) -> tuple[Document, FileRow, list[list[str]]] | None:
+def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[str]]] | None:
     """Return the document of a file with its row, still without facts, and remarks; None if it need not be chunked."""
-    path, old = entry.path, run.known.get(entry.path)
+    entry, path, old = claim.entry, claim.entry.path, run.known.get(claim.entry.path)
     try:
         text = run.index.files.read(entry, run.index.settings.index.max_file_bytes)
     except Unreadable as error:
+        if isinstance(error, NotText) and claim.is_script:  # a program that only begins like a script
+            _leave_out(run, entry)
+            return None
         # its chunks are kept; the marked stamp and the missing hash make the next sync read it again
         row = old or FileRow(path, "", "", "", "{}", "[]")
         notes = canonical_json([["failed", str(error)]])
         stamp = entry.stamp if error.is_final else UNREAD + entry.stamp
         run.rows[path] = FileRow(path, stamp, "", row.recipe, row.facts, notes)
         return None
-    seal, recipe = sha256(text), _recipe(run.index, source, path)
+    seal, recipe = sha256(text), _recipe(run.index, claim)
     remarks: list[list[str]] = []
     if old and old.hash == seal and old.recipe == recipe and path in run.lines:
         run.keep(path, entry.stamp)
@@ -264,7 +276,9 @@ def _read(run: Extraction, entry: FileEntry, source: Source) -> tuple[Document, 
     text, secrets = redact(text)
     if secrets:
         remarks.append(["warning", f"{path}: secrets removed: {secrets}"])
-    document, problem = source.forgiving(path, text)
+    document, problem = claim.source.forgiving(claim.name, text)
+    if claim.is_script:
+        document = replace(document, source=path, title=path)
     if problem:
         remarks.append(["failed", f"{problem}; the text was indexed without it"])
     if wrong := problem_of(document.front.get("valid_until")):

@@ -14,6 +14,7 @@ from lore_etl.index import Index
 from lore_etl.sources import REGISTRY
 from lore_etl.sources.agent_files import AgentFiles
 from lore_etl.sources.inventory import inventory
+from lore_etl.sources.scripts import suffix_in
 from lore_etl.stores.catalogue import FileRow
 
 
@@ -57,7 +58,7 @@ def _counted(rows: Mapping[str, FileRow]) -> Inventory:
     """Return the files by type and language, and those without a source by extension."""
     types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
     owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
-    owned = {path: types[owner] for path, owner in owners.items() if owner in types}
+    owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
     return inventory(owned, [path for path, row in rows.items() if not row.recipe and not json.loads(row.notes)])
 
 

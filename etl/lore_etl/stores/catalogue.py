@@ -104,6 +104,10 @@ class Catalogue(CatalogueFile):
         sql = f"SELECT path, stamp, hash, recipe, '', '' FROM file WHERE {where} ORDER BY path"
         return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{recipe}:%" for recipe in recipes])}
 
+    def recipes_of_scripts(self) -> dict[str, str]:
+        """Return the recipes of scripts without an extension, by path: those with a third part."""
+        return dict(self._rows("SELECT path, recipe FROM file WHERE recipe LIKE '%:%:%'"))  # type: ignore[arg-type]
+
     def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the facts of the given files that are recorded, by path."""
         return self._by_key("SELECT path, facts FROM file WHERE path", paths)

@@ -16,6 +16,18 @@ from lore_server.query.file_languages import suffixes_of
 _WILD = re.compile(r"\*\*/|/\*\*$|\*+|\?")
 
 
+class _Names:
+    """A filter by names: one of the wanted patterns, if there are any, and none of the unwanted ones."""
+
+    def __init__(self, wanted: Sequence[str], unwanted: Sequence[str]) -> None:
+        self._wanted = _any_of(wanted) if wanted else None
+        self._unwanted = _any_of(unwanted) if unwanted else None
+
+    def accepts(self, name: str) -> bool:
+        is_wanted = self._wanted is None or self._wanted.search(name) is not None
+        return is_wanted and (self._unwanted is None or self._unwanted.search(name) is None)
+
+
 @dataclass(frozen=True)
 class Filters:
     """All filters of a search. Values of one filter are alternatives; different filters all apply.
@@ -48,13 +60,11 @@ class Filters:
         """Return the same filters without those by type."""
         return replace(self, types=(), without_types=())
 
-    def accept_file(self, path: str, type_: str) -> bool:
-        """Return whether passages of a file can pass."""
+    def accept_file(self, path: str, type_: str, suffix: str = "") -> bool:
+        """Return whether passages of a file can pass; `suffix` is that of its language if the file has none."""
         if (self.types and type_ not in self.types) or type_ in self.without_types:
             return False
-        return all(pattern.search(path) for pattern in self._wanted) and not any(
-            pattern.search(path) for pattern in self._unwanted
-        )
+        return self._path.accepts(path) and self._lang.accepts(path + suffix)
 
     def accept_day(self, day: str) -> bool:
         """Return whether a passage with this date (ISO 8601, possibly with a time) passes."""
@@ -65,12 +75,12 @@ class Filters:
         return (self.after is None or self.after <= date) and (self.before is None or date < self.before)
 
     @cached_property
-    def _wanted(self) -> list[re.Pattern[str]]:
-        return [_any_of(forms) for forms in (_globs(self.paths), _suffixes(self.langs)) if forms]
+    def _path(self) -> _Names:
+        return _Names(_globs(self.paths), _globs(self.without_paths))
 
     @cached_property
-    def _unwanted(self) -> list[re.Pattern[str]]:
-        return [_any_of(forms) for forms in (_globs(self.without_paths), _suffixes(self.without_langs)) if forms]
+    def _lang(self) -> _Names:
+        return _Names(_suffixes(self.langs), _suffixes(self.without_langs))
 
 
 NO_FILTERS = Filters()

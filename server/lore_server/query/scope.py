@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from lore_etl.core.model import row_id_of
 from lore_etl.index import Index
+from lore_etl.sources.scripts import suffix_in
 from lore_etl.stores.tokenizer import phrase_words
 from lore_server.query.filters import Filters, pattern_of
 
@@ -69,8 +70,9 @@ def indexed_files(index: Index) -> Files:
 def filtered(index: Index, files: Files, filters: Filters) -> dict[str, str]:
     """Return the chunks that pass the filters: chunk id -> row in the vector store."""
     among: dict[str, str] = {}
+    scripts = index.catalogue.recipes_of_scripts()
     for (source, type_), rows in files.items():
-        if filters.accept_file(source, type_):
+        if filters.accept_file(source, type_, suffix_in(scripts.get(source, ""))):
             among.update(rows)
     if filters.is_dated:
         among = {

@@ -1,0 +1,133 @@
+"""Scripts without an extension are indexed in the language that their first line names."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.model import Chunk
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.app import App
+from lore_server.contract import Contract
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+PYTHON = 'class Harbour:\n    """Where ships wait."""\n\n    def moor(self) -> None:\n        pass\n'
+SCRIPTS = {
+    "bin/env-python": ("#!/usr/bin/env python3", PYTHON, "Python"),
+    "bin/direct": ("#! /opt/python/bin/python3.12 -u", PYTHON, "Python"),
+    "bin/split": ("#!/usr/bin/env -S LANG=C python3 -u", PYTHON, "Python"),
+    "bin/crlf": ("#!/usr/bin/env python\r", PYTHON, "Python"),
+    "bin/shell": ("#!/bin/sh", "moor() {\n  echo moored\n}\n", "Bash"),
+    "bin/zsh": ("#!/usr/bin/env zsh", "moor() {\n  echo moored\n}\n", "Bash"),
+    "bin/node": ("#!/usr/bin/env node", "function moor() {\n  return 1;\n}\n", "JavaScript"),
+    "bin/ruby": ("#!/usr/bin/ruby -w", "class Harbour\n  def moor\n  end\nend\n", "Ruby"),
+    "bin/perl": ("#!/usr/bin/perl", "sub moor {\n  return 1;\n}\n", "Perl"),
+}
+OTHERS: dict[str, str | bytes] = {
+    "bin/text": "No first line of a script: python\n",
+    "bin/later": "\n#!/usr/bin/env python3\npass\n",
+    "bin/unknown": "#!/usr/bin/env brainfuck\n+\n",
+    "bin/pythonic": "#!/usr/bin/env pythonista\npass\n",
+    "bin/bare": "#!\nprint(1)\n",
+    "bin/nul": b"#!/bin/sh\0\necho a\n",
+    "bin/packed": b'#!/bin/sh\ntail -n +3 "$0" | tar x\n\x00\x01\x02\n',
+    "bin/latin": b"#!/bin/sh\necho caf\xe9\n",
+    "bin/far": "#!" + " " * 300 + "/bin/sh\necho a\n",
+    "configure": "#!/bin/sh\necho generated\n",
+    "data.bin": "#!/bin/sh\necho a\n",
+    "empty": "",
+}
+
+
+def synced(root: Path, **sources: list[str]) -> tuple[dict[str, list[Chunk]], dict[str, int], list[str]]:
+    """Return the chunks of each file, the number of files by language, and the files with problems."""
+    with closing(Index(root, Settings(sources=sources), HashModel())) as index:
+        report = sync(index, allow_mass_delete=True)
+        chunks = {path: index.catalogue.of_source(path) for path in index.catalogue.paths()}
+    found = {row["language"]: row["files"] for row in (report.inventory or {})["found"]}
+    return chunks, found, [problem.source for problem in report.failed]
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_a_script_is_indexed_in_the_language_of_its_first_line(tmp_path: Path, path: str) -> None:
+    first, code, language = SCRIPTS[path]
+    chunks, found, failed = synced(write_project(tmp_path.resolve(), {path: f"{first}\n{code}"}))
+
+    assert found == {language: 1}
+    assert failed == []
+    assert {(one.type.value, one.title, one.source) for one in chunks[path]} == {("src", path, path)}
+    assert language == "Perl" or "moor" in str([one.symbols for one in chunks[path]])
+
+
+def test_a_search_by_language_finds_scripts(tmp_path: Path, contract: Contract) -> None:
+    files = {path: f"{first}\n{code}" for path, (first, code, _) in SCRIPTS.items()}
+    app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    found = {
+        query: {row["source"] for row in app.call("query_documents", {"query": query, "limit": 100})["results"]}
+        for query in ("moor lang:ruby", "moor -lang:python", "moor lang:python path:bin/d*")
+    }
+    app.close()
+
+    assert found["moor lang:ruby"] == {"bin/ruby"}
+    assert found["moor -lang:python"] == {path for path, row in SCRIPTS.items() if row[2] != "Python"}
+    assert found["moor lang:python path:bin/d*"] == {"bin/direct"}
+
+
+def test_other_files_without_an_extension_are_left_out_without_a_failure(tmp_path: Path) -> None:
+    chunks, found, failed = synced(write_project(tmp_path.resolve(), OTHERS | {"a.py": "pass\n"}))
+
+    assert (set(chunks), found, failed) == ({"a.py"}, {"Python": 1}, [])
+
+
+def test_the_patterns_of_sources_decide_about_scripts_as_about_other_code(tmp_path: Path) -> None:
+    script = f"#!/usr/bin/env python3\n{PYTHON}"
+    files = {path: script for path in ("bin/a", "tests/b", "examples/c", "tools/d", "vendor/node_modules/e")}
+    root = write_project(tmp_path.resolve(), files)
+    everything = synced(root)[0]
+    some = synced(root, python=["bin/*.py"], tests=[], examples=["tools/**"])[0]
+
+    assert {path: chunks[0].type.value for path, chunks in everything.items()} == {
+        "bin/a": "src", "tests/b": "test", "examples/c": "example", "tools/d": "src",
+    }  # fmt: skip
+    assert {path: chunks[0].type.value for path, chunks in some.items()} == {"bin/a": "src", "tools/d": "example"}
+
+
+def test_a_script_that_changes_its_language_or_is_no_script_any_more_is_indexed_again(tmp_path: Path) -> None:
+    root = write_project(tmp_path.resolve(), {"a.py": "pass\n", "run": f"#!/usr/bin/env python3\n{PYTHON}"})
+    first = synced(root)[1]
+    write_project(root, {"run": "#!/bin/sh\nmoor() {\n  echo moored\n}\n"})
+    second = synced(root)[1]
+    unchanged = synced(root)[1]
+    write_project(root, {"run": b"#!/bin/sh\n\x00"})
+    third, found, failed = synced(root)
+
+    assert (first, second, unchanged) == ({"Python": 2}, {"Python": 1, "Bash": 1}, {"Python": 1, "Bash": 1})
+    assert (set(third), found, failed) == ({"a.py"}, {"Python": 1}, [])
+
+
+@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="the system lets this user read every file")
+def test_the_chunks_of_a_script_that_cannot_be_read_are_kept(tmp_path: Path) -> None:
+    root = write_project(tmp_path.resolve(), {"a.py": "pass\n", "run": f"#!/usr/bin/env python3\n{PYTHON}"})
+    before = synced(root)[0]
+    (root / "run").chmod(0)
+    after, found, failed = synced(root)
+    (root / "run").chmod(0o600)
+
+    assert (after, found, failed) == (before, {"Python": 2}, ["run"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no FIFOs")
+def test_a_fifo_or_a_link_is_not_read(tmp_path: Path) -> None:
+    root = write_project(tmp_path.resolve() / "project", {"a.py": "pass\n"})
+    (tmp_path / "outside").write_text("#!/bin/sh\necho secret\n")
+    (root / "link").symlink_to(tmp_path / "outside")
+    os.mkfifo(root / "pipe")
+
+    assert set(synced(root)[0]) == {"a.py"}
