@@ -69,9 +69,8 @@ def readable(path: str, text: str) -> Readable:
         return Readable(body_of(text), _front_title(text))
     if syntax not in PROSE:
         return Readable(text)
-    return Readable(
-        _with_headings(Document(path, KnowledgeType.LIBRARY, text, "", syntax)), title_of(text, syntax) or ""
-    )
+    shown, title = _with_headings(Document(path, KnowledgeType.LIBRARY, text, "", syntax)), title_of(text, syntax) or ""
+    return Readable(shown, "" if f"# {title}\n" in shown else title)
 
 
 def _front_title(text: str) -> str:
