@@ -112,6 +112,11 @@ class Chunk:
     updated: str | None = None
     valid_until: str | None = None
 
+    @property
+    def day(self) -> str:
+        """Return the day of the last change, or else of the creation; an empty string if neither is known."""
+        return (self.updated or self.created or "")[:10]
+
     def record(self) -> JSON:
         """Return the chunk as in `chunks.jsonl.gz`."""
         record: JSON = _CHUNK.dump_python(self, mode="json", by_alias=True)

@@ -44,3 +44,8 @@ def shortened(text: str, limit: int, trimmed: str | None = None) -> str:
     cut = text[: limit - 1]
     words = cut if text[limit - 1] == " " else cut.rpartition(" ")[0] or cut
     return words.rstrip(trimmed) + "…"
+
+
+def last_part(name: str) -> str:
+    """Return the name of a class without its modules and packages."""
+    return name.replace(":", ".").rpartition(".")[2]

@@ -13,6 +13,7 @@ from typing import Any
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
+from lore_etl.core.text import last_part
 from lore_etl.relations.packages import Packages
 from lore_etl.relations.script_modules import ScriptModules
 
@@ -101,10 +102,10 @@ class Hierarchy:
 
     def nearest(self, name: str) -> list[str]:
         """Return up to five similar names."""
-        last = _last(name)
+        last = last_part(name).casefold()
         by_last: dict[str, list[str]] = defaultdict(list)
         for full in self.nodes:
-            by_last[_last(full)].append(full)
+            by_last[last_part(full).casefold()].append(full)
         close = difflib.get_close_matches(last, by_last, n=5, cutoff=0.5)
         close += [key for key in by_last if last in key and key not in close]
         return [full for key in close for full in sorted(by_last[key])][:5]
@@ -312,10 +313,6 @@ class _Names:
 
 def _is_declaration(path: str) -> bool:
     return path.endswith(".d.ts")
-
-
-def _last(name: str) -> str:
-    return name.replace(":", ".").rpartition(".")[2].casefold()
 
 
 def _parts(path: str) -> list[str]:

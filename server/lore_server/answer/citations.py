@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from lore_server.replies.records import CitationRecord, ReferenceRecord
 
 MAX_QUOTE = 2_000  # characters
-DAY = 10  # characters of a date
 
 
 def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> CitationRecord:
@@ -37,8 +36,8 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> Citatio
         cited["state"] = chunk.state
     if chunk.library:
         cited["library"] = chunk.library
-    if day := (chunk.updated or chunk.created or "")[:DAY]:
-        cited["date"] = day
+    if chunk.day:
+        cited["date"] = chunk.day
     if warning := outdated(chunk, today):
         cited["outdated"] = warning
     return cited

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lore_etl.core.model import Member
+from lore_etl.core.text import last_part
 from lore_etl.relations.classes import ClassNode, Hierarchy
 from lore_server.query.structure import NAME, classes_in
 
@@ -84,9 +85,8 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
     below: dict[str, ClassNode] = {}
     for node in nodes:
         below |= {one.name: one for one in tree.subtree(node.name)[1:] if not is_direct or node.name in one.bases}
-    roots = (
-        _names(_last(node.name) for node in nodes if len(tree.subtree(node.name)) > 1) or f"`{_last(nodes[0].name)}`"
-    )
+    parents = _names(last_part(node.name) for node in nodes if len(tree.subtree(node.name)) > 1)
+    roots = parents or f"`{last_part(nodes[0].name)}`"
     places = _places(below.values())
     if not places:
         own = _places(nodes)
@@ -100,14 +100,14 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     node = next((one for one in nodes if one.source and one.bases), None)
     if node is None:
         own = _places(nodes)
-        return Fact(f"`{_last(nodes[0].name)}` has no base class {{1}}.", own[:1]) if own else None
+        return Fact(f"`{last_part(nodes[0].name)}` has no base class {{1}}.", own[:1]) if own else None
     above = [tree.nodes[name] for name in node.bases]
     chain = [one.class_name for one in tree.chain(node.name)][1:]
     places = _places(above)
     cited = {place.name: f" {{{number}}}" for number, place in enumerate(places, start=1)}
-    bases = " and ".join(f"`{one.name}`{cited.get(_last(one.name), '')}" for one in above)
+    bases = " and ".join(f"`{one.name}`{cited.get(last_part(one.name), '')}" for one in above)
     further = f"; above it: {' > '.join(f'`{name}`' for name in chain)}" if chain else ""
-    return Fact(f"`{_last(node.name)}` extends {bases}{further}.", places or _places([node]))
+    return Fact(f"`{last_part(node.name)}` extends {bases}{further}.", places or _places([node]))
 
 
 def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_of: MembersOf) -> Fact | None:
@@ -118,8 +118,8 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
             above = tree.nodes[ancestor.class_name]
             for member in members_of(above) if above.source else ():
                 if member.name in words:
-                    place = DefinedPlace(f"{_last(above.name)}.{member.name}", str(above.source), member.lines)
-                    text = f"`{_last(node.name)}` inherits `{member.name}` from `{above.name}` {{1}}."
+                    place = DefinedPlace(f"{last_part(above.name)}.{member.name}", str(above.source), member.lines)
+                    text = f"`{last_part(node.name)}` inherits `{member.name}` from `{above.name}` {{1}}."
                     return Fact(text, (place,))
     return None
 
@@ -129,7 +129,7 @@ def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
         own = {one.name: one for one in members_of(node)} if node.source else {}
         if own:
             places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())[:MAX_NAMED]
-            return Fact(f"`{_last(node.name)}` defines {len(own)} members: {_listed(places)}.", places)
+            return Fact(f"`{last_part(node.name)}` defines {len(own)} members: {_listed(places)}.", places)
     return None
 
 
@@ -140,7 +140,7 @@ def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
 
 
 def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
-    found = [DefinedPlace(_last(one.name), one.source, one.lines) for one in nodes if one.source and one.lines]
+    found = [DefinedPlace(last_part(one.name), one.source, one.lines) for one in nodes if one.source and one.lines]
     return tuple(found[:MAX_NAMED])
 
 
@@ -150,7 +150,3 @@ def _listed(places: Sequence[DefinedPlace]) -> str:
 
 def _names(names: Iterable[str]) -> str:
     return " and ".join(f"`{name}`" for name in dict.fromkeys(names))
-
-
-def _last(name: str) -> str:
-    return re.split(r"[.:]", name)[-1]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.model import KnowledgeType
 from lore_server.answer.evidence import PAST
 from lore_server.answer.pack import Passage
 from lore_server.query.outdated import outdated
@@ -16,7 +16,6 @@ from lore_server.query.proximity import STEM
 
 COVERED = 0.5  # share of the question's words in each of two statements that disagree
 COVERED_BESIDE = 0.1  # the same beside the unit, if the question asks for that: "how many attempts"
-DAY = 10  # characters of a date
 _NAMES = {KnowledgeType.RELEASE: "release note", KnowledgeType.BLOG: "blog post"}
 _WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 _VALUES = {word: float(number) for number, word in enumerate(_WORDS, start=1)}
@@ -109,14 +108,10 @@ def _verdict(claim: QuantityClaim, other: QuantityClaim, today: datetime.date) -
     if bool(weak) != bool(other_weak):
         yield f"{pair}; [{(claim if weak else other).passage.number}] {weak or other_weak}."
         return
-    day, other_day = (_day(statement.passage.chunk) for statement in (claim, other))
+    day, other_day = (statement.passage.chunk.day for statement in (claim, other))
     if day and other_day and day != other_day:
         newer = claim if day > other_day else other
         yield f"{pair}; [{newer.passage.number}] is newer ({max(day, other_day)})."
-
-
-def _day(chunk: Chunk) -> str:
-    return (chunk.updated or chunk.created or "")[:DAY]
 
 
 def _weakness(claim: QuantityClaim, today: datetime.date) -> str | None:

@@ -14,7 +14,6 @@ from lore_server.replies.excerpt import whole_lines
 from lore_server.replies.reply_text import span
 
 CHUNKS_PER_FILE = 4
-DAY = 10  # characters of a date
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Passage:
             "heading": " > ".join(chunk.heading),
             "library": chunk.library,
             "state": chunk.state,
-            "date": (chunk.updated or chunk.created or "")[:DAY],
+            "date": chunk.day,
             "valid_until": chunk.valid_until,
             "superseded_by": chunk.superseded_by,
         }

@@ -22,6 +22,7 @@ cli = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Search a project's guides, code, tickets, releases, specs and decisions, and answer questions from them.",
 )
+CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
 ProjectOption = Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")]
 ConfigOption = Annotated[
     Path | None,

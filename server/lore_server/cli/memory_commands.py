@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lore_etl.core.errors import NotFound, StorageError
-from lore_server.cli.command import cli, commands_of
+from lore_server.cli.command import CursorOption, cli, commands_of
 from lore_server.owner.session import Session
 
 group = typer.Typer(no_args_is_help=True, help="Memories about this project.")
@@ -40,7 +40,7 @@ def search(
     group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of memories.")] = 10,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
-    cursor: Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")] = None,
+    cursor: CursorOption = None,
 ) -> None:
     """Search memories by meaning and by word."""
     result = session.call(

@@ -11,7 +11,7 @@ import typer
 from lore_etl.core.errors import Cancelled, InvalidArgument, NotFound, UsageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
-from lore_server.cli.command import command
+from lore_server.cli.command import CursorOption, command
 from lore_server.cli.last_answer import last_answer, remember_answer
 from lore_server.console import output
 from lore_server.console.output import print_json
@@ -20,7 +20,6 @@ from lore_server.owner.session import LONGEST_WAIT, Session
 from lore_server.setup.clients import CLIENTS
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
-CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
 ToolsetsOption = Annotated[
     str,
     typer.Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 import mcp_types as types
 
 from lore_etl.core.errors import LoreError
+from lore_etl.core.text import last_part
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.follow import Context
@@ -56,12 +57,8 @@ def _sources(call: Call, **only: str) -> list[str]:
 def _classes(call: Call, typed: str) -> list[str]:
     rows = call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
     names = [row["class"] for row in rows if row["source"]]
-    return _beginning(typed, names) or [name for name in names if _last(name).startswith(typed.casefold())]
+    return _beginning(typed, names) or [name for name in names if _beginning(typed, [last_part(name)])]
 
 
 def _beginning(typed: str, values: Iterable[str]) -> list[str]:
     return [value for value in values if value.casefold().startswith(typed.casefold())]
-
-
-def _last(name: str) -> str:
-    return name.replace(":", ".").rpartition(".")[2].casefold()

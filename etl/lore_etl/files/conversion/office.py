@@ -60,7 +60,7 @@ def _columns(elements: Sequence[Node]) -> list[str]:
     return [_text(cell).strip() for cell in rows[0]["cells"]] if rows else []
 
 
-def _block(element: Node, levels: int, depth: int = 0) -> str:
+def _block(element: Node, levels: int) -> str:
     """Return an element as text; `levels` are the levels of headings above it."""
     kind = element["type"]
     if kind == "heading":
@@ -70,7 +70,7 @@ def _block(element: Node, levels: int, depth: int = 0) -> str:
         cells = [[_text(cell) for cell in row["cells"]] for row in rows[:MAX_ROWS]]
         return table(cells + [[]] * (len(rows) - len(cells)))
     if kind == "list":
-        return _list(element, depth)
+        return _list(element, 0)
     if kind == "text_box":
         return joined([_block(part, levels) for part in element["content"]])
     return body(_text(element).strip())
