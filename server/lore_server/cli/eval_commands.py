@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,8 +64,9 @@ def eval_(
         _show(report)
         for file, comparisons in found.items():
             output.line(f"\nAgainst {file.name}:")
-            _show_comparisons(comparisons)
-    losses = _losses(found[gate]) if gate else []
+            for name, measure, comparison in _rows(comparisons):
+                output.line(f"{name:10} {measure:12} {_verdict(comparison)}")
+    losses = [f"{name} {measure}" for name, measure, row in _rows(found[gate]) if row.is_loss] if gate else []
     if losses:
         output.note(f"Significantly worse than {gate.name if gate else ''}: {', '.join(losses)}.")
         raise typer.Exit(1)
@@ -113,10 +115,10 @@ def _cell(values: JSON, measure: str) -> str:
     return f"{values[measure]:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _show_comparisons(found: dict[str, dict[str, Comparison]]) -> None:
+def _rows(found: dict[str, dict[str, Comparison]]) -> Iterator[tuple[str, str, Comparison]]:
+    """Yield each comparison after the names of its ranking and its measure."""
     for ranking, measures in found.items():
-        for name, comparison in measures.items():
-            output.line(f"{ranking:10} {name:12} {_verdict(comparison)}")
+        yield from ((ranking, measure, comparison) for measure, comparison in measures.items())
 
 
 def _verdict(comparison: Comparison) -> str:
@@ -134,15 +136,6 @@ def _comparisons(found: dict[str, dict[str, Comparison]]) -> JSON:
 def _compared(comparison: Comparison) -> JSON:
     interval = [round(bound, 4) for bound in comparison.interval]
     return {"difference": round(comparison.difference, 4), "interval": interval, "p": round(comparison.p, 4)}
-
-
-def _losses(found: dict[str, dict[str, Comparison]]) -> list[str]:
-    return [
-        f"{ranking} {name}"
-        for ranking, each in found.items()
-        for name, comparison in each.items()
-        if comparison.is_loss
-    ]
 
 
 @command
@@ -179,16 +172,14 @@ def tune(
         "generalises": fit.generalises,
         "written": is_written,
     }
-    if session.as_json:
-        print_json(record)
-    else:
-        output.line(f"{tuning.MEASURE} on all questions: {fit.before:.4f} -> {fit.after:.4f}")
-        output.line(f"on held-out questions: {_verdict(fit.held_out)}")
-        if fit.losing:
-            output.line(f"worse if left out: {', '.join(fit.losing)}")
-        for name, value in fit.weights.items():
-            output.line(f"  {name} = {value:g}")
-        action = "Written to" if is_written else "Nothing was written to"
-        output.line(f"{action} {CONFIG_NAME}{'' if fit.generalises else ': it does not improve held-out questions'}.")
+    action = "Written to" if is_written else "Nothing was written to"
+    session.show(
+        record,
+        f"{tuning.MEASURE} on all questions: {fit.before:.4f} -> {fit.after:.4f}",
+        f"on held-out questions: {_verdict(fit.held_out)}",
+        *([f"worse if left out: {', '.join(fit.losing)}"] if fit.losing else []),
+        *(f"  {name} = {value:g}" for name, value in fit.weights.items()),
+        f"{action} {CONFIG_NAME}{'' if fit.generalises else ': it does not improve held-out questions'}.",
+    )
     if not fit.generalises:
         raise typer.Exit(1)
