@@ -37,7 +37,6 @@ from lore_server.framework.view import View
 from lore_server.operations.table import Services, methods
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
-from lore_server.replies.problem import error_record
 from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
 from lore_server.services.database import DatabaseService
@@ -84,7 +83,7 @@ class App:
         self.contract = contract
         self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
         self.index = Index(root, settings, model, self._library)
-        self.jobs = JobService(self.index, error_record, self._after_pass)
+        self.jobs = JobService(self.index, self._after_pass)
         self.freshness = Freshness(self.index, self.jobs.running_id)
         self._view = View(self.index)
         self._output = Output(self.index, self._view, self.freshness)

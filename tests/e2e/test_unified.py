@@ -25,7 +25,6 @@ from lore_server.framework.groups import SOURCES
 from lore_server.framework.search_scope import DEFAULT
 from lore_server.framework.view import View
 from lore_server.mcp.mcp_server import build_server
-from lore_server.replies.problem import problem
 from tests.harness.commands import run_lore
 from tests.harness.framework import framework
 from tests.harness.models import HashModel
@@ -83,7 +82,7 @@ def paths(reply: JSON) -> list[str]:
 
 def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
     async def call() -> JSON:
-        async with Client(build_server(app.contract, Calls(app.contract, app.call), problem, ["docs"])) as client:
+        async with Client(build_server(app.contract, Calls(app.contract, app.call), ["docs"])) as client:
             assert {*TOOLS, "init_project"} == {tool.name for tool in (await client.list_tools()).tools}
             result = await client.call_tool(tool, arguments)
             assert not result.is_error

@@ -13,7 +13,6 @@ from lore_etl.chunking.code_languages import code_languages
 from lore_server.contract import load_contract
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
-from lore_server.replies.problem import problem
 from tests.golden import file_types, outlines, records
 
 TARGET = Path(__file__).with_name("tools.json")
@@ -22,7 +21,7 @@ TARGET = Path(__file__).with_name("tools.json")
 async def tools() -> list[dict[str, Any]]:
     """Return the tools as a client sees them."""
     contract = load_contract()
-    async with Client(build_server(contract, Calls(contract, lambda *_: {}), problem)) as client:
+    async with Client(build_server(contract, Calls(contract, lambda *_: {}))) as client:
         listed = await client.list_tools()
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
 

@@ -22,7 +22,6 @@ from lore_server.execution.threads import Calls
 from lore_server.http import Pulse, build_http, site_of
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.mcp.mcp_server import build_server
-from lore_server.replies.problem import problem
 from tests.harness import http_client
 from tests.harness.models import HashModel
 from tests.harness.owners import wait_until
@@ -64,7 +63,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
 def serving(app: App, protocol: type[LimitedProtocol]) -> Iterator[Address]:
     """Serve the application with this protocol, and yield the address."""
     calls = Calls(app.contract, app.call)
-    mcp, site = build_server(app.contract, calls, problem), site_of(app.index.root, Settings(), port=0)
+    mcp, site = build_server(app.contract, calls), site_of(app.index.root, Settings(), port=0)
     web = build_http(app.contract, calls, mcp, site, Pulse(app.state, anyio.Event()))
     server = uvicorn.Server(uvicorn.Config(web, http=protocol, port=0, log_level="error", access_log=False))
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -29,7 +29,6 @@ from lore_server.mcp import follow
 from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
 from lore_server.mcp.resources import HANDBOOK_FILE
 from lore_server.operations.table import render
-from lore_server.replies.problem import problem
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -72,7 +71,7 @@ def asked(
 
     async def run() -> Any:
         async with Client(
-            wired(build_server(app.contract, Calls(app.contract, app.call), problem, toolsets)), mode=mode
+            wired(build_server(app.contract, Calls(app.contract, app.call), toolsets)), mode=mode
         ) as client:
             return await question(client)
 
@@ -200,7 +199,7 @@ def test_without_a_chosen_toolset_every_tool_is_callable_and_only_default_tools_
 @pytest.mark.parametrize("toolsets", [("query", "nope"), ()])
 def test_an_unknown_toolset_is_reported_with_the_known_toolsets(contract: Contract, toolsets: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as caught:
-        build_server(contract, Calls(contract, lambda *_: {}), problem, toolsets)
+        build_server(contract, Calls(contract, lambda *_: {}), toolsets)
 
     assert "query, documents, manage" in caught.value.hint
 
@@ -457,7 +456,7 @@ def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_number
         seen.append((progress, total, message))
 
     async def run() -> list[int | None]:
-        async with Client(wired(build_server(contract, Calls(contract, slow.call), problem)), mode=mode) as client:
+        async with Client(wired(build_server(contract, Calls(contract, slow.call))), mode=mode) as client:
             waited = []
             for given, watching in (({}, watch), ({}, None), ({"wait_seconds": 7}, watch)):
                 await client.call_tool(name, given, progress_callback=watching)
@@ -494,7 +493,7 @@ def test_a_client_that_requests_progress_hears_an_answer_while_it_is_written(con
         writing.is_heard.set()
 
     async def run() -> Any:
-        async with Client(wired(build_server(contract, Calls(contract, writing.call), problem)), mode=mode) as client:
+        async with Client(wired(build_server(contract, Calls(contract, writing.call))), mode=mode) as client:
             return await client.call_tool("ask_knowledge_base", {"query": "retries"}, progress_callback=hear)
 
     result = anyio.run(run)
@@ -509,7 +508,7 @@ def test_cancelling_a_call_ends_the_wait_but_not_the_server(contract: Contract, 
     slow = Slow()
 
     async def run() -> str:
-        async with Client(wired(build_server(contract, Calls(contract, slow.call), problem)), mode=mode) as client:
+        async with Client(wired(build_server(contract, Calls(contract, slow.call))), mode=mode) as client:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call_tool, "manage_knowledge_base", {"action": "sync"})
                 await anyio.to_thread.run_sync(slow.reported.wait, 120)

@@ -26,7 +26,6 @@ from lore_server.http.site import Site
 from lore_server.http.token import Token
 from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import OPERATIONS, entry, render
-from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import ReplyText
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
@@ -108,7 +107,7 @@ def test_an_added_operation_gets_the_listener_of_its_call(app: App) -> None:
 
 def test_an_added_operation_is_a_tool_over_mcp(app: App) -> None:
     async def called() -> tuple[list[str], Any]:
-        server = build_server(app.contract, Calls(app.contract, app.call), problem)
+        server = build_server(app.contract, Calls(app.contract, app.call))
         async with Client(InMemoryTransport(server)) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
             return tools, await client.call_tool("echo", {"text": "ab", "times": 1, "end": "!"})

@@ -28,7 +28,6 @@ from lore_server.execution.threads import Calls
 from lore_server.mcp import lines as module
 from lore_server.mcp.lines import serve_lines
 from lore_server.mcp.mcp_server import build_server
-from lore_server.replies.problem import problem
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 from tests.harness.trying import trying
@@ -68,7 +67,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iter
     root = write_project(tmp_path_factory.mktemp("lines").resolve(), {"docs/a.md": "# Guide\n\nThe zebra.\n"})
     app = App(root, Settings(), contract, HashModel())
     assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-    yield build_server(contract, Calls(contract, app.call), problem)
+    yield build_server(contract, Calls(contract, app.call))
     app.close()
 
 
@@ -134,9 +133,7 @@ def test_a_reply_that_cannot_be_serialized_becomes_an_error_for_its_request(cont
     params = {"name": "list_sources", "arguments": {}}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
 
-    (reply,) = converse(
-        build_server(contract, Calls(contract, lambda *_: {"sources": [half], "total": 1}), problem), [line], 1
-    )
+    (reply,) = converse(build_server(contract, Calls(contract, lambda *_: {"sources": [half], "total": 1})), [line], 1)
 
     assert (reply["id"], reply["error"]["code"]) == (1, -32603)
 
@@ -170,7 +167,7 @@ class SlowCalls:
 def after_the_input(contract: Contract, requests: Sequence[JSON], messages: int, pause: float) -> list[JSON]:
     """End the input after the requests, then let the time pass before each step; return the messages that arrive."""
     calls, found = SlowCalls(), list[JSON]()
-    mcp = build_server(contract, Calls(contract, calls), problem)
+    mcp = build_server(contract, Calls(contract, calls))
 
     async def run() -> None:
         ours, theirs = socket.socketpair()

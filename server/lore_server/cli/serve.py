@@ -17,7 +17,6 @@ from lore_server.console import terminal
 from lore_server.contract import load_contract
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
-from lore_server.replies.problem import problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +68,7 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
         return App(root, settings, contract)
 
     with contextlib.closing(LoadedApp(load)) as app:
-        run(build_server(contract, Calls(contract, app.call), problem, toolsets))
+        run(build_server(contract, Calls(contract, app.call), toolsets))
 
 
 def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
@@ -133,7 +132,7 @@ async def _serve(
             yield
 
     calls = Calls(app.contract, app.call)
-    mcp = build_server(app.contract, calls, problem, toolsets)
+    mcp = build_server(app.contract, calls, toolsets)
     web = build_http(app.contract, calls, mcp, site, Pulse(app.state, connections.stopping))
     config = uvicorn.Config(
         web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5

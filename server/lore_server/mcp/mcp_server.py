@@ -20,7 +20,7 @@ from lore_server.mcp.lines import MCPServer
 from lore_server.mcp.project_resources import TOOLSET
 from lore_server.mcp.prompts import get_prompt, list_prompts
 from lore_server.mcp.resources import Resources
-from lore_server.mcp.tools import Tell, Tools
+from lore_server.mcp.tools import Tools
 
 DEFAULT_TOOLSETS = ("query", "documents", "manage")
 INSTRUCTIONS = (
@@ -37,7 +37,7 @@ _LISTS: tuple[CacheableMethod, ...] = (
 LISTS_TTL_MS = 3_600_000
 
 
-def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequence[str] | None = None) -> MCPServer:
+def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | None = None) -> MCPServer:
     """Build an MCP server with the tools of these toolsets.
 
     By default, it lists only the default toolsets, to keep the list short, but accepts calls of every tool.
@@ -48,8 +48,8 @@ def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequ
     if toolsets is not None:
         check_toolsets(contract, toolsets)
     listed = DEFAULT_TOOLSETS if toolsets is None else toolsets
-    tools = Tools(contract, calls, problem, listed, list(contract.toolsets()) if toolsets is None else toolsets)
-    resources = Resources(calls, problem, TOOLSET in listed)
+    tools = Tools(contract, calls, listed, list(contract.toolsets()) if toolsets is None else toolsets)
+    resources = Resources(calls, TOOLSET in listed)
     hint = CacheHint(ttl_ms=LISTS_TTL_MS, scope="public")
     return Server(
         "lore",

@@ -18,9 +18,9 @@ from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.follow import Context
 from lore_server.mcp.project_resources import PREFIX, Contents, decoded, project_mains, project_templates, read_project
-from lore_server.mcp.tools import Tell
 from lore_server.operations.table import render
 from lore_server.replies.budget import REPLY_TOKENS
+from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import span
 
 HANDBOOK, INDEX = "lore://handbook", "lore://index"
@@ -41,8 +41,8 @@ _MIME = {
 class Resources:
     """The handlers that list and read resources."""
 
-    def __init__(self, calls: Calls, problem: Tell, has_projects: bool = False) -> None:
-        self._calls, self._problem, self._has_projects = calls, problem, has_projects
+    def __init__(self, calls: Calls, has_projects: bool = False) -> None:
+        self._calls, self._has_projects = calls, has_projects
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """Return the fixed resources and, with the toolset `projects`, the main documents."""
@@ -96,7 +96,7 @@ class Resources:
         return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
 
     def _failure(self, error: Exception, uri: str, protocol_version: str) -> MCPError:
-        record = self._problem(error)
+        record = problem(error)
         code = types.INTERNAL_ERROR
         if isinstance(error, UsageError):
             code = types.INVALID_PARAMS

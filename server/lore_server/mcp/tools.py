@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
 import mcp_types as types
@@ -13,8 +13,8 @@ from lore_server.execution.threads import Calls
 from lore_server.mcp.follow import Context, Follower
 from lore_server.mcp.schema_outline import Outline, outlines
 from lore_server.operations.table import render
+from lore_server.replies.problem import problem
 
-Tell = Callable[[BaseException], Mapping[str, object]]
 WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clients give up after 60
 LONGEST_NAME = 200  # of a client's name as an author
 
@@ -25,11 +25,8 @@ class Tools:
     The SDK's low-level server validates nothing: `call` does.
     """
 
-    def __init__(
-        self, contract: Contract, calls: Calls, problem: Tell, listed: Sequence[str], allowed: Sequence[str]
-    ) -> None:
-        self._contract, self._calls, self._problem = contract, calls, problem
-        self._allowed = allowed
+    def __init__(self, contract: Contract, calls: Calls, listed: Sequence[str], allowed: Sequence[str]) -> None:
+        self._contract, self._calls, self._allowed = contract, calls, allowed
         offered = [operation for operation in contract if operation.toolset in listed]
         texts = outlines(offered)
         self._tools = {operation.id: _tool(operation, texts[operation.id]) for operation in offered}
@@ -52,7 +49,7 @@ class Tools:
             follower.leave()
             raise
         except Exception as error:  # noqa: BLE001 - outermost boundary: an exception's text must not reach the client
-            return result_of(operation.id, self._problem(error))
+            return result_of(operation.id, problem(error))
         return result_of(operation.id, result)
 
     def _offered(self, name: str) -> Operation:

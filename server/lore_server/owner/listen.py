@@ -105,7 +105,7 @@ class SocketServer:
         try:
             chosen = hello.get("toolsets")
             names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
-            server = build_server(contract, self._calls, problem, names)
+            server = build_server(contract, self._calls, names)
         except LoreError as error:
             await _send(stream, {"ok": False, "problem": problem(error)})
             return

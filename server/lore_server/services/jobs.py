@@ -22,18 +22,18 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.stores.chunkfile import CHUNKS
 from lore_server.execution.progress import NOBODY, Listener
+from lore_server.replies.problem import error_record
 from lore_server.services.job import Job
 from lore_server.services.job_file import StoredJob, read_job, write_job
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import ErrorRecord, JobRecord
+    from lore_server.replies.records import JobRecord
 
 log = logging.getLogger(__name__)
 REMEMBERED = 20
 KNOWLEDGE_SECONDS = 5.0  # the maximum wait for new knowledge to be indexed when the process ends
 LATEST = "latest"
 TURN_SECONDS = 0.1
-Problem = Callable[[BaseException], "ErrorRecord"]
 
 
 def _nothing(report: SyncReport) -> None:
@@ -47,9 +47,8 @@ class JobService:
     callers. `after` is called with the report of each pass over the files, before its job ends.
     """
 
-    def __init__(self, index: Index, problem: Problem, after: Callable[[SyncReport], None] = _nothing) -> None:
+    def __init__(self, index: Index, after: Callable[[SyncReport], None] = _nothing) -> None:
         self._index = index
-        self._problem = problem
         self._after = after
         self._guard = threading.Lock()
         self._jobs: dict[str, Job] = {}
@@ -253,7 +252,7 @@ class JobService:
         return self._index.exists() and self._index.catalogue.meta("loaded") is not None
 
     def _end(self, job: Job, state: str, error: BaseException) -> None:
-        record = self._problem(error)
+        record = error_record(error)
         with job.changed:
             job.error = error if isinstance(error, LoreError) else from_record(record)
             job.state, job.ended, job.problem = state, time.time(), record
