@@ -191,7 +191,7 @@ def settle(place: Callable[[str], Path], found: Scan) -> None:
             info = place(path).lstat()
         except OSError:
             continue  # deleted meanwhile: reading it will report that
-        found.files[path] = FileEntry(path, info.st_size, _stamp(info, time.time_ns()))
+        found.files[path] = FileEntry(path, info.st_size, lasting_stamp(info, time.time_ns()))
 
 
 def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
@@ -201,10 +201,10 @@ def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
         found.unreadable.append(Problem(path, f"cannot be read: {error.strerror}"))
         return
     if stat.S_ISREG(info.st_mode):
-        found.files[path] = FileEntry(path, info.st_size, _stamp(info, now))
+        found.files[path] = FileEntry(path, info.st_size, lasting_stamp(info, now))
 
 
-def _stamp(info: os.stat_result, now: int) -> str:
+def lasting_stamp(info: os.stat_result, now: int) -> str:
     """Return a text that changes with the file; ctime and inode detect edits with an old mtime. Empty if too recent."""
     return "" if now - changed_ns(info) < RACY_NS else _whole_stamp(info)
 

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -20,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from lore_etl.config.settings import LOOPBACK
+from lore_etl.config.settings import is_this_machine
 from lore_etl.core.errors import LoreError, from_record
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
@@ -95,7 +94,7 @@ async def _client(target: Target, request_seconds: float) -> AsyncIterator[Clien
         httpx2.AsyncClient(
             headers=headers,
             timeout=httpx2.Timeout(None, connect=HEALTH_SECONDS),  # the MCP client limits the rest
-            trust_env=urlsplit(target.url).hostname not in LOOPBACK,  # no proxy for servers on this machine
+            trust_env=not is_this_machine(target.url),  # no proxy for servers on this machine
             event_hooks={"response": [check_status]},
         ) as http,
         Client(

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from lore_etl.config.settings import ServerSettings, Settings
+from lore_etl.config.settings import LOOPBACK, ServerSettings, Settings
 from lore_etl.core.errors import ConfigError
 from lore_server.http.token import Token, token_of
 
-LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 ASSETS = "/assets/"
 EDITOR = "vscode://file/{path}:{line}"
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
@@ -27,7 +26,7 @@ class Site:
     token: Token
     host: str = "127.0.0.1"
     port: int = 0
-    hosts: frozenset[str] = LOCAL_HOSTS
+    hosts: frozenset[str] = LOOPBACK
     is_open: bool = False
 
     def is_private(self, name: str | None) -> bool:
@@ -36,7 +35,7 @@ class Site:
         A name that a project's configuration allows may belong to anyone, whose page could be directed here under that
         name. So it does not get the token.
         """
-        return not self.is_open and name in LOCAL_HOSTS
+        return not self.is_open and name in LOOPBACK
 
     @property
     def notice(self) -> str:
@@ -82,7 +81,7 @@ def site_of(root: Path, settings: Settings, host: str | None = None, port: int |
         token=token_of((root / settings.index.path).resolve(), make=not is_open),
         host=server.host,
         port=server.port,
-        hosts=LOCAL_HOSTS | bound | {name.casefold() for name in server.allowed_hosts},
+        hosts=LOOPBACK | bound | {name.casefold() for name in server.allowed_hosts},
         is_open=is_open,
     )
 

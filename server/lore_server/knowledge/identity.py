@@ -6,7 +6,6 @@ remote alone never opens existing knowledge; `lore_server.knowledge.registry` de
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import unicodedata
@@ -18,13 +17,12 @@ from urllib.parse import quote, unquote, urlsplit
 
 from lore_etl.core.errors import GitError, LoreError
 from lore_server.knowledge.git.git_command import Git
-from lore_server.knowledge.names import has_unseen
+from lore_server.knowledge.names import has_unseen, mark_of
 from lore_server.knowledge.safe_files import Files
 
 LARGEST_CONFIG = 1_000_000  # bytes
 LONGEST = 500  # characters of a normalised remote
 NAME_CHARACTERS = 100
-MARK_CHARACTERS = 8
 _SCP = re.compile(r"(?:[^@/]*@)?(?P<host>\[[^\]/]+\]|[^:/@]{2,}):(?P<path>.+)")  # `C:\x` is a local path
 _POINTER = "gitdir:"
 
@@ -44,7 +42,7 @@ class Identity(NamedTuple):
     @property
     def marked_name(self) -> str:
         """Return the name with a short digest of the remote or folder, for use when the plain name is taken."""
-        return _marked(self.name, self.origin)
+        return f"{self.name}-{mark_of(self.origin)}"
 
 
 def identity_of(root: Path, known: Container[str] = ()) -> Identity:
@@ -142,8 +140,4 @@ def _name(name: str) -> str:
     shown = "".join(quote(letter, errors="surrogateescape") if has_unseen(letter) else letter for letter in text)
     if not shown.strip("./\\"):
         return "root"
-    return shown if len(shown) <= NAME_CHARACTERS else _marked(shown[:NAME_CHARACTERS], shown)
-
-
-def _marked(name: str, whole: str) -> str:
-    return f"{name}-{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:MARK_CHARACTERS]}"
+    return shown if len(shown) <= NAME_CHARACTERS else f"{shown[:NAME_CHARACTERS]}-{mark_of(shown)}"

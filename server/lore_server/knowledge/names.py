@@ -58,7 +58,7 @@ def group_folder(group_id: str) -> str:
     name = checked_group_id(group_id)
     plain = ascii_slug(name)  # ASCII, so that a group keeps its folder from earlier versions
     is_plain = plain == name and plain not in SKIPPED_FOLDERS  # files in skipped folders would not be indexed
-    return plain if is_plain else f"{plain}.{_mark(name)}"  # unique, because slugs contain no dot
+    return plain if is_plain else f"{plain}.{mark_of(name)}"  # unique, because slugs contain no dot
 
 
 def project_slug(project_id: str, taken: Container[str]) -> str:
@@ -152,7 +152,7 @@ def _safe(name: str, text: str, needs_mark: bool) -> str:
     is_long = len(name) > SLUG_CHARACTERS + MARK_CHARACTERS + 1 or len(name.encode()) > LONGEST_SLUG_BYTES
     if needs_mark or not name or is_long:  # the limits allow for a digest, so that the slug of a slug is the same slug
         short = name[:SLUG_CHARACTERS].encode()[: LONGEST_SLUG_BYTES - MARK_CHARACTERS - 1].decode(errors="ignore")
-        name = f"{short.strip('-') or 'x'}-{_mark(unicodedata.normalize('NFKC', text))}"
+        name = f"{short.strip('-') or 'x'}-{mark_of(unicodedata.normalize('NFKC', text))}"
     return f"{name}-x" if name in _DEVICES else name
 
 
@@ -172,5 +172,6 @@ def has_unseen(name: str) -> bool:
     return any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name)
 
 
-def _mark(text: str) -> str:
+def mark_of(text: str) -> str:
+    """Return a short digest of a text, which makes a name unique."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_CHARACTERS]

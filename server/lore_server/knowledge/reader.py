@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
-from lore_etl.files.scan import RACY_NS
+from lore_etl.files.scan import lasting_stamp
 from lore_server.knowledge.document import KnowledgeDocument
 from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.metadata import Metadata
@@ -85,9 +85,6 @@ class StoredDocument:
     document: KnowledgeDocument
 
 
-Stamp = tuple[int, int, int, int]
-
-
 class Readable(Protocol):
     """The files of a knowledge folder: the present ones, or those of a commit."""
 
@@ -151,7 +148,7 @@ class Listing:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._reader = DocumentReader(files)
-        self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
+        self._seen: dict[str, tuple[str, DocumentInfo]] = {}
 
     def documents(self, project_id: str) -> list[DocumentInfo]:
         """Return the documents of a project, sorted by file name; an unknown project has no documents."""
@@ -167,7 +164,7 @@ class Listing:
 
     def _info(self, project: Project, name: str, facts: os.stat_result) -> DocumentInfo | None:
         path = f"{project.knowledge_path}/{name}"
-        stamp = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+        stamp = lasting_stamp(facts, time.time_ns())
         known = self._seen.get(path)
         if known and known[0] == stamp:
             return known[1] if known[1].project_id == project.id else replace(known[1], project_id=project.id)
@@ -175,7 +172,7 @@ class Listing:
         if data is None:
             return None
         info = _described(project, name, data).info
-        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # a younger file may change again with the same stamp
+        if stamp:  # it is empty if the file may change again without a new stamp
             self._seen[path] = (stamp, info)
         return info
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.errors import InvalidSearchQuery
 from lore_etl.core.text import one_line
-from lore_etl.files.scan import RACY_NS
+from lore_etl.files.scan import lasting_stamp
 from lore_server.knowledge.document import KnowledgeDocument, summary_of
 from lore_server.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
 from lore_server.knowledge.metadata import Metadata
@@ -32,7 +32,6 @@ CONTEXTS = 2  # the maximum for each word in a chapter
 KEPT_CHARACTERS = 40_000_000  # the maximum for all documents in the cache
 JUST_BELOW = 0.001
 TITLE, KEYWORD, PART_OF_KEYWORD, HEADING = 8.0, 6.0, 3.0, 4.0
-Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class KnowledgeSearch:
     def __init__(self, library: Library) -> None:
         self._library = library
         self._guard = threading.Lock()
-        self._pages: dict[str, tuple[Stamp, MatchPage]] = {}
+        self._pages: dict[str, tuple[str, MatchPage]] = {}
         self._characters = 0
 
     def search(self, *, query: str, limit: int, project_id: str | None = None) -> records.KnowledgeMatchesRecord:
@@ -105,7 +104,7 @@ class KnowledgeSearch:
                 yield page
 
     def _page(self, path: str, name: str, facts: os.stat_result) -> MatchPage | None:
-        stamp = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+        stamp = lasting_stamp(facts, time.time_ns())
         known = self._pages.get(path)
         if known and known[0] == stamp:
             return known[1]
@@ -113,11 +112,11 @@ class KnowledgeSearch:
         if data is None:
             return None
         page = page_of(name, shown(data))
-        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # a younger file may change again without a new stamp
+        if stamp:  # it is empty if the file may change again without a new stamp
             self._keep(path, stamp, page)
         return page
 
-    def _keep(self, path: str, stamp: Stamp, page: MatchPage) -> None:
+    def _keep(self, path: str, stamp: str, page: MatchPage) -> None:
         with self._guard:
             before = self._pages.pop(path, None)
             self._characters += len(page.folded) - (len(before[1].folded) if before else 0)

@@ -11,10 +11,10 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from lore_etl.config.settings import is_this_machine
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_server import __version__
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 30.0
 MAX_REDIRECTS = 3
@@ -44,7 +44,7 @@ class TrackerClient:
         now: Callable[[], float] = time.time,
     ) -> None:
         parts = urlsplit(address)
-        is_local = parts.hostname in LOOPBACK
+        is_local = is_this_machine(address)
         if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
             raise UsageError(f"{address} is not an https address.", "Lore sends no token over an open connection.")
         self._address = address.rstrip("/") + "/"
