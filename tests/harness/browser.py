@@ -18,10 +18,11 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 from tests.harness.owners import wait_until
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
+    "--renderer-process-limit=1",  # pages of several contexts share a process, and nothing else
 ]  # fmt: skip
 PATIENCE = 180_000  # milliseconds: a busy machine is not a failure, and a page that works does not wait so long
 DESK = {"width": 1280, "height": 860}
@@ -63,12 +64,15 @@ window.fetch = async (...given) => {
 
 
 def chromium() -> str:
-    """Return the path of the system's Chromium. Without Chromium the test is skipped, unless `CI` is set."""
+    """Return the path of the system's Chromium. Without Chromium the test is skipped, unless `CI` is set.
+
+    The headless shell has the same engine, and takes a quarter less processor time.
+    """
     for name in NAMES:
         path = shutil.which(name)
         if path:
             return path
-    reason = "no Chromium: install Debian's package chromium"
+    reason = "no Chromium: install Debian's package chromium-headless-shell"
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
