@@ -101,3 +101,9 @@ def test_replies_name_the_current_and_the_synced_git_commit(tmp_path: Path) -> N
     assert second["synced_commit"] == first["commit"] != second["commit"]
     assert (second["vectors_ready"], second["pending_vectors"]) == (1, 0)
     assert second["age_seconds"] >= 0
+
+    run_lore("sync", cwd=tmp_path)  # the files are the same
+    third = json.loads(run_lore("search", "subject1", "--json", cwd=tmp_path).stdout)["freshness"]
+
+    assert "synced_commit" not in third
+    assert (third["commit"], third["synced_at"]) == (second["commit"], second["synced_at"])

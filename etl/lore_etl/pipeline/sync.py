@@ -128,11 +128,13 @@ def _written(index: Index) -> list[ChunkLine]:
 
 
 def _load_if_needed(index: Index, report: SyncReport, progress: Progress, written: WrittenChunks | None = None) -> None:
-    if is_loaded(index):
-        report.unchanged = sum(index.catalogue.counts().values())
-    else:
-        looked = {"synced_at": timestamp(), "synced_commit": head(index.root).commit}
-        load(index, report, progress, looked, written)
+    commit = head(index.root).commit
+    if not is_loaded(index):
+        load(index, report, progress, {"synced_at": timestamp(), "synced_commit": commit}, written)
+        return
+    report.unchanged = sum(index.catalogue.counts().values())
+    if index.catalogue.meta("synced_commit") != commit:  # `synced_at` stays: caches depend on it
+        index.catalogue.set_meta(synced_commit=commit)
 
 
 def _delete(index: Index, report: SyncReport) -> None:
