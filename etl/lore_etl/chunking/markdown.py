@@ -7,7 +7,9 @@ from bisect import bisect_left
 from functools import cache
 from itertools import pairwise
 
-from markdown_it import MarkdownIt
+from markdown_it import MarkdownIt, rules_block
+from markdown_it.parser_block import RuleFuncBlockType
+from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings
@@ -17,13 +19,36 @@ from lore_etl.core.model import Document, KnowledgeType
 
 HEAD_LINES = 80  # the lines in which a document's title is looked for
 _SOLID = {"fence", "code_block", "table_open", "html_block"}
+_INTERRUPTING = ["paragraph", "reference", "blockquote"]
+_MARKED: dict[str, tuple[RuleFuncBlockType, list[str]]] = {
+    "fence": (rules_block.fence, [*_INTERRUPTING, "list"]),
+    "blockquote": (rules_block.blockquote, [*_INTERRUPTING, "list"]),
+    "hr": (rules_block.hr, [*_INTERRUPTING, "list"]),
+    "list": (rules_block.list_block, _INTERRUPTING),
+    "html_block": (rules_block.html_block, _INTERRUPTING),
+    "heading": (rules_block.heading, _INTERRUPTING),
+}
+"""The blocks that begin with a mark, never with a letter: their rules, and what each may interrupt in CommonMark."""
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
 
 
 @cache
-def _parser() -> MarkdownIt:
+def block_parser() -> MarkdownIt:
     """Return a parser of block structure only: inline parsing is not needed, and hostile input makes it slow."""
-    return MarkdownIt("commonmark").enable("table").disable("inline")
+    parser = MarkdownIt("commonmark").enable("table").disable("inline")
+    for name, (rule, interrupted) in _MARKED.items():
+        parser.block.ruler.at(name, _unless_letter(rule), {"alt": interrupted})
+    return parser
+
+
+def _unless_letter(rule: RuleFuncBlockType) -> RuleFuncBlockType:
+    """Return a rule that is skipped at a line of prose. Otherwise six rules are tried twice at every such line."""
+
+    def found(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+        start = state.bMarks[first] + state.tShift[first]
+        return not state.src[start : start + 1].isalpha() and rule(state, first, end, silent)
+
+    return found
 
 
 def parse(document: Document) -> Parsed:
@@ -34,7 +59,7 @@ def parse(document: Document) -> Parsed:
         # the file contains nothing but front matter
         return Parsed([Section(2, skipped - 1, _kind(document), "", group="front matter")])
     body = "\n".join(lines[skipped:])
-    tokens = _parser().parse(body)
+    tokens = block_parser().parse(body)
     solid = [_range(token, skipped) for token in tokens if token.type in _SOLID and token.map]
     parts = below_headings(_headings(tokens, skipped), lines, skipped + 1)
     return Parsed([_section(document, part, solid) for part in parts])
@@ -47,7 +72,7 @@ def first_heading(text: str) -> str | None:
     first = heading_of(next((line for line in lines if line.strip()), ""))  # the usual case needs no parser
     if first and first[1]:
         return first[1]
-    headings = _headings(_parser().parse("\n".join(lines)), 0)
+    headings = _headings(block_parser().parse("\n".join(lines)), 0)
     return next((heading.title for heading in headings if heading.title), None)
 
 
