@@ -17,6 +17,7 @@ from pathspec import GitIgnoreSpec
 
 from lore_etl.core.errors import ConfigError
 
+_INVALID = (ValueError, re.error, re2.error)
 _QUANTIFIER = re.compile("[*+]")
 _QUIET = re2.Options()
 _QUIET.log_errors = False
@@ -26,9 +27,11 @@ MAX_QUANTIFIERS = 3  # the parent folder and two wildcards: at most 255 * 255 / 
 def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
     """Compile the patterns of a configuration key. Raises ConfigError."""
     patterns = tuple(patterns)
-    if bad := [pattern for pattern in patterns if not _is_valid(pattern)]:
-        raise ConfigError(f"Configuration key `{key}`: {bad[0]!r} is not a gitignore pattern.")
-    return _spec(patterns)
+    try:
+        return _spec(patterns)
+    except _INVALID as error:
+        bad = next(pattern for pattern in patterns if not _is_valid(pattern))
+        raise ConfigError(f"Configuration key `{key}`: {bad!r} is not a gitignore pattern.") from error
 
 
 def lenient(patterns: Iterable[str]) -> GitIgnoreSpec:
@@ -114,7 +117,7 @@ def _is_valid(pattern: str) -> bool:
     try:
         _spec((pattern,))
         return True
-    except (ValueError, re.error, re2.error):
+    except _INVALID:
         return False
 
 

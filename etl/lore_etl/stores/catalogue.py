@@ -154,13 +154,15 @@ class Catalogue(CatalogueFile):
     def apply(self, changed: Iterable[tuple[ChunkLine, bool]], deleted: Iterable[str], **meta: str | None) -> None:
         """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
         touched = list(deleted)
+
+        def rows() -> Iterator[tuple[object, ...]]:
+            for line, has_vector in changed:
+                touched.append(line.id)
+                yield _values_of(line, has_vector)
+
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM chunk WHERE id = ?", [(chunk_id,) for chunk_id in touched])
-            for line, has_vector in changed:
-                connection.execute(
-                    "INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _values_of(line, has_vector)
-                )
-                touched.append(line.id)
+            connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows())
             set_values(connection, meta)
         self._kept.drop(touched)
 
