@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Document
 from lore_etl.pipeline.chunked import BATCH_CHARACTERS, Chunked, all_chunked, chunked
 from lore_etl.system.processes import born
@@ -90,7 +91,7 @@ def running() -> set[str]:
     ids=["one", "two", "one dies", "one cannot be sent a document"],
 )
 def test_the_chunks_are_those_of_this_process_in_order(children: int, front: dict[str, object] | None) -> None:
-    found = all_chunked(documents(front=front), counter(), MANY, alone=4, children=children)
+    found = all_chunked(documents(front=front), counter, MANY, alone=4, children=children)
 
     assert [(document.source, summary(chunks)) for document, chunks in found] == expected()
 
@@ -106,7 +107,7 @@ def test_this_process_chunks_documents_instead_of_waiting_for_a_child(tmp_path: 
         Releasing(**values | {"front": {"fifo": fifo, "opened": opened}}),
     ]
 
-    found = list(all_chunked(all_documents, counter(), MANY, alone=0, children=1))  # else this would wait for ever
+    found = list(all_chunked(all_documents, counter, MANY, alone=0, children=1))  # else this would wait for ever
 
     for descriptor in opened:
         os.close(descriptor)
@@ -117,27 +118,33 @@ def test_this_process_chunks_documents_instead_of_waiting_for_a_child(tmp_path: 
 def test_no_process_is_started_for_a_small_project_or_on_one_core() -> None:
     before = running()
     for alone, children in ((0, 0), (30, 1)):
-        found = all_chunked(islice(documents(), 30), counter(), 30, alone, children)
-        assert [running() - before for _ in found][-1] == set()
+        found = all_chunked(islice(documents(), 30), counter, 30, alone, children)
+        assert {len(running() - before) for _ in found} == {0}
 
 
-def test_no_process_is_started_if_nothing_has_to_be_chunked() -> None:
+def test_children_start_before_this_process_reads_the_first_document() -> None:
     before, seen = running(), list[set[str]]()
 
-    def unchanged() -> Iterator[Document]:
+    def reading() -> Iterator[Document]:
         seen.append(running() - before)
-        yield from ()
+        yield from documents()
 
-    assert list(all_chunked(unchanged(), counter(), MANY, alone=4, children=1)) == []
-    assert seen == [set()]
-
-
-def test_children_start_while_this_process_chunks_the_first_documents() -> None:
-    before = running()
-    with closing(all_chunked(documents(), counter(), MANY, alone=4, children=2)) as found:
+    with closing(all_chunked(reading(), counter, MANY, alone=4, children=2)) as found:
         next(found)
-        assert len(running() - before) == 2
 
+    assert [len(children) for children in seen] == [2]
+    assert_ended(before)
+
+
+def test_neither_tokens_nor_children_are_needed_if_nothing_has_to_be_chunked() -> None:
+    before, loaded = running(), list[bool]()
+
+    def load() -> TokenCounter:
+        loaded.append(True)
+        return counter()
+
+    assert list(all_chunked((), load, MANY, alone=4, children=1)) == []
+    assert loaded == []
     assert_ended(before)
 
 
@@ -151,15 +158,15 @@ def test_children_work_while_this_process_reads_and_end_with_an_error_of_it() ->
         raise OSError("disk")
 
     with pytest.raises(OSError, match="disk"):
-        list(all_chunked(reading(), counter(), MANY, alone=4, children=2))
+        list(all_chunked(reading(), counter, MANY, alone=4, children=2))
 
-    assert (len(seen[0]), len(seen[-1])) == (0, 2)
+    assert {len(children) for children in seen} == {2}
     assert_ended(before)
 
 
 def test_children_end_when_the_caller_stops() -> None:
     before = running()
-    with closing(all_chunked(documents(rounds=3), counter(), MANY, alone=4, children=2)) as found:
+    with closing(all_chunked(documents(rounds=3), counter, MANY, alone=4, children=2)) as found:
         list(islice(found, 5))
         assert len(running() - before) == 2
 
@@ -175,7 +182,7 @@ def test_children_end_when_this_process_is_killed() -> None:
     code = (
         "from itertools import islice\n"
         "from tests.integration.test_chunked import all_chunked, counter, documents, running\n"
-        "found = all_chunked(documents(rounds=3), counter(), 5_000, alone=4, children=2)\n"
+        "found = all_chunked(documents(rounds=3), counter, 5_000, alone=4, children=2)\n"
         "list(islice(found, 5))\n"
         "print(*running(), flush=True)\n"
         "input()"

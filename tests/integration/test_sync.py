@@ -238,6 +238,16 @@ def test_a_first_sync_writes_the_words_of_a_class_only_once(tmp_path: Path) -> N
         assert [line.id for line in shown if line.line != written[line.id]] == []
 
 
+def test_a_first_sync_shows_portions_that_double_up_to_a_size_and_then_grow_slowly(tmp_path: Path) -> None:
+    project = write_project(tmp_path, {f"ship{n}.py": ship(n) for n in range(60)})
+    with closing(open_index(project, limits=LoadLimits(first_words=2, more_words=5))) as first:
+        portions: list[int] = []
+
+        create(first, SyncReport(), silent, show=lambda lines: portions.append(len(lines)))
+
+        assert portions == [2, 4, 5, 5, 5, 5, 6, 8, 10, 10]
+
+
 def ship(number: int, base: str = "(Ship{})") -> str:
     """Return a class that is too long to be merged with another."""
     body = "\n".join(f"    sail{n} = {n}  # {'wind ' * 9}" for n in range(9))

@@ -48,32 +48,30 @@ def chunked(document: Document, tokens: TokenCounter) -> Chunked:
 
 def all_chunked(
     documents: Iterable[Document],
-    tokens: TokenCounter,
+    load_tokens: Callable[[], TokenCounter],
     expected: int,
     alone: int = ALONE,
     children: int | None = None,
 ) -> Generator[tuple[Document, Chunked]]:
     """Yield each document with its chunks, in order; there are at most `expected`.
 
-    This process chunks the first `alone` documents. If there are more, child processes start meanwhile, and chunk the
-    others while this process reads and indexes; it chunks some of them too instead of waiting. If a child fails, this
-    process does its work.
+    This process chunks the first `alone` documents. If more are expected, child processes start before the first one is
+    read, and chunk the others while this process reads and indexes; it chunks some of them too instead of waiting. If a
+    child fails, this process does its work.
     """
-    left = iter(documents)
     number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
-    first = next(left, None)
-    if first is None:
-        return
-    left = chain((first,), left)
-    if not number or expected <= alone:
-        yield from ((document, chunked(document, tokens)) for document in left)
-        return
-    with _asking(number, tokens) as ask:
-        for document in islice(left, alone):
+    number = number if expected > alone else 0
+    with _asking(number) as ask:
+        left = iter(documents)
+        first = next(left, None)
+        if first is None:
+            return
+        left, tokens = chain((first,), left), load_tokens()
+        for document in islice(left, alone) if number else left:
             yield document, chunked(document, tokens)
         waiting = deque[tuple[Batch, Reply]]()
         for batch in _batches(left):
-            waiting.append((batch, ask(batch)))
+            waiting.append((batch, ask(batch, tokens)))
             while waiting and (waiting[0][1].done() or len(waiting) > WAITING):
                 _help(waiting, tokens)
                 yield from _received(*waiting.popleft(), tokens)
@@ -114,23 +112,23 @@ def _received(batch: Batch, reply: Reply, tokens: TokenCounter) -> Iterator[tupl
 
 
 @contextmanager
-def _asking(number: int, tokens: TokenCounter) -> Iterator[Callable[[Batch], Reply]]:
+def _asking(number: int) -> Iterator[Callable[[Batch, TokenCounter], Reply]]:
     """Start this number of children; return a function that passes a batch to the next one that is free."""
-    children = [_Child(tokens) for _ in range(number)]
+    children = [_Child() for _ in range(number)]
     free = SimpleQueue[_Child]()
     for child in children:
         free.put(child)
 
-    def ask(batch: Batch) -> list[Chunked] | None:
+    def ask(batch: Batch, tokens: TokenCounter) -> list[Chunked] | None:
         child = free.get()
         try:
-            return child.chunked(batch)
+            return child.chunked(batch, tokens)
         finally:
             free.put(child)
 
-    pool = ThreadPoolExecutor(number, thread_name_prefix="chunking")
+    pool = ThreadPoolExecutor(max(1, number), thread_name_prefix="chunking")
     try:
-        yield lambda batch: pool.submit(ask, batch)
+        yield lambda batch, tokens: pool.submit(ask, batch, tokens)
     finally:
         for child in children:
             child.kill()  # so that no thread waits for it
@@ -142,8 +140,8 @@ def _asking(number: int, tokens: TokenCounter) -> Iterator[Callable[[Batch], Rep
 class _Child:
     """A process that chunks documents until its standard input ends, which it also does when this process is killed."""
 
-    def __init__(self, tokens: TokenCounter) -> None:
-        self._greeting = pickle.dumps(tokens)
+    def __init__(self) -> None:
+        self._is_new = True
         self._process: subprocess.Popen[bytes] | None = None
         # isolated from the folder and the environment of this process: a project may have modules of any name
         command, pipe = [sys.executable, "-I", "-c", _CHILD], subprocess.PIPE
@@ -152,18 +150,21 @@ class _Child:
                 command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={}, **quiet()
             )
 
-    def chunked(self, batch: Batch) -> list[Chunked] | None:
-        """Return the chunks of each document; None if the child has failed, now or before."""
+    def chunked(self, batch: Batch, tokens: TokenCounter) -> list[Chunked] | None:
+        """Return the chunks of each document; None if the child has failed, now or before.
+
+        The tokens are those of the first call.
+        """
         if self._process is None or self._process.stdin is None or self._process.stdout is None:
             return None
         try:
-            self._process.stdin.write(self._greeting + pickle.dumps(batch))
+            self._process.stdin.write((pickle.dumps(tokens) if self._is_new else b"") + pickle.dumps(batch))
             self._process.stdin.flush()
             found: list[Chunked] = pickle.load(self._process.stdout)
         except _FAILURES:  # this process repeats the work, and reports its errors
             self._process.kill()
             return None
-        self._greeting = b""
+        self._is_new = False
         return found
 
     def kill(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
@@ -98,7 +98,8 @@ def _create(
     lines = _recorded(index, changed) if is_part else _written(index, is_current, report)
     had = None if is_part else {path: len(group) for path, group in lines.items()}
     run = Extraction(index, report, found, known, lines, is_part, related=not same_layout)
-    _read_changed(run, same_layout, progress, None if lines or known else show)
+    to_read = changed if same_layout else found.files.keys()
+    _read_changed(run, to_read, progress, None if lines or known else show)
     _drop_deleted(run)
     written = None
     if run.touched or run.related:
@@ -170,54 +171,30 @@ def _check_guard(run: Extraction, had: Mapping[str, int] | None) -> None:
         check_guard(before, gone, run.index.settings.index.guard_share)
 
 
-def _read_changed(run: Extraction, same_layout: bool, progress: Progress, show: Show | None) -> None:
-    """Read the changed files, the most useful ones first; `show` receives their chunks in growing portions."""
-    project = SourceContext(list(run.scan.files), lambda path: _read_quietly(run, path))
-    sources = SourceSet(project, run.index.settings.sources)
-    to_read = list[Claim]()
-    for path, entry in run.scan.files.items():
-        old = run.known.get(path)
-        if same_layout and old and entry.stamp and old.stamp == entry.stamp:
-            run.rows[path] = old
-        elif claim := claim_of(run.index.files, sources, entry, old):
-            to_read.append(claim)
-        else:
-            _leave_out(run, entry)
-    to_read.sort(key=lambda claim: tier_of(claim.source.type))
-    if to_read:
-        _chunk_all(run, to_read, progress, show)
-    run.rows = dict(sorted(run.rows.items()))  # the report has the files in this order
-    progress("reading", len(run.scan.files), len(run.scan.files))
-
-
-def _leave_out(run: Extraction, entry: FileEntry) -> None:
-    """Record a file that no source owns."""
-    run.rows[entry.path] = FileRow(entry.path, entry.stamp, "", "", "{}", "[]")
-    if entry.path in run.lines:
-        run.drop(entry.path)
-
-
-def _chunk_all(run: Extraction, to_read: Sequence[Claim], progress: Progress, show: Show | None) -> None:
+def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress, show: Show | None) -> None:
+    """Read and chunk these files, the most useful ones first; `show` receives their chunks in growing portions."""
     begun = dict[str, tuple[FileRow, list[list[str]]]]()
     documents = _documents(run, to_read, begun, progress)
-    paths = sorted(claim.entry.path for claim in to_read)
-    waiting, chunks, first = list[str](), 0, run.index.limits.first_words
-    portion = first
-    with closing(all_chunked(documents, run.index.tokens(), len(to_read))) as results:
+    limits = run.index.limits
+    waiting, chunks, shown, portion = list[str](), 0, 0, limits.first_words
+    with closing(all_chunked(documents, run.index.tokens, len(to_read))) as results:
         for document, found in results:
             _keep(run, document, found, *begun.pop(document.source))
             waiting.append(document.source)
             chunks += len(found.lines)
             if show and chunks >= portion:
-                _show(run, paths, waiting, show)
-                waiting, chunks, portion = [], 0, 2 * portion
-    if show and waiting and portion > first:  # before all chunks are written to their file, which takes a while
-        _show(run, paths, waiting, show)
+                _show(run, waiting, show)
+                shown += chunks
+                waiting, chunks, portion = [], 0, min(2 * portion, max(limits.more_words, shown // 4))
+    if show and waiting and shown:  # before all chunks are written to their file, which takes a while
+        _show(run, waiting, show)
+    run.rows = dict(sorted(run.rows.items()))  # the report has the files in this order
+    progress("reading", len(run.scan.files), len(run.scan.files))
 
 
-def _show(run: Extraction, paths: Sequence[str], waiting: Sequence[str], show: Show) -> None:
-    """Make the chunks of these files searchable; `paths` are all files that can be imported."""
-    run.lines |= chunkfile.by_source(_resolved(run, paths)[0])  # few classes will change again
+def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
+    """Make the chunks of these files searchable; few of their classes will change when other files are read."""
+    run.lines |= chunkfile.by_source(_resolved(run, run.scan.files, waiting)[0])
     show([line for path in waiting for line in run.lines.get(path, ())])
 
 
@@ -240,17 +217,39 @@ def _read_quietly(run: Extraction, path: str) -> str | None:
 
 def _documents(
     run: Extraction,
-    to_read: Sequence[Claim],
+    to_read: Collection[str],
     begun: dict[str, tuple[FileRow, list[list[str]]]],
     progress: Progress,
 ) -> Iterator[Document]:
     """Yield the documents to chunk, and put their rows and remarks into `begun`."""
-    total = len(run.scan.files)
-    for number, claim in enumerate(to_read, total - len(to_read)):
+    claims, total = _claims(run, to_read), len(run.scan.files)
+    for number, claim in enumerate(claims, total - len(claims)):
         progress("reading", number, total)
         if found := _read(run, claim):
             begun[claim.entry.path] = found[1:]
             yield found[0]
+
+
+def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
+    """Return the claims of these files, the most useful ones first; keep the rows of the others."""
+    project = SourceContext(list(run.scan.files), lambda path: _read_quietly(run, path))
+    sources = SourceSet(project, run.index.settings.sources)
+    found = list[Claim]()
+    for path, entry in run.scan.files.items():
+        if path not in to_read:
+            run.rows[path] = run.known[path]
+        elif claim := claim_of(run.index.files, sources, entry, run.known.get(path)):
+            found.append(claim)
+        else:
+            _leave_out(run, entry)
+    return sorted(found, key=lambda claim: tier_of(claim.source.type))
+
+
+def _leave_out(run: Extraction, entry: FileEntry) -> None:
+    """Record a file that no source owns."""
+    run.rows[entry.path] = FileRow(entry.path, entry.stamp, "", "", "{}", "[]")
+    if entry.path in run.lines:
+        run.drop(entry.path)
 
 
 def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[str]]] | None:
@@ -343,14 +342,19 @@ def _write(run: Extraction) -> WrittenChunks:
     return WrittenChunks(lines)
 
 
-def _resolved(run: Extraction, paths: Iterable[str] = ()) -> tuple[list[ChunkLine], Hierarchy, Succession]:
-    """Return all chunks with their relations to other files; `paths` are files that can be imported besides."""
+def _resolved(
+    run: Extraction, paths: Iterable[str] = (), only: Collection[str] | None = None
+) -> tuple[list[ChunkLine], Hierarchy, Succession]:
+    """Return all chunks, or only those of some files, with their relations to other files.
+
+    `paths` are files that can be imported besides.
+    """
     known = run.index.catalogue.facts()  # rows of unchanged files have empty facts
     rows = {path: row for path, row in sorted(run.rows.items()) if row.recipe}
     unpacked = {path: unpack(row.facts or known[path]) for path, row in rows.items()}
     facts = {path: part for path, (part, _) in unpacked.items()}
     members = {path: part for path, (_, part) in unpacked.items()}
-    return assemble(run.lines, facts, members, rows.keys() | paths, run.index.root.name)
+    return assemble(run.lines, facts, members, rows.keys() | paths, run.index.root.name, only)
 
 
 def _remember(run: Extraction, layout: str) -> None:

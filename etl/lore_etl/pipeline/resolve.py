@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -21,16 +21,19 @@ def assemble(
     members: Mapping[str, Mapping[str, str]],
     paths: Iterable[str],
     project: str,
+    only: Collection[str] | None = None,
 ) -> tuple[list[ChunkLine], Hierarchy, Succession]:
     """Return the chunks with their relations to other files, the class tree, and the superseded documents.
 
+    `only` restricts the returned chunks to those of some files.
     `members` maps source and chunk id to the chunk's class in its file; `paths` are all files that can be imported.
     """
     tree = resolve(facts, paths, project)
     supersedes = {source: file_facts.supersedes for source, file_facts in facts.items() if file_facts.supersedes}
     titles = {source: group[0].chunk.title for source, group in chunks.items() if group and supersedes}
     replaced = succession(supersedes, titles)
-    return related(chunks, members, tree, replaced.successor), tree.hierarchy, replaced
+    wanted = chunks if only is None else {source: chunks[source] for source in only if source in chunks}
+    return related(wanted, members, tree, replaced.successor), tree.hierarchy, replaced
 
 
 def related(
