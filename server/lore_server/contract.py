@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum, auto
@@ -12,15 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 
 from lore_etl.core.errors import ConfigError, InternalError, InvalidArgument, UnknownOperation
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable, one_line
 
 if TYPE_CHECKING:
-    from jsonschema_rs import Draft202012Validator as QuickValidator
+    from jsonschema_rs import Draft202012Validator
 
 Schema = JSON
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
@@ -60,17 +59,11 @@ class Operation:
 
     @cached_property
     def _input(self) -> Draft202012Validator:
-        return Draft202012Validator(self.input_schema)
+        return _compiled(self.input_schema)
 
     @cached_property
     def _output(self) -> Draft202012Validator:
-        return Draft202012Validator(self.output_schema)
-
-    @cached_property
-    def _quick_output(self) -> QuickValidator:
-        from jsonschema_rs import Draft202012Validator as QuickValidator  # only a server checks results
-
-        return QuickValidator(self.output_schema)
+        return _compiled(self.output_schema)
 
     @property
     def changes_state(self) -> bool:
@@ -120,8 +113,7 @@ class Operation:
             InvalidArgument: names the argument, the problem and the valid values.
         """
         given = dict(arguments)
-        error = best_match(self._input.iter_errors(given))
-        if error is not None:
+        if (error := _error(self._input, self.input_schema, given)) is not None:
             raise InvalidArgument(_sentence(error), _remedy(error, self.input_schema))
         for name, schema in self.input_schema["properties"].items():
             if "default" in schema:
@@ -134,12 +126,29 @@ class Operation:
 
     def check_result(self, result: object) -> None:
         """Raise InternalError if a result violates the contract."""
-        if self._quick_output.is_valid(result):
-            return
-        error = best_match(self._output.iter_errors(result))
-        if error is not None:
+        if (error := _error(self._output, self.output_schema, result)) is not None:
             where = ".".join(str(part) for part in error.absolute_path)
             raise InternalError(f"The result of {self.id} violates the contract at `{where}`: {error.validator}.")
+
+
+def _compiled(schema: Schema) -> Draft202012Validator:
+    from jsonschema_rs import Draft202012Validator  # only a server validates
+
+    return Draft202012Validator(schema)
+
+
+def _error(validator: Draft202012Validator, schema: Schema, value: object) -> Any:
+    """Return the error of a value that explains most, None if it is valid.
+
+    Only what the compiled validator refuses is validated again, by the one that explains errors and takes longer to
+    import.
+    """
+    with suppress(ValueError):  # for a text that is not valid Unicode
+        if validator.is_valid(value):
+            return None
+    import jsonschema
+
+    return jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(value))
 
 
 class Contract:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -40,7 +41,10 @@ class DocReader:
         self._settings = settings
         self._files = files
         self._opened = Files(root)
-        self._sources = SourceSet(SourceContext((), lambda path: None), settings.sources)
+
+    @cached_property
+    def _sources(self) -> SourceSet:
+        return SourceSet(SourceContext((), lambda path: None), self._settings.sources)
 
     def system(self, *, path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
         """Return a file below `.ce/`. Raises PathRefused, DocumentNotFound."""
