@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.synthetic import own_folders
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.config.settings import Settings
-from lore_etl.core.model import silent
+from lore_etl.core.progress import silent
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.pipeline.corpus import load_records

@@ -13,7 +13,8 @@ from pathlib import Path
 from statistics import fmean
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.model import SyncReport, silent
+from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import silent
 from lore_etl.index import Index
 from lore_etl.pipeline.corpus import load_records
 from lore_etl.pipeline.embed import Filler

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.main_job import package_copy, row
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.config.settings import Settings
-from lore_etl.core.model import silent
+from lore_etl.core.progress import silent
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync

@@ -15,15 +15,15 @@ from lore_etl.config.settings import Settings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.atomic import put_aside, remove_folder
 from lore_etl.core.errors import IndexMissing, StorageError
-from lore_etl.core.model import Progress
+from lore_etl.core.progress import Progress
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import Catalogue
-from lore_etl.stores.catalogue_file import CATALOGUE, SUSPECT
+from lore_etl.stores.catalogue_file import SUSPECT
 from lore_etl.stores.chroma.generations import generations_of
-from lore_etl.stores.claim import claim, inspect, is_ours, remark
+from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
 from lore_etl.stores.index_lock import Ownership
 from lore_etl.stores.rwlock import Gate
 

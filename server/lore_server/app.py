@@ -15,7 +15,8 @@ from lore_etl.config.project import knowledge_home
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import SyncReport, silent
+from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import silent
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.failure import emptiness
@@ -79,7 +80,8 @@ class App:
         owner: Callable[[], HealthOwnerRecord | None] = lambda: None,
         home: Path | None = None,
     ) -> None:
-        SourceSet(SourceContext((), lambda path: None), settings.sources)
+        if settings.sources:  # their patterns may be wrong; those of Lore take a tenth of a second to compile
+            SourceSet(SourceContext((), lambda path: None), settings.sources)
         self.contract = contract
         self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
         self.index = Index(root, settings, model, self._library)

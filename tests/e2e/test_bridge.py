@@ -166,17 +166,25 @@ def test_every_line_on_standard_output_is_a_message(project: Path) -> None:
 
 
 def test_the_bridge_imports_nothing_but_the_standard_library_and_lore(project: Path) -> None:
-    def imported(*command: str) -> set[str]:
-        done = subprocess.run(
-            [sys.executable, "-I", "-X", "importtime", *command], cwd=project, capture_output=True, text=True,
-            check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    bridge = imported(project, "-m", "lore_server.cli.main", "mcp")
 
-    assert imported("-m", "lore_server.cli.main", "mcp") - imported("-c", "pass") - sys.stdlib_module_names == {
-        "lore_etl",
-        "lore_server",
-    }
+    assert bridge - imported(project, "-c", "pass") - sys.stdlib_module_names == {"lore_etl", "lore_server"}
+
+
+def test_a_search_in_the_shell_leaves_the_heavy_imports_to_the_owner(project: Path) -> None:
+    modules = imported(project, "-m", "lore_server.cli.main", "search", "ferry", "--json")
+
+    assert "typer" in modules
+    assert modules.isdisjoint({"jsonschema", "jsonschema_rs", "yaml", "numpy", "tantivy", "chromadb"})
+
+
+def imported(project: Path, *command: str) -> set[str]:
+    """Return the packages that a Python process imports."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-X", "importtime", *command], cwd=project, capture_output=True, text=True,
+        check=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
 
 
 def test_a_bridge_uses_little_memory(project: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from benchmarks.exact_names import PICKED, measure
 from benchmarks.main_job import package_copy
-from lore_etl.core.model import SyncReport, silent
+from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import silent
 from lore_etl.pipeline.extract import create
 from lore_etl.sources.source import syntax_of
 from tests.harness.models import HashModel

@@ -16,8 +16,9 @@ import pytest
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.stores.catalogue import Catalogue, ChunkKey, ChunkState, FileRow
-from lore_etl.stores.catalogue_file import CATALOGUE, SUSPECT
+from lore_etl.stores.catalogue_file import SUSPECT
 from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.claim import CATALOGUE
 from tests.harness.chunks import make_chunk
 
 

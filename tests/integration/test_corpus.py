@@ -11,8 +11,8 @@ from lore_etl.core.model import Chunk, KnowledgeType, SyncReport
 from lore_etl.index import Index
 from lore_etl.pipeline.corpus import CorpusRecord, load_records
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.catalogue_file import CATALOGUE
 from lore_etl.stores.chunkfile import CHUNKS
+from lore_etl.stores.claim import CATALOGUE
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import unfindable
 from tests.harness.models import HashModel

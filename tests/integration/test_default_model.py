@@ -16,7 +16,7 @@ import pytest
 
 from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.core.errors import PackageMissing
-from lore_etl.core.model import silent
+from lore_etl.core.progress import silent
 from lore_etl.models import bundled
 from lore_etl.models.bundled import DEFAULT_MODEL, FOLDER, MODULE, WEIGHTS, weights_folder
 from lore_etl.models.embedder import ConfiguredModel

@@ -16,7 +16,7 @@ import pytest
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError
-from lore_etl.core.model import silent
+from lore_etl.core.progress import silent
 from lore_etl.models import model_cache
 from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel, Embedder

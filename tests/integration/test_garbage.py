@@ -14,8 +14,9 @@ import pytest
 from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.catalogue_file import CATALOGUE, SEAL
+from lore_etl.stores.catalogue_file import SEAL
 from lore_etl.stores.chunkfile import CHUNKS
+from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.embedding_cache import CACHE
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of

@@ -12,7 +12,7 @@ import pytest
 
 from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.core.errors import Cancelled, ConfigError, IndexMissing, LoreError, PackageMissing, ProviderUnavailable
-from lore_etl.core.model import Progress
+from lore_etl.core.progress import Progress
 from lore_etl.models import model_cache
 from lore_etl.models.embedder import ConfiguredModel
 from lore_server.app import App

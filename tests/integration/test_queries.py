@@ -14,7 +14,7 @@ from lore_etl.core.errors import IndexMissing, ModelMismatch
 from lore_etl.core.model import KnowledgeType
 from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.catalogue_file import CATALOGUE
+from lore_etl.stores.claim import CATALOGUE
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render

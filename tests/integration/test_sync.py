@@ -15,7 +15,8 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import GuardTripped, IndexMissing, ModelMismatch, ProviderUnavailable
-from lore_etl.core.model import SyncReport, silent
+from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import silent
 from lore_etl.index import Index, LoadLimits
 from lore_etl.pipeline.extract import create
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync

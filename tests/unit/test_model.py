@@ -16,8 +16,8 @@ from lore_etl.core.model import (
     canonical_json,
     chunk_id,
     parse_chunk,
-    silent,
 )
+from lore_etl.core.progress import silent
 from lore_etl.core.text import storable
 from lore_etl.pipeline.extract import create
 from lore_etl.stores.chunkfile import CHUNKS, ChunkLine

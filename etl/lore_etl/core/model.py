@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -252,14 +252,6 @@ class SyncReport:
 
 _DONE = ("created", "updated", "deleted", "embedded")
 """The fields that count a run's work in chunks; the other counts describe the state."""
-
-
-Progress = Callable[[str, int, int], None]
-"""A function called with (stage, done, total) between steps; must be fast. If it raises, the run ends consistently."""
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """Ignore progress."""
 
 
 def sha256(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import PackageMissing
 from lore_etl.core.extras import install_command
-from lore_etl.core.model import Progress, silent
+from lore_etl.core.progress import Progress, silent
 from lore_etl.models.content import file_digest
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.atomic import replace_content
-from lore_etl.core.model import Progress, silent
+from lore_etl.core.progress import Progress, silent
 
 LARGE_BYTES = 1_000_000
 _SHA256 = re.compile(r"[0-9a-f]{64}")

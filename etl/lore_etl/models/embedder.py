@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.core.errors import ConfigError, LoreError, ProviderError, ProviderUnavailable
-from lore_etl.core.model import Progress
+from lore_etl.core.progress import Progress
 from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.model_cache import PreparedModel, is_prepared, model_source, prepared, remove_superseded
 

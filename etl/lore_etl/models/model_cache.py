@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError, ProviderUnavailable
 from lore_etl.core.extras import require
-from lore_etl.core.model import Progress, silent
+from lore_etl.core.progress import Progress, silent
 from lore_etl.models import bundled
 from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.content import folder_digest

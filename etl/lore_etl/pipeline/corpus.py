@@ -13,12 +13,11 @@ from lore_etl.core.model import (
     Document,
     FileFacts,
     KnowledgeType,
-    Progress,
     SyncReport,
     canonical_json,
     sha256,
-    silent,
 )
+from lore_etl.core.progress import Progress, silent
 from lore_etl.core.text import storable
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.index import Index

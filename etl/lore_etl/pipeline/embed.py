@@ -14,7 +14,8 @@ import numpy as np
 
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.core.errors import ProviderError, ProviderUnavailable
-from lore_etl.core.model import Chunk, Problem, Progress, SyncReport
+from lore_etl.core.model import Chunk, Problem, SyncReport
+from lore_etl.core.progress import Progress
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import ChunkKey
 from lore_etl.stores.chroma.vector_store import VectorStore

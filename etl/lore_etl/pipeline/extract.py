@@ -10,7 +10,8 @@ from dataclasses import replace
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.dates import problem_of
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
-from lore_etl.core.model import Chunk, Document, FileFacts, Progress, SyncReport, canonical_json, sha256
+from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
+from lore_etl.core.progress import Progress
 from lore_etl.digest import digest
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, readable
 from lore_etl.files.indexed import ProjectFiles, differing

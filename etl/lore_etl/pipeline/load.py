@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, StorageError
-from lore_etl.core.model import Progress, SyncReport, row_id_of
+from lore_etl.core.model import SyncReport, row_id_of
+from lore_etl.core.progress import Progress
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.diff import plan
 from lore_etl.pipeline.embed import Filler

@@ -21,7 +21,8 @@ import numpy as np
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import IndexMissing, InvalidArgument, ModelMismatch, NotFound, StorageError
-from lore_etl.core.model import Progress, SyncReport, silent
+from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, sync
 from lore_etl.stores import chunkfile

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, LoreError
-from lore_etl.core.model import Progress, SyncReport, silent
+from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import Progress, silent
 from lore_etl.files.git_head import head
 from lore_etl.index import Index
 from lore_etl.pipeline.diff import plan

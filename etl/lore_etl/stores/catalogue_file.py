@@ -11,10 +11,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
+from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, stamp
 from lore_etl.stores.write_ahead import use_log, vacuum
 
-CATALOGUE = "catalogue.sqlite"
 SUSPECT = "catalogue.suspect"  # marks damage found by a reader; the next sync rebuilds the catalogue
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 SCHEMA_VERSION = 1

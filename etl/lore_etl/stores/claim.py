@@ -31,6 +31,7 @@ from lore_etl.system.ownership import user_id
 MARK = "index.id"
 ASIDE = ".foreign"
 LOCK = "owner.lock"
+CATALOGUE = "catalogue.sqlite"
 _WRITABLE_BY_OTHERS = 0o022
 _IGNORE_ITSELF = "# Written by Lore: everything here can be rebuilt by `lore sync`.\n*\n"
 

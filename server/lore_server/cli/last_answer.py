@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from pathlib import Path
 
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import AnswerNotFound
-from lore_etl.core.model import sha256
 from lore_etl.system.nofollow import read_regular
 
 FOLDER = "answers"
@@ -31,4 +31,4 @@ def last_answer(root: Path) -> str:
 
 
 def _file(root: Path) -> Path:
-    return user_state_folder() / FOLDER / sha256(str(root))[:32]
+    return user_state_folder() / FOLDER / hashlib.sha256(str(root).encode()).hexdigest()[:32]

@@ -11,8 +11,7 @@ from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import Busy, Conflict, StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.stores import claim
-from lore_etl.stores.catalogue_file import CATALOGUE
-from lore_etl.stores.claim import is_in_use, is_ours, recorded
+from lore_etl.stores.claim import CATALOGUE, is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
 from lore_server.cli.command import command
 from lore_server.owner import find

@@ -15,7 +15,6 @@ from lore_server.cli.command import CursorOption, command
 from lore_server.cli.last_answer import last_answer, remember_answer
 from lore_server.console import output
 from lore_server.console.output import print_json
-from lore_server.contract import load_contract
 from lore_server.owner.session import LONGEST_WAIT, Session
 from lore_server.setup.clients import CLIENTS
 
@@ -238,6 +237,8 @@ def _chosen(toolsets: str) -> list[str] | None:
 
 def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
     """Merge `key=value` pairs into a JSON object; the contract determines which values are numbers."""
+    from lore_server.contract import load_contract
+
     known = load_contract()[operation]
     try:
         given = json.loads(json_args) if json_args else {}

@@ -13,7 +13,6 @@ from lore_etl.core.json_types import JSON
 from lore_server.cli.command import command
 from lore_server.console import output, terminal
 from lore_server.console.output import print_json
-from lore_server.contract import load_contract
 from lore_server.owner.session import Session
 from lore_server.setup.clients import CLIENTS, Client, client_named, label_of
 
@@ -123,6 +122,8 @@ def _check(name: str, toolsets: str | None) -> None:
         or not all(character.isascii() and (character.isalnum() or character in "-_") for character in name)
     ):
         raise InvalidArgument(f"`{name[:100]}` is not a valid name for an entry.", "Use letters, digits, - and _.")
+    from lore_server.contract import load_contract
+
     known = {operation.toolset for operation in load_contract()}
     for toolset in toolsets.split(",") if toolsets is not None else ():
         if toolset.strip() not in known:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lore_etl.core.model import Progress
+from lore_etl.core.progress import Progress
 from lore_server.console import output
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from lore_etl.config.settings import Settings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ProviderError
-from lore_etl.core.model import Progress, sha256, silent
+from lore_etl.core.model import sha256
+from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.corpus import load_records

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
-from lore_etl.core.model import Progress, silent
+from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.corpus import load_records

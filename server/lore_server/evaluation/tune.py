@@ -20,7 +20,7 @@ from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.config.settings import Settings
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, InvalidArgument, StorageError
-from lore_etl.core.model import Progress, silent
+from lore_etl.core.progress import Progress, silent
 from lore_etl.models.embedder import Model
 from lore_server.evaluation.bench import Bench, opened
 from lore_server.evaluation.evaluate import on_bench

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lore_etl.core.model import Progress, silent
+from lore_etl.core.progress import Progress, silent
 
 
 def ignore_text(text: str) -> None:

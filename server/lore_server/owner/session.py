@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 from lore_etl.config.layers import read_layers
 from lore_etl.config.project import Place, find_project, place_of
-from lore_etl.config.settings import Settings, load_settings
 from lore_etl.core.errors import LoreError, UsageError
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.catalogue_file import CATALOGUE
-from lore_etl.stores.claim import is_ours
+from lore_etl.stores.claim import CATALOGUE, is_ours
 from lore_server.console import output
 from lore_server.console.progress_bar import progress_bar
 from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner.remote_calls import OwnerCalls, step_aside
 
 if TYPE_CHECKING:
+    from lore_etl.config.settings import Settings
     from lore_server.app import App
 
 log = logging.getLogger(__name__)
@@ -52,6 +51,8 @@ class Session:
     @property
     def settings(self) -> Settings:
         """Return the configuration. Raises ConfigError."""
+        from lore_etl.config.settings import load_settings  # the client of an owner does without it
+
         return load_settings(self.root, self.config)
 
     def warn(self) -> None:
@@ -103,11 +104,9 @@ class Session:
         self._answering = None
 
     def _found(self, operation: str) -> OwnerCalls | App:
-        from lore_server.contract import load_contract
-
         if self.no_daemon:
             self.hold_index()
-        elif self.has_index or load_contract()[operation].changes_state:
+        elif self.has_index or _changes_state(operation):
             return OwnerCalls(self.place)
         return self.open_app()
 
@@ -146,3 +145,9 @@ class Session:
     def config_file(self) -> Path | None:
         """Return the absolute path of `-c`, because the owner runs in another folder."""
         return self.config.resolve() if self.config is not None else None
+
+
+def _changes_state(operation: str) -> bool:
+    from lore_server.contract import load_contract
+
+    return load_contract()[operation].changes_state

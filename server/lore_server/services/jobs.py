@@ -17,7 +17,8 @@ from lore_etl.core.errors import (
     LoreError,
     from_record,
 )
-from lore_etl.core.model import Progress, SyncReport
+from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import Progress
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.stores.chunkfile import CHUNKS

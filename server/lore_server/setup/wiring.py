@@ -71,8 +71,7 @@ def _is_lore(host: str, number: int) -> bool:
 
 def handshake(session: Session, here: Examined) -> Finding:
     """Start `lore mcp` on the project as a client would, and list its tools; start an owner only for an index."""
-    from lore_etl.stores.catalogue_file import CATALOGUE
-    from lore_etl.stores.claim import is_ours
+    from lore_etl.stores.claim import CATALOGUE, is_ours
 
     command = [*program.running(), "mcp", "-C", str(session.root)]
     if session.no_daemon or not (is_ours(here.index) and (here.index / CATALOGUE).exists()):

@@ -1,0 +1,12 @@
+"""The callback for the progress of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Progress = Callable[[str, int, int], None]
+"""A function called with (stage, done, total) between steps; must be fast. If it raises, the run ends consistently."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Ignore progress."""
