@@ -22,7 +22,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.catalogue_file import SUSPECT
-from lore_etl.stores.chroma.generations import generations_of
+from lore_etl.stores.chroma.generations import generations_of, load_chroma
 from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
 from lore_etl.stores.index_lock import Ownership
 from lore_etl.stores.rwlock import Gate
@@ -151,6 +151,7 @@ class Index:
             IndexDamaged: vectors are lost.
             DatabaseUnavailable: Chroma runs in another process that does not answer.
         """
+        load_chroma()  # before the guard is taken: other threads do not wait for the import
         with self._guard:
             if self._vectors is not None and not self._vectors.is_alive():
                 self.release_vectors()

@@ -178,7 +178,7 @@ class App:
         return state
 
     def warm(self) -> None:
-        """Load everything that the first search needs."""
+        """Load everything that the first search needs, then what makes the next ones faster."""
         with warming():
             if self.index.exists():
                 self.freshness.record()
@@ -186,6 +186,7 @@ class App:
                 self.index.vectors.count()
                 self.index.prepare_model(silent, may_download=False)
                 self.index.embedder.embed_query("ready")
+                self._calls.settle()  # the rest would only delay a first search that is already running
                 self._view.entries()
                 self.index.preload()
 

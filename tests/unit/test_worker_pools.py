@@ -47,6 +47,31 @@ def test_a_call_past_its_deadline_keeps_its_slot_until_it_ends() -> None:
     lane.close()
 
 
+def test_settling_waits_for_the_calls_that_are_running() -> None:
+    lane, go_on, began, order = Lane[int]("test", 2, 1), threading.Event(), threading.Event(), list[str]()
+
+    def slow() -> int:
+        began.set()
+        assert go_on.wait(120)
+        order.append("the call")
+        return 1
+
+    def settle() -> None:
+        lane.settle()
+        order.append("settled")
+
+    with ThreadPoolExecutor(2) as pool:
+        call = pool.submit(lane.run, "slow", slow, 30)
+        assert began.wait(120)
+        settled = pool.submit(settle)
+        go_on.set()
+        assert call.result(30) == 1
+        settled.result(30)
+    assert order == ["the call", "settled"]
+    lane.settle()  # nothing is running
+    lane.close()
+
+
 def test_identical_concurrent_calls_run_once_and_share_the_result() -> None:
     together, go_on, began, runs = Together[int](), threading.Event(), threading.Event(), list[int]()
 

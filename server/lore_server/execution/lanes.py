@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Generic, TypeVar
 
@@ -21,6 +21,7 @@ class Lane(Generic[Result]):
         self._queue_seconds = queue_seconds
         self._slots = threading.BoundedSemaphore(size)
         self._pool = ThreadPoolExecutor(size, thread_name_prefix=name)
+        self._running: set[Future[Result]] = set()
 
     def run(self, name: str, work: Callable[[], Result], seconds: float) -> Result:
         """Run the work and return its result.
@@ -32,13 +33,22 @@ class Lane(Generic[Result]):
         if not self._slots.acquire(timeout=self._queue_seconds):
             raise Busy(f"{self._size} calls are already running.")
         future = self._pool.submit(work)
-        future.add_done_callback(lambda _: self._slots.release())
+        self._running.add(future)
+        future.add_done_callback(self._end)
         try:
             return future.result(timeout=seconds)
         except FutureTimeout as error:
             if future.done():
                 raise InternalError("A component of Lore timed out.") from error
             raise DeadlineExceeded(f"{name} took over {seconds:g} s.") from error
+
+    def settle(self) -> None:
+        """Wait for the calls that are running now."""
+        wait(set(self._running))
+
+    def _end(self, future: Future[Result]) -> None:
+        self._running.discard(future)
+        self._slots.release()
 
     def close(self, wait: bool = True) -> None:
         """Accept no more calls, and wait for the running ones."""
