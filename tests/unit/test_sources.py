@@ -221,6 +221,17 @@ def test_broken_front_matter_is_reported_and_code_has_no_front_matter() -> None:
     assert read("a.py", "---\na: [\n---\n").tags == ()
 
 
+@pytest.mark.parametrize(("below", "title"), [("# Broken\n", "Broken"), ("Sub\n---\n", "Sub"), ("no heading\n", "a")])
+def test_broken_front_matter_gives_no_title(below: str, title: str) -> None:
+    text = f"---\ntitle: [\n---\n{below}"
+
+    source = sources(files={"a.md": text}).owner("a.md")
+    assert source is not None
+    document, problem = source.forgiving("a.md", text)
+
+    assert (document.title, document.text, bool(problem)) == (title, text, True)
+
+
 FOLDERS = ["", "docs/", "a/tests/", "examples/", "vendor/lib/", "PRPs/done/", "@tickets/x/releases/", "a\nb/", "ö/é f/"]
 NAMES = [
     "a.py",

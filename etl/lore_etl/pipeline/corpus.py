@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.errors import CatalogueDamaged
-from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import (
     Document,
     FileFacts,
@@ -98,10 +97,7 @@ def _document(record: CorpusRecord, known: SourceSet) -> Document:
     path = record.path
     owner = known.owner(path) if path else None
     if path and owner:
-        try:
-            return owner.document(path, text)
-        except FrontMatterError:
-            return replace(owner.document(path, "\n" + text), text=text)
+        return owner.forgiving(path, text)[0]
     is_guess = path == record.id and title not in ("", path)  # an id with a dot or a slash, not a file name
     if path and not is_guess:
         return Document(path, KnowledgeType.SRC, text, path, syntax_of(path))

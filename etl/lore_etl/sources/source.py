@@ -11,7 +11,7 @@ from typing import ClassVar
 from lore_etl.chunking.code_languages import code_syntax_of
 from lore_etl.chunking.plain_languages import plain_title_of
 from lore_etl.chunking.titles import title_of
-from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, read_front_matter
+from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, body_of, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS
 from lore_etl.files.ignore import FilePatterns
@@ -85,7 +85,8 @@ class Source:
         try:
             return self.document(path, text), None
         except FrontMatterError as error:
-            return replace(self.document(path, "\n" + text), text=text), str(error)
+            body = "\n" + body_of(text)  # the line end: it is not front matter, whatever it begins with
+            return replace(self.document(path, body), text=text), str(error)
 
     def title(self, path: str, text: str, syntax: str) -> str:
         """Return the title of a document, or the path of code."""
