@@ -257,6 +257,7 @@ def test_a_chunk_of_a_changed_file_is_marked(tmp_path: Path, contract: Contract,
     app = App(root, Settings(), contract, HashModel())
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     write_project(root, {"a.py": "class A: pass  # changed\n"})
+    app.freshness.notice()
     chunk = app.call("get_document_by_id", {"id": chunk_id(SCOPE, path, "A")})
     app.close()
 

@@ -11,6 +11,7 @@ import pytest
 
 from lore_etl.config.settings import QuerySettings, Settings
 from lore_etl.core.errors import IndexMissing, ModelMismatch
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import KnowledgeType
 from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
@@ -193,6 +194,33 @@ def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, contrac
     app.close()
 
     assert seen == [(1, 0)] * 3
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        ("query_documents", {"query": "alpha"}),
+        ("ask_knowledge_base", {"query": "What is alpha?"}),
+        ("get_source", {"path": "a.md"}),
+        ("get_document_by_id", {}),
+    ],
+)
+def test_a_reply_that_marks_a_file_as_changed_is_stale(
+    tmp_path: Path, contract: Contract, operation: str, arguments: JSON
+) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.freshness.watched = True  # so it does not look at all files again by itself
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    arguments = arguments or {"id": search(app, "alpha")["results"][0]["id"]}
+    before = app.call(operation, arguments)["freshness"]
+    write_project(tmp_path, {"a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
+    reply = app.call(operation, arguments)
+    app.close()
+
+    assert before["state"] == "fresh"
+    assert any(part.get("changed") for part in (reply, *reply.get("results", ()), *reply.get("citations", ())))
+    assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
 
 
 def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, contract: Contract) -> None:

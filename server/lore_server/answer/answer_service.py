@@ -100,16 +100,12 @@ class AnswerService:
             reply.pop("doubt", None)  # it is about the passages
         else:
             reply = self._answered(found, limit, max_tokens, reply, listener.text, earlier)
+        changed = self._freshness.changed_of({one["source"] for one in reply["citations"]})
         reply["freshness"] = self._freshness.record()
         reply["id"] = answer_id(query, question, reply)
         self._kept.keep(query, question, reply)
-        return bounded(self._marked(reply, brief), max_tokens)
-
-    def _marked(self, reply: AnswerRecord, brief: bool) -> AnswerRecord:
-        """Return the reply with the citations of changed files marked, and without quotes if it has to be brief."""
-        changed = self._freshness.changed_of({one["source"] for one in reply["citations"]})
         citations = [marked(citation, citation["source"] in changed, brief) for citation in reply["citations"]]
-        return {**reply, "citations": citations}
+        return bounded({**reply, "citations": citations}, max_tokens)
 
     def _answered(
         self,

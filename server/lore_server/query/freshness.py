@@ -84,10 +84,16 @@ class Freshness:
         self._noticed.set()
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
-        """Return which of these files differ from their indexed state, with one stat call each."""
+        """Return which of these files differ from their indexed state, with one stat call each.
+
+        Call it before `record`, whose state then includes these files.
+        """
         known = self._index.catalogue.stamps_of(sources)
         now = self._index.files.stamps(known)
-        return {path for path, stamp in known.items() if now.get(path) != stamp}
+        changed = {path for path, stamp in known.items() if now.get(path) != stamp}
+        if not changed <= self._changed:
+            self.notice()
+        return changed
 
 
 def urgent(freshness: FreshnessRecord) -> FreshnessRecord:

@@ -105,7 +105,7 @@ class DocumentService:
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
         mark = self._mark(path, str(start), str(end), *(chunk.content_hash for chunk in chunks))
         at = budget.offset_of(cursor, mark)
-        first = chunks[0]
+        first, is_changed = chunks[0], bool(self._freshness.changed_of([path]))
         reply: records.SourceTextRecord = {
             "source": path,
             "type": first.type.value,
@@ -115,7 +115,7 @@ class DocumentService:
             "chunks": [],
             "freshness": self._freshness.brief(),
         }
-        if self._freshness.changed_of([path]):
+        if is_changed:
             reply["changed"] = True
         if history and cursor is None:
             self._add_history(reply, whole_lines(chunks), LineRange(start or 1, end), max_tokens)
