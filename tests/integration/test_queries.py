@@ -200,21 +200,22 @@ def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, contrac
     ("operation", "arguments"),
     [
         ("query_documents", {"query": "alpha"}),
+        ("knowledge_search", {"query": "alpha"}),
         ("ask_knowledge_base", {"query": "What is alpha?"}),
-        ("get_source", {"path": "a.md"}),
+        ("get_source", {"path": "PRPs/a.md"}),
         ("get_document_by_id", {}),
     ],
 )
 def test_a_reply_that_marks_a_file_as_changed_is_stale(
     tmp_path: Path, contract: Contract, operation: str, arguments: JSON
 ) -> None:
-    write_project(tmp_path, {"a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
+    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     app.freshness.watched = True  # so it does not look at all files again by itself
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     arguments = arguments or {"id": search(app, "alpha")["results"][0]["id"]}
     before = app.call(operation, arguments)["freshness"]
-    write_project(tmp_path, {"a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
+    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
     reply = app.call(operation, arguments)
     app.close()
 

@@ -80,13 +80,13 @@ class UnifiedSearch:
         found = self._queries.find(query, part=Only(scope.files))
         ranked = self._boosted(found, scope)
         top = ranked[start : start + limit]
+        rows = self._rows(top, found, scope, explain)
         fields = head(query, found, len(ranked), bool(top), self._freshness.record(), max_tokens)
         kept = {name: value for name, value in fields.items() if name != "total"}
         begun = {"success": True, "total_found": len(ranked), **kept, "sources_searched": list(scope.names)}
         reply = cast("KnowledgeFoundRecord", begun)
         if not ranked:
             reply["suggestion"] = self._suggestion(query, tags)
-        rows = self._rows(top, found, scope, explain)
         reply["results"] = budget.some(rows, budget.room(max_tokens, reply), "The next of the results", max_tokens)
         shown = len(reply["results"])
         if shown < len(rows):
