@@ -124,7 +124,9 @@ def test_a_server_answers_until_it_is_interrupted(shell: Shell) -> None:
     with subprocess.Popen(command, cwd=shell.project, stderr=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stderr is not None
         try:
-            address = process.stderr.readline().partition("page at ")[2].partition(",")[0]
+            said = process.stderr.readline()
+            assert "page at " in said
+            address = said.partition("page at ")[2].partition(",")[0]
             reply = httpx2.get(f"{address}api/healthcheck", timeout=SECONDS)
         finally:
             process.send_signal(signal.SIGINT)
