@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import Settings
+from lore_etl.core.errors import Busy
 from lore_etl.index import Index
 from lore_etl.stores.index_lock import Ownership
 from lore_server.contract import Contract
@@ -166,11 +167,19 @@ def _resident(pid: int) -> int:
 
 
 def _lost_rows(project: Path) -> list[str]:
-    last = Ownership(project / ".lore")
-    last.take(wait_seconds=600)  # owners end by themselves, including an owner that was just starting
-    last.release()
+    wait_until(partial(_can_be_taken, project / ".lore"), seconds=600)  # by then even a starting owner has ended
     index = Index(project, Settings())
     try:
         return unfindable(index)
     finally:
         index.close()
+
+
+def _can_be_taken(folder: Path) -> bool:
+    try:
+        ownership = Ownership(folder)
+        ownership.take()
+    except Busy:
+        return False
+    ownership.release()
+    return True

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,8 @@ from lore_etl.core.errors import Busy
 from lore_etl.index import Index
 from lore_etl.stores.claim import claim
 from lore_etl.stores.index_lock import Ownership
-from lore_etl.stores.owner_file import note_of
+from lore_etl.stores.owner_file import my_note, note_of, remove_note, write_note
+from lore_server.owner.find import holder
 from tests.harness.models import HashModel
 from tests.harness.processes import child, run
 
@@ -117,6 +121,36 @@ def test_two_indexes_of_a_folder_exclude_each_other_also_within_a_process(tmp_pa
     first.close()
 
 
+@pytest.mark.parametrize("has_note", [True, False])
+def test_an_index_is_taken_once_an_ended_owner_releases_it(tmp_path: Path, has_note: bool) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    first, second = Ownership(tmp_path), Ownership(tmp_path)
+    first.take()
+    remove_note(tmp_path, my_note())
+    if has_note:
+        write_note(tmp_path, my_note()._replace(pid=ended.pid))
+
+    with ThreadPoolExecutor() as pool:
+        taking = pool.submit(second.take, 120)
+        wait([taking], timeout=0.2)  # without patience, it has failed by now
+        first.release()
+        taking.result()
+
+    second.release()
+
+
+def test_an_owner_that_is_starting_is_found_once_it_listens(tmp_path: Path) -> None:
+    write_note(tmp_path, my_note("background"))
+
+    with ThreadPoolExecutor() as pool:
+        finding = pool.submit(holder, tmp_path)
+        wait([finding], timeout=0.2)  # without patience, it has returned by now
+        write_note(tmp_path, listening := my_note("background", address="tcp:127.0.0.1:7317"))
+
+        assert finding.result() == listening
+
+
 @pytest.mark.parametrize("note", ["garbage", "[]", "{}", ""])
 def test_a_broken_owner_record_hides_only_the_name_of_the_owner(tmp_path: Path, note: str) -> None:
     first = Ownership(tmp_path)
@@ -124,7 +158,7 @@ def test_a_broken_owner_record_hides_only_the_name_of_the_owner(tmp_path: Path, 
     note_of(tmp_path).write_text(note, encoding="utf-8")
 
     with pytest.raises(Busy, match="it is unidentified"):
-        Ownership(tmp_path).take()
+        Ownership(tmp_path).take(wait_seconds=0)
 
     first.release()
 

@@ -9,7 +9,10 @@ from filelock import FileLock, Timeout
 
 from lore_etl.core.errors import Busy, StorageError
 from lore_etl.stores.claim import LOCK, inspect
-from lore_etl.stores.owner_file import my_note, read_note, remove_note, write_note
+from lore_etl.stores.owner_file import living_note, my_note, read_note, remove_note, write_note
+
+RELEASE_SECONDS = 5.0
+PAUSE_SECONDS = 0.02
 
 
 class Ownership:
@@ -21,15 +24,18 @@ class Ownership:
         self._lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
         self._note = my_note(kind)
 
-    def take(self, wait_seconds: float = 0) -> None:
-        """Own the index.
+    def take(self, wait_seconds: float = RELEASE_SECONDS) -> None:
+        """Own the index, and do not wait for an owner that is running.
+
+        Wait for a holder without a note, or with the note of a process that has ended: its last threads may be ending,
+        it may be about to write its note, or it only checks the lock, which it then holds for a moment.
 
         Raises:
             Busy: another process owns the index; the message names it.
             StorageError: the folder cannot be written, or contains a link.
         """
         try:
-            self._lock.acquire(timeout=wait_seconds)
+            self._lock.acquire(wait_seconds, PAUSE_SECONDS, cancel_check=self._has_owner)
         except Timeout as error:
             raise Busy(f"Another process owns this index: {self._holder()}.", _hint(self._folder)) from error
         except OSError as error:
@@ -42,6 +48,9 @@ class Ownership:
         if self._lock.is_locked:
             remove_note(self._folder, self._note)
         self._lock.release()
+
+    def _has_owner(self) -> bool:
+        return living_note(self._folder) is not None
 
     def _holder(self) -> str:
         note = read_note(self._folder)

@@ -46,6 +46,10 @@ class Note(NamedTuple):
     def is_alive(self) -> bool:
         return is_running(self.pid, self.born)
 
+    @property
+    def is_starting(self) -> bool:
+        return self.kind != "direct" and not self.address
+
 
 def my_note(kind: str = "direct", **more: str) -> Note:
     """Return a note about this process."""

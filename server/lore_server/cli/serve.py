@@ -103,11 +103,10 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
 def make_way(root: Path, config: Path | None) -> None:
     """Stop a background owner; its clients will reconnect here. Raises Busy if another `lore serve` is running."""
     from lore_etl.config.project import place_of
-    from lore_etl.stores.owner_file import living_note
     from lore_server.owner import find
 
     where = place_of(root, config)
-    note = living_note(where.folder)
+    note = find.holder(where.folder)
     if note is None or not note.address:
         return
     if note.kind == "serve":

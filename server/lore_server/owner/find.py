@@ -139,11 +139,14 @@ def ask(note: Note, want: str) -> JSON | None:
 
 
 def holder(folder: Path) -> Note | None:
-    """Return the note of the process that holds an index. Wait for an owner to restore a missing note."""
-    deadline = time.monotonic() + NAMELESS_SECONDS
-    while (note := living_note(folder)) is None and is_in_use(folder) and time.monotonic() < deadline:
+    """Return the note of the process that holds an index. Wait for a missing note, and for an owner to listen."""
+    began = time.monotonic()
+    while True:
+        note = living_note(folder)
+        is_settled = not note.is_starting if note is not None else not is_in_use(folder)
+        if is_settled or time.monotonic() > began + (START_SECONDS if note is not None else NAMELESS_SECONDS):
+            return note
         time.sleep(PAUSE_SECONDS)
-    return note
 
 
 def stop(folder: Path, note: Note) -> bool:

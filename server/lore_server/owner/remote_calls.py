@@ -7,7 +7,6 @@ from contextlib import suppress
 from lore_etl.config.project import Place
 from lore_etl.core.errors import Unavailable, from_record
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.owner_file import living_note
 from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner import find
 from lore_server.owner.line import LineSocket
@@ -64,7 +63,7 @@ class OwnerCalls:
 
 def step_aside(where: Place) -> None:
     """Stop a background owner without clients, for a command that must hold the index itself."""
-    note = living_note(where.folder)
+    note = find.holder(where.folder)
     if note is None or note.kind != "background":
         return
     status = find.ask(note, "status")

@@ -7,6 +7,7 @@ wrong answers: therefore they are sealed when they are closed, and checked befor
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from lore_etl.stores.chroma.address import Address
 from lore_etl.stores.chroma.backend import Limits
 from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
 from lore_etl.stores.store_errors import is_panic, obstacle
+from lore_etl.system.nofollow import open_regular, read_regular
 
 if TYPE_CHECKING:
     from lore_etl.stores.chroma.http_client import HttpChroma
@@ -226,8 +228,7 @@ def _blank_unset_vectors(folder: Path) -> None:
     From its first flush on, a collection's files end with the last vector.
     """
     for header in folder.glob(f"*/{HEADER}"):
-        with open(header, "rb") as file:
-            counts = file.read(COUNTS.size)
+        counts = read_regular(header, COUNTS.size)
         if len(counts) == COUNTS.size and COUNTS.unpack(counts)[-1] == 0:
             for name in (VECTORS, LENGTHS):
                 _blank(header.with_name(name))
@@ -235,7 +236,7 @@ def _blank_unset_vectors(folder: Path) -> None:
 
 def _blank(path: Path) -> None:
     """Replace the content of a file by zeros, if there is any."""
-    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+    with contextlib.suppress(FileNotFoundError), open(open_regular(path, os.O_RDWR), "r+b") as file:
         content = file.read(UNSET_BYTES)
         if any(content):
             file.seek(0)
