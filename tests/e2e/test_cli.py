@@ -39,6 +39,21 @@ def test_a_folder_without_any_set_up_can_be_indexed_and_searched(project: Path) 
     assert done.stdout.startswith("1. docs/guide.md:1-3  [guide]")
 
 
+@pytest.mark.parametrize("command", [["search"], ["ask"], ["memory", "search"]])
+def test_the_words_of_a_query_need_no_quotes(project: Path, command: list[str]) -> None:
+    words = run_lore(*command, "what", "is", "striped", "--json", cwd=project)
+    quoted = run_lore(*command, "what is striped", "--json", cwd=project)
+
+    assert (words.returncode, words.stderr) == (quoted.returncode, quoted.stderr)
+    assert json.loads(words.stdout).get("results") == json.loads(quoted.stdout).get("results")
+
+
+def test_a_single_file_is_counted_in_the_singular(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "# A\n\nOne file.\n"})
+
+    assert run_lore("sync", cwd=tmp_path).stdout.startswith("1 file in ")
+
+
 def test_the_index_ignores_itself_in_git(project: Path) -> None:
     assert (project / ".lore" / ".gitignore").read_text().splitlines()[-1] == "*"
 

@@ -51,4 +51,4 @@ def test_ignored_jsdoc_output_is_indexed_on_request_and_watched_like_any_file(tm
     assert "Neo.Button" in run_lore("hierarchy", "Neo.Button", *options, cwd=project).stdout
 
     write_project(project, {"docs/output/all.json": json.dumps(DOCLETS[:1])})
-    assert "stale: 1 files" in run_lore("search", "berth", *options, cwd=project).stderr
+    assert "stale: 1 file changed" in run_lore("search", "berth", *options, cwd=project).stderr

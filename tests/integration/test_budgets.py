@@ -248,7 +248,7 @@ def test_lists_and_files_report_the_last_sync_and_what_changed_since(
     assert fresh["freshness"] == {"state": "fresh", "synced_at": synced_at}
     assert stale["freshness"] == {"state": "stale", "synced_at": synced_at, "changed_files": 1}
     assert f"fresh, synced {synced_at}" in render(operation, fresh).whole()
-    assert "stale: 1 files changed since the last sync" in render(operation, stale).whole()
+    assert "stale: 1 file changed since the last sync" in render(operation, stale).whole()
 
 
 @pytest.mark.parametrize("path", ["a.py", "b.py"])

@@ -425,7 +425,7 @@ def test_files_indexed_by_an_older_lore_are_missing_until_a_sync_and_this_is_rep
     before = init(app, sync=False)
     after = init(app)
 
-    assert before["warnings"] == [f"{INDEX} lacks 1 files that an older version of Lore indexed: run `lore sync`."]
+    assert before["warnings"] == [f"{INDEX} lacks 1 file that an older version of Lore indexed: run `lore sync`."]
     assert (before["groups"]["user_prps"], after["groups"]["user_prps"]) == (2, 3)
     assert init(app)["warnings"] == []
 

@@ -601,7 +601,7 @@ def test_a_sync_that_would_delete_much_is_rejected_and_changes_nothing(index: In
     shutil.move(project / "src", project.parent / "elsewhere")
 
     for _ in range(2):
-        with pytest.raises(GuardTripped, match="3 files are gone") as caught:
+        with pytest.raises(GuardTripped, match="3 files disappeared") as caught:
             sync(index)
         assert "allow-mass-delete" in caught.value.hint
 

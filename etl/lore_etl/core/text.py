@@ -24,6 +24,11 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, such as `1 file` or `1,200 files`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def one_line(text: str) -> str:
     """Return the text on one line, with single spaces."""
     return " ".join(text.split())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import SyncReport
+from lore_etl.core.text import counted
 from lore_etl.files.indexed import is_knowledge, is_library
 from lore_etl.stores.catalogue import ChunkState
 from lore_etl.stores.chunkfile import ChunkLine
@@ -69,6 +70,6 @@ def check_guard(before: Mapping[str, int], gone: Collection[str], share: float) 
         return
     some = ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
     raise GuardTripped(
-        f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %): "
-        f"{len(files)} files are gone ({some})."
+        f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %), "
+        f"because {counted(len(files), 'file')} disappeared ({some})."
     )

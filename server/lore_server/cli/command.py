@@ -23,6 +23,7 @@ cli = typer.Typer(
     help="Search a project's guides, code, tickets, releases, specs and decisions, and answer questions from them.",
 )
 CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
+Words = Annotated[list[str], typer.Argument(metavar="WORD...", help="Words of the query; quotes are optional.")]
 ProjectOption = Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")]
 ConfigOption = Annotated[
     Path | None,

@@ -12,6 +12,7 @@ from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.extras import require
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output
 from lore_server.console.output import print_json
@@ -100,7 +101,7 @@ def _check_source(has_folder: bool, from_git: bool) -> None:
 def _show(report: Report) -> None:
     summary = report.summary()
     first, *others = report.values
-    output.line(f"{report.name}: {report.questions} questions, means with 95 % intervals")
+    output.line(f"{report.name}: {counted(report.questions, 'question')}, means with 95 % intervals")
     output.line(f"{'':22}" + "".join(f"{ranking:>24}" for ranking in summary))
     for measure in report.values[first]:
         cells = (_cell(values, measure) for values in summary.values())

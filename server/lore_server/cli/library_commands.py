@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lore_etl.core.errors import IndexMissing, UsageError
+from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output
 from lore_server.console.output import print_json
@@ -115,7 +116,7 @@ def _list(session: Session, manager: LibraryManager) -> None:
 
     sets = manager.all()
     rows = (
-        f"{_titled(docs)}  {_pages(docs.pages)}  {f'{docs.package} in ' if docs.package else ''}{docs.origin}"
+        f"{_titled(docs)}  {counted(docs.pages, 'page')}  {f'{docs.package} in ' if docs.package else ''}{docs.origin}"
         for docs in sets
     )
     session.show({"libraries": [shown(docs) for docs in sets]}, *rows)
@@ -125,7 +126,7 @@ def _list(session: Session, manager: LibraryManager) -> None:
 
 def _remove(session: Session, manager: LibraryManager, name: str) -> bool:
     pages = manager.remove(name)
-    session.show({"removed": name, "pages": pages}, f"Removed {name}: {_pages(pages)}.")
+    session.show({"removed": name, "pages": pages}, f"Removed {name}: {counted(pages, 'page')}.")
     return pages > 0
 
 
@@ -152,7 +153,7 @@ def _print_report(report: DocSetReport) -> None:
         )
         if count
     )  # fmt: skip
-    output.line(f"{_titled(docs)}: {_pages(docs.pages)} in {report.folder} ({counts or 'nothing changed'}).")
+    output.line(f"{_titled(docs)}: {counted(docs.pages, 'page')} in {report.folder} ({counts or 'nothing changed'}).")
     for skipped in changes.record()["skipped_pages"]:
         output.note(f"left out: {skipped['page']}: {skipped['reason']}")
     if changes.requests:
@@ -163,7 +164,3 @@ def _print_report(report: DocSetReport) -> None:
 
 def _titled(docs: DocSet) -> str:
     return f"{docs.name} {docs.version}".rstrip()
-
-
-def _pages(count: int) -> str:
-    return "1 page" if count == 1 else f"{count:,} pages"

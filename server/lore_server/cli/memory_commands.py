@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lore_etl.core.errors import NotFound, StorageError
-from lore_server.cli.command import CursorOption, cli, commands_of
+from lore_server.cli.command import CursorOption, Words, cli, commands_of
 from lore_server.owner.session import Session
 
 group = typer.Typer(no_args_is_help=True, help="Memories about this project.")
@@ -36,7 +36,7 @@ def add(
 @command
 def search(
     session: Session,
-    query: str,
+    query: Words,
     group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of memories.")] = 10,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
@@ -44,8 +44,9 @@ def search(
 ) -> None:
     """Search memories by meaning and by word."""
     result = session.call(
-        "search_memories", query=query, group_ids=group or [], limit=limit, max_tokens=max_tokens, cursor=cursor
-    )
+        "search_memories", query=" ".join(query), group_ids=group or [], limit=limit, max_tokens=max_tokens,
+        cursor=cursor,
+    )  # fmt: skip
     if not result["results"]:
         raise typer.Exit(NotFound.exit_code)
 

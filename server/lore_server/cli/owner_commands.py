@@ -10,6 +10,7 @@ import typer
 from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import Busy, Conflict, StorageError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import counted
 from lore_etl.stores import claim
 from lore_etl.stores.claim import CATALOGUE, is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
@@ -26,7 +27,7 @@ def ps(session: Session) -> None:
 
 
 def _row(owner: JSON) -> str:
-    state = f"{owner['clients']} clients" if owner["answers"] else "does not respond"
+    state = counted(owner["clients"], "client") if owner["answers"] else "does not respond"
     since = f"since {owner['since']}  {owner['kind']}, {state}"
     return f"{owner['pid']:>7}  {owner['project']}  {owner['address']}  {since}"
 

@@ -11,7 +11,7 @@ import typer
 from lore_etl.core.errors import Cancelled, InvalidArgument, NotFound, UsageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
-from lore_server.cli.command import CursorOption, command
+from lore_server.cli.command import CursorOption, Words, command
 from lore_server.cli.last_answer import last_answer, remember_answer
 from lore_server.console import output
 from lore_server.console.output import print_json
@@ -81,7 +81,7 @@ def sync(
 @command
 def search(
     session: Session,
-    query: str,
+    query: Words,
     type: TypesOption = None,
     path: Annotated[
         list[str] | None, typer.Option("-p", "--path", help="Only this file, folder or pattern (docs/**); repeatable.")
@@ -99,7 +99,7 @@ def search(
 ) -> None:
     """Search the project and list ranked passages with file and lines."""
     result = session.call(
-        "query_documents", query=query, type=type or None, path=path or None, lang=lang or None, after=after,
+        "query_documents", query=" ".join(query), type=type or None, path=path or None, lang=lang or None, after=after,
         before=before, limit=limit, passages=passages, facets=facets, explain=explain, brief=brief,
         max_tokens=max_tokens, cursor=cursor,
     )  # fmt: skip
@@ -110,7 +110,10 @@ def search(
 @command
 def ask(
     session: Session,
-    query: Annotated[str | None, typer.Argument(help="Question; only --save works without one.")] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORD]...", help="Words of the question; only --save works without any."),
+    ] = None,
     type: TypesOption = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 3000,
@@ -123,7 +126,7 @@ def ask(
     ] = None,
 ) -> None:
     """Answer a question with citations."""
-    if query is None:
+    if not query:
         if save is None or continue_:
             raise UsageError("There is no question.", 'Ask one: lore ask "how are jobs retried".')
         session.call("save_answer", answer=last_answer(session.root), title=save)
@@ -132,7 +135,7 @@ def ask(
     session.on_text = shown.on_text
     earlier = {"follow_up": last_answer(session.root)} if continue_ else {}
     result = session.ask(
-        operation, query=query, type=type or "all", limit=limit, max_tokens=max_tokens, brief=brief, **earlier
+        operation, query=" ".join(query), type=type or "all", limit=limit, max_tokens=max_tokens, brief=brief, **earlier
     )
     if session.as_json:
         print_json(result)

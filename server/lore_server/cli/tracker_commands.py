@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from lore_etl.core.errors import IndexMissing
+from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output
 from lore_server.owner.session import Session
@@ -42,9 +43,9 @@ def pull(
     folder = home / below
     wanted = PullRequest(tracker, repository, home, below, url, wait, os.environ)
     report = pull_project(wanted, session.show_stage)
-    files = "1 file" if len(report.changed) == 1 else f"{len(report.changed):,} files"
+    files = counted(len(report.changed), "file")
     record = {**report.record(), "folder": str(folder)}
-    session.show(record, f"{files} changed in {folder}; {report.requests:,} requests.")
+    session.show(record, f"{files} changed in {folder}; {counted(report.requests, 'request')}.")
     for note in () if session.as_json else report.notes:
         output.note(note)
     if sync and report.changed:

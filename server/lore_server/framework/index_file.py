@@ -14,6 +14,7 @@ from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
+from lore_etl.core.text import counted
 from lore_etl.index import Index
 from lore_server.framework.drift import Drift, drift
 from lore_server.framework.groups import Group
@@ -115,7 +116,8 @@ def _remarks(size: int, entries: Entries) -> Iterator[str]:
     if size > LARGE_BYTES:
         yield f"{VIEW_NAME} is large: {size / 1e6:.1f} MB. Tools that read it whole may be slow."
     if entries.unknown:
-        yield f"{VIEW_NAME} lacks {entries.unknown:,} files that an older version of Lore indexed: run `lore sync`."
+        files = counted(entries.unknown, "file")
+        yield f"{VIEW_NAME} lacks {files} that an older version of Lore indexed: run `lore sync`."
 
 
 def exists(root: Path, path: str) -> bool:

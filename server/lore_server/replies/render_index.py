@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
+from lore_etl.core.text import counted
 from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, outdated, span
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _facts(result: records.DocumentRecord) -> Iterator[str]:
 
 
 def sources(result: records.SourceListRecord) -> ReplyText:
-    rows = [f"{source['source']}  [{source['type']}]  {source['lines']} lines" for source in result["sources"]]
+    rows = [f"{row['source']}  [{row['type']}]  {counted(row['lines'], 'line')}" for row in result["sources"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
@@ -192,7 +193,7 @@ def job(result: records.JobRecord) -> ReplyText:
         f"{report['created']} created, {report['updated']} updated, {report['unchanged']} unchanged, "
         f"{report['deleted']} deleted, {report['embedded']} embedded"
     )
-    body = [f"{report['files']} files in {report['duration']:.1f} s: {counts}."]
+    body = [f"{counted(report['files'], 'file')} in {report['duration']:.1f} s: {counts}."]
     if report["rebuilt"]:
         body.append(f"The vectors were rebuilt: {report['rebuilt']}.")
     body += _inventory(report)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import counted
 from lore_server.replies.reply_text import ReplyText, noted, outdated
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def proposed(result: JSON) -> str:
 
 
 def _holding(project: JSON) -> str:
-    count = f"{project['documents']} documents, {project['memories']} memories"
+    count = f"{counted(project['documents'], 'document')}, {counted(project['memories'], 'memory', 'memories')}"
     main = ", a main document" if project["has_main"] else ""
     changed = f", last changed {project['changed']}" if project["changed"] else ""
     used = f"; used by {', '.join(project['folders'])}" if project["folders"] else "; not used by any folder yet"
@@ -129,7 +130,8 @@ def status(result: records.StorageStatusRecord) -> ReplyText:
 
 
 def synced(result: records.StorageSyncedRecord) -> ReplyText:
-    return ReplyText(f"{result['message']}: {result['files_committed']} files committed; {result['remote_status']}.")
+    committed = f"{counted(result['files_committed'], 'file')} committed"
+    return ReplyText(f"{result['message']}: {committed}; {result['remote_status']}.")
 
 
 def _version(version: str | None) -> str:

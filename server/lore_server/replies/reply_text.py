@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lore_etl.core.text import counted
+
 
 @dataclass(frozen=True)
 class ReplyText:
@@ -78,7 +80,7 @@ def _freshness(record: Mapping[str, Any]) -> str:
     synced = f"synced {record['synced_at']}" if record.get("synced_at") else ""
     at = f", {synced}" if synced else ""
     if record["state"] == "stale":
-        return f"stale: {record.get('changed_files', 0)} files changed since the last sync{SYNC}{at}"
+        return f"stale: {counted(record.get('changed_files', 0), 'file')} changed since the last sync{SYNC}{at}"
     if record["state"] == "partial":
-        return f"partial: {record.get('pending_vectors', 0)} chunks have no vector yet{SYNC}{at}"
+        return f"partial: the vectors of {counted(record.get('pending_vectors', 0), 'chunk')} are missing{SYNC}{at}"
     return f"fresh{at}"
