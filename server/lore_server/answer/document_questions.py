@@ -6,7 +6,8 @@ import re
 from pathlib import PurePosixPath
 
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_server.answer.evidence import Rarity, coverage
+from lore_server.answer.evidence import coverage
+from lore_server.query.confidence import Rarity
 from lore_server.query.query_service import SearchOutcome
 
 MENTIONED = 0.5  # share of the subject's words in the passage

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage
-from lore_server.query.confidence import DOUBTFUL
+from lore_server.query.confidence import DOUBTFUL, Rarity, share_of
 from lore_server.query.outdated import outdated
-from lore_server.query.proximity import stems, stems_of
+from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.replies.excerpt import whole_lines
 
-Rarity = Callable[[Iterable[str]], Mapping[str, float]]
 ChunksOf = Callable[[str], Sequence[Chunk]]
 
 SHOWN = 4
@@ -120,19 +119,10 @@ def is_answered(found: SearchOutcome) -> bool:
 
 def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
     """Return a function that measures which share of the question's words a passage contains, weighted by rarity."""
-    words = stems(question)
-    rare = rarity(word for word, _ in words)
-    weights: dict[str, float] = {}
-    for word, stem in words:
-        weights[stem] = max(weights.get(stem, 0.0), rare[word])
-    whole = sum(weights.values())
-
-    def share(passage: Chunk | str) -> float:
-        text = passage if isinstance(passage, str) else " ".join((passage.text, passage.title, *passage.heading))
-        held = stems_of(text)
-        return sum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
-
-    return share
+    share = share_of(stems(question), rarity)
+    return lambda passage: share(
+        passage if isinstance(passage, str) else " ".join((passage.text, passage.title, *passage.heading))
+    )
 
 
 def _standing(chunk: Chunk, found: SearchOutcome) -> tuple[bool, bool]:

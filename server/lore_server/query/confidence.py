@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lore_server.query.proximity import stems, stems_among
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.scripts import native, scripts
 
+Rarity = Callable[[Iterable[str]], Mapping[str, float]]
 DOUBTFUL = 0.40  # 97 % of answerable questions are above it, and 9 % of unanswerable ones (docs/benchmarks.md)
 FOREIGN_DOUBT = (
     "The embedding model was trained on English text and cannot judge a question in this script: only names in it were "
@@ -16,22 +17,33 @@ FOREIGN_DOUBT = (
 DOUBT = "No passage is close to this question, so the index may not answer it. Try other words, or look elsewhere."
 
 
-def confidence(question: str, candidates: Candidates, rarity: Callable[[Iterable[str]], Mapping[str, float]]) -> float:
+def confidence(question: str, candidates: Candidates, rarity: Rarity) -> float:
     """Return a value from 0 to 1: half the passage's similarity, half the share of the query's words in it.
 
     Words count by `rarity`, their inverse document frequency; the best passage decides. Words in a script that the
     passages are not written in cannot occur in them and do not count; without other words, the similarity decides.
     """
-    weights: dict[str, float] = {}
     own = native(question, candidates.scripts)
     words = stems(own)
     if own != question and not words:
         return max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
+    share = share_of(words, rarity)
+    return max((_match(candidate, share) for candidate in candidates.best), default=0.0)
+
+
+def share_of(words: Sequence[tuple[str, str]], rarity: Rarity) -> Callable[[str], float]:
+    """Return a function that measures which share of these words, given with their stems, a text contains."""
     rare = rarity(word for word, _ in words)
+    weights: dict[str, float] = {}
     for word, stem in words:
         weights[stem] = max(weights.get(stem, 0.0), rare[word])
     whole = sum(weights.values())
-    return max((_match(candidate, weights, whole) for candidate in candidates.best), default=0.0)
+
+    def share(text: str) -> float:
+        found = stems_among(weights, text)
+        return sum(weight for stem, weight in weights.items() if stem in found) / whole if whole else 0.0
+
+    return share
 
 
 def has_foreign_letters(question: str, candidates: Candidates) -> bool:
@@ -39,9 +51,8 @@ def has_foreign_letters(question: str, candidates: Candidates) -> bool:
     return bool(candidates.found) and not scripts(question).keys() <= candidates.scripts
 
 
-def _match(candidate: Candidate, weights: Mapping[str, float], whole: float) -> float:
+def _match(candidate: Candidate, share: Callable[[str], float]) -> float:
     chunk = candidate.chunk
-    found = stems_among(weights, " ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
-    covered = sum(weight for stem, weight in weights.items() if stem in found) / whole if whole else 0.0
+    covered = share(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
     similar = covered if candidate.vector is None else max(0.0, candidate.vector)
     return min(1.0, (similar + covered) / 2)
