@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.ranking import Ranked
@@ -22,24 +22,21 @@ _TARGET = re.compile(r"\]\([^()\s]*\)")
 
 def suspects(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Return the results whose passages are the same: a cheap test, so that few files are read whole."""
-    alike = _several(ranked, lambda chunk: chunk.text.rstrip()[-TAIL:].casefold())
-    return _several(alike, lambda chunk: normalised(chunk.text, chunk.type))
-
-
-def _several(ranked: Iterable[Ranked], key: Callable[[Chunk], str]) -> list[Ranked]:
-    """Return the results that share their type and their key with another result."""
-    groups: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
-    for result in ranked:
-        groups[result.chunk.type, key(result.chunk)].append(result)
-    return [result for group in groups.values() if len(group) > 1 for result in group]
+    likely = chain.from_iterable(_alike(ranked, lambda chunk: chunk.text.rstrip()[-TAIL:].casefold()))
+    return [*chain.from_iterable(_alike(likely, lambda chunk: normalised(chunk.text, chunk.type)))]
 
 
 def copies(some: Sequence[Ranked], texts: Mapping[str, str]) -> list[list[Ranked]]:
     """Return the groups of results with the same text, given the texts of their files by path."""
-    by_text: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
-    for result in some:
-        by_text[result.chunk.type, normalised(texts[result.source], result.chunk.type)].append(result)
-    return [group for group in by_text.values() if len(group) > 1]
+    return _alike(some, lambda chunk: normalised(texts[chunk.source], chunk.type))
+
+
+def _alike(ranked: Iterable[Ranked], key: Callable[[Chunk], str]) -> list[list[Ranked]]:
+    """Return the groups of several results with the same type and the same key."""
+    groups: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
+    for result in ranked:
+        groups[result.chunk.type, key(result.chunk)].append(result)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def normalised(text: str, type_: KnowledgeType) -> str:
