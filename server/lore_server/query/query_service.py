@@ -210,21 +210,18 @@ class QueryService:
         """Return the chunks in the scope and those that pass the filters, None for all chunks: chunk id -> row."""
         if part is None and filters == NO_FILTERS:
             return None
-        rows = self._parts.get((part, type_, filters), state)
-        if rows is None:
-            rows = part.rows(self._index, type_) if part else {}
-            if filters != NO_FILTERS:
-                passing = filtered(self._index, self._all_files(state), filters)
-                rows = {id_: row for id_, row in passing.items() if part is None or id_ in rows}
-            self._parts.put((part, type_, filters), state, rows)
-        return rows
+
+        def rows() -> dict[str, str]:
+            within = part.rows(self._index, type_) if part else {}
+            if filters == NO_FILTERS:
+                return within
+            passing = filtered(self._index, self._all_files(state), filters)
+            return {id_: row for id_, row in passing.items() if part is None or id_ in within}
+
+        return self._parts.read((part, type_, filters), state, rows)
 
     def _all_files(self, state: State | None) -> Files:
-        files = self._files.get("files", state)
-        if files is None:
-            files = indexed_files(self._index)
-            self._files.put("files", state, files)
-        return files
+        return self._files.read("files", state, lambda: indexed_files(self._index))
 
     def confidence(self, retrieved: Retrieved) -> float:
         """Return the confidence, from 0 to 1, that the index answers the query."""

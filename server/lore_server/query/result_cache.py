@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from lore_etl.index import Index
@@ -39,6 +39,14 @@ class Recent(Generic[Found]):
                 return None
             self._kept.move_to_end((question, state))
             return self._kept[question, state]
+
+    def read(self, question: Hashable, state: State | None, compute: Callable[[], Found]) -> Found:
+        """Return the cached result of a query in this state, or else the computed one, which is then cached."""
+        found = self.get(question, state)
+        if found is None:
+            found = compute()
+            self.put(question, state, found)
+        return found
 
     def put(self, question: Hashable, state: State | None, found: Found) -> None:
         """Cache a result, evicting the least recently used one."""
