@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from lore_etl.core.model import Chunk
 from lore_server.query.ranking import Ranked
@@ -91,17 +92,7 @@ def _others(chunk: Chunk, found: Sequence[Candidate]) -> list[Chunk]:
 
 def _runs(chunks: Sequence[Chunk], chosen: dict[str, Chunk]) -> list[list[Chunk]]:
     """Return the chosen chunks of a file as runs of adjacent chunks."""
-    runs: list[list[Chunk]] = []
-    is_open = False
-    for chunk in chunks:
-        if chunk.id not in chosen:
-            is_open = False
-        elif is_open:
-            runs[-1].append(chunk)
-        else:
-            runs.append([chunk])
-            is_open = True
-    return runs
+    return [list(run) for is_chosen, run in groupby(chunks, key=lambda chunk: chunk.id in chosen) if is_chosen]
 
 
 def _merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from posixpath import commonprefix
 
 from lore_server.query.scope import FileKey
 
@@ -24,23 +25,13 @@ def by_folder(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
     A pattern selects exactly what it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
     """
     places = {file: file.source.split("/") for file in matches}
-    depth = _common([parts[:-1] for parts in places.values()])
+    depth = len(commonprefix([parts[:-1] for parts in places.values()]))  # it also takes lists of folders
     counts: Counter[str] = Counter()
     for file, parts in places.items():
         place = "/".join(parts[: depth + 1])
         pattern = f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"
         counts[pattern] += matches[file]
     return _sorted(counts)[:MAX_FOLDERS]
-
-
-def _common(folders: list[list[str]]) -> int:
-    """Return the number of folders that all paths start with."""
-    depth = 0
-    for names in zip(*folders, strict=False):
-        if len(set(names)) > 1:
-            break
-        depth += 1
-    return depth
 
 
 def _sorted(counts: Mapping[str, int]) -> list[tuple[str, int]]:

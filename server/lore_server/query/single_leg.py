@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from lore_etl.core.model import Chunk
 from lore_server.query.ranking import Ranked
@@ -20,12 +20,7 @@ def passages(candidates: Candidates, leg: str) -> list[Ranked]:
 
 def files(passages: Sequence[Ranked]) -> list[Ranked]:
     """Return each file with its best passage."""
-    return list(_first_of_each(passages))
-
-
-def _first_of_each(passages: Iterable[Ranked]) -> Iterable[Ranked]:
-    seen: set[str] = set()
+    best: dict[str, Ranked] = {}
     for passage in passages:
-        if passage.source not in seen:
-            seen.add(passage.source)
-            yield passage
+        best.setdefault(passage.source, passage)
+    return list(best.values())
