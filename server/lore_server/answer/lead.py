@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from markdown_it import MarkdownIt
 from numpy.typing import NDArray
 
+from lore_etl.chunking.markdown import block_parser
 from lore_etl.sources.source import syntax_of
 from lore_server.answer.pack import Passage
 
@@ -93,14 +92,9 @@ def sentences(passage: Passage, text: str) -> Iterator[str]:
 
 def paragraphs(text: str) -> list[tuple[int, int]]:
     """Return the first and last lines (from 1) of the paragraphs that are not in a list, table or quotation."""
-    tokens = _parser().parse(text)
+    tokens = block_parser().parse(text)
     found = (token.map for token in tokens if token.type == "paragraph_open" and token.level == 0 and token.map)
     return [(start + 1, end) for start, end in found]
-
-
-@cache
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table")
 
 
 def _is_whole(sentence: str) -> bool:
