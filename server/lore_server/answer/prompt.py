@@ -48,10 +48,6 @@ def prompt(question: str, passages: Sequence[Passage], earlier: EarlierAnswer | 
 
 
 def _attributes(passage: Passage) -> str:
-    """Return number, place, type, headings, state and day of a passage; each value is quoted."""
-    values = {"number": passage.number, **passage.facts}
-    return " ".join(f"{name}={json.dumps(_plain(value), ensure_ascii=False)}" for name, value in values.items())
-
-
-def _plain(value: object) -> object:
-    return readable(value) if isinstance(value, str) else value
+    """Return number, place, type, headings, state and day of a passage; each text is quoted."""
+    facts = (f"{name}={json.dumps(readable(value), ensure_ascii=False)}" for name, value in passage.facts.items())
+    return " ".join((f"number={passage.number}", *facts))
