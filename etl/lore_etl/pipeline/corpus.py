@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.errors import CatalogueDamaged
-from lore_etl.core.model import (
-    Document,
-    FileFacts,
-    KnowledgeType,
-    SyncReport,
-    canonical_json,
-    sha256,
-)
+from lore_etl.core.model import Document, FileFacts, KnowledgeType, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Progress, silent
 from lore_etl.core.text import storable
 from lore_etl.files.redaction import redact, redaction_version

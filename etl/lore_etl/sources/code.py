@@ -88,20 +88,8 @@ class OtherCode(Source):
     """Code in other languages, pages of sites, and configuration."""
 
     name, type = "other", KnowledgeType.SRC
-    patterns = (
-        *code_patterns(),
-        *plain_patterns(),
-        "*.html",
-        "*.htm",
-        "*.ini",
-        "*.cfg",
-        "*.conf",
-        "*.properties",
-        "*.csv",
-        "*.tsv",
-        *_GENERATED,
-        *_OWN,
-    )
+    patterns = (*code_patterns(), *plain_patterns(), "*.html", "*.htm", "*.ini", "*.cfg", "*.conf", "*.properties",
+                "*.csv", "*.tsv", *_GENERATED, *_OWN)  # fmt: skip
 
 
 class Jsdoc(Source):
