@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from lore_etl.core.model import FileFacts
+from lore_etl.core.text import first_distinct
 
 MAX_NAMES = 100
 IMPORTS = "imports"
@@ -72,13 +73,8 @@ class Section:
 
     def names(self) -> tuple[str, ...]:
         """Return the names that these lines define, each once."""
-        found: dict[str, None] = {}
-        for symbol in self.symbols:
-            if symbol.first <= self.last and symbol.last >= self.first:
-                found[symbol.name] = None
-                if len(found) == MAX_NAMES:
-                    break
-        return tuple(found)
+        own = (symbol.name for symbol in self.symbols if symbol.first <= self.last and symbol.last >= self.first)
+        return first_distinct(own, MAX_NAMES)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 
 SURROGATES = "\ud800-\udfff"  # a range for character classes: JSON and file names can contain surrogates, UTF-8 cannot
 _SURROGATE = re.compile(f"[{SURROGATES}]")
@@ -49,6 +51,16 @@ def shortened(text: str, limit: int, trimmed: str | None = None) -> str:
     cut = text[: limit - 1]
     words = cut if text[limit - 1] == " " else cut.rpartition(" ")[0] or cut
     return words.rstrip(trimmed) + "…"
+
+
+def first_distinct(values: Iterable[str], limit: int) -> tuple[str, ...]:
+    """Return the first distinct values, in order."""
+    return tuple(islice(dict.fromkeys(values), limit))
+
+
+def is_named(full: str, name: str) -> bool:
+    """Return whether a full name is this name, or ends with it below a package, a module or a class."""
+    return full == name or full.endswith((f".{name}", f":{name}"))
 
 
 def last_part(name: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ConfigDict
 
-from lore_etl.core.text import one_line, storable
+from lore_etl.core.text import first_distinct, one_line, storable
 from lore_etl.digest.prose_lines import ProseLines
 
 MAX_PATHS = 200
@@ -48,9 +48,9 @@ def spec_of(front: Mapping[str, object], text: ProseLines) -> Spec:
         id=_text(front.get("prp_id")),
         status=_text(front.get("status")),
         verified=front.get("verified") is True or (isinstance(synced, dict) and synced.get("ce_updated") is True),
-        implementations=_first(_implementations(front, text), MAX_PATHS),
-        examples=_first(_examples(text), MAX_PATHS),
-        names=" ".join(_first(_names(text), MAX_NAMES)),
+        implementations=first_distinct(_implementations(front, text), MAX_PATHS),
+        examples=first_distinct(_examples(text), MAX_PATHS),
+        names=" ".join(first_distinct(_names(text), MAX_NAMES)),
     )
 
 
@@ -99,12 +99,3 @@ def _words(line: str) -> Iterator[str]:
 
 def _text(value: object) -> str | None:
     return storable(one_line(value))[:LONGEST] or None if isinstance(value, str) else None
-
-
-def _first(values: Iterable[str], limit: int) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for value in values:
-        found[value] = None
-        if len(found) == limit:
-            break
-    return tuple(found)

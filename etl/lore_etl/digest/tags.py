@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from lore_etl.core.text import one_line, storable
+from lore_etl.core.text import first_distinct, one_line, storable
 from lore_etl.digest.prose_lines import ProseLines
 
 MAX_TAGS = 50
@@ -34,12 +34,6 @@ def tags_of(front: Mapping[str, object], text: ProseLines) -> tuple[str, ...]:
 
 
 def _cleaned(values: Iterable[object], limit: int = MAX_TAGS) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for value in values:
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            tag = storable(one_line(str(value)))[:LONGEST].strip()
-            if tag:
-                found[tag] = None
-        if len(found) == limit:
-            break
-    return tuple(found)
+    plain = (str(value) for value in values if isinstance(value, str | int | float) and not isinstance(value, bool))
+    tags = (storable(one_line(value))[:LONGEST].strip() for value in plain)
+    return first_distinct(filter(None, tags), limit)

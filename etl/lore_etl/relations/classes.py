@@ -13,7 +13,7 @@ from typing import Any
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
-from lore_etl.core.text import last_part
+from lore_etl.core.text import is_named, last_part
 from lore_etl.relations.packages import Packages
 from lore_etl.relations.script_modules import ScriptModules
 
@@ -96,9 +96,7 @@ class Hierarchy:
         if name in self.nodes:
             return [name]
         folded = name.casefold().replace("::", ".")
-        return sorted(
-            n for n in self.nodes if n.casefold() == folded or n.casefold().endswith(("." + folded, ":" + folded))
-        )
+        return sorted(full for full in self.nodes if is_named(full.casefold(), folded))
 
     def nearest(self, name: str) -> list[str]:
         """Return up to five similar names."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lore_etl.core.model import ClassDefinition, FileFacts, Member, canonical_json
+from lore_etl.core.text import is_named
 from lore_etl.digest import Digest
 from lore_etl.relations.classes import ClassNode
 
@@ -60,19 +61,9 @@ def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:
     """Return the members that a class itself defines, from the facts of its file."""
     value = json.loads(packed or "{}")
     here = [class_ for class_ in _classes(value) if class_.lines == node.lines]
-    name = next(
-        (
-            definition.name
-            for definition in here
-            if definition.full_name == node.name or _ends(node.name, definition.name)
-        ),
-        None,
-    )
+    own = (class_.name for class_ in here if class_.full_name == node.name or is_named(node.name, class_.name))
+    name = next(own, None)
     return _members(value).get(name, ()) if name else ()
-
-
-def _ends(full: str, local: str) -> bool:
-    return full == local or full.endswith((f".{local}", f":{local}"))
 
 
 def _classes(value: Mapping[str, Any]) -> tuple[ClassDefinition, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk
+from lore_etl.core.text import is_named
 from lore_etl.relations.classes import ClassNode, Hierarchy
 from lore_server.answer.class_questions import MembersOf
 from lore_server.changes.ticket_names import names
@@ -90,7 +91,7 @@ def _class(given: str, tree: Hierarchy, members_of: MembersOf) -> ChangedPlace |
 
 
 def _node(name: str, tree: Hierarchy) -> ClassNode | None:
-    named = [tree.nodes[full] for full in tree.named(name) if full == name or full.endswith((f".{name}", f":{name}"))]
+    named = (tree.nodes[full] for full in tree.named(name) if is_named(full, name))
     own = [node for node in named if node.source and node.lines]
     return own[0] if len(own) == 1 else None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.text import is_named
 from lore_server.query.parse import Query
 from lore_server.query.ranking import Ranked
 from lore_server.query.weights import Weights
@@ -25,16 +26,14 @@ def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
     """
     if len(query.text.split()) > MAX_WORDS:
         return []
-    longest = [
-        name for name in query.names if not any(other.endswith((f".{name}", f":{name}")) for other in query.names)
-    ]
+    longest = [name for name in query.names if not any(is_named(other, name) for other in query.names if other != name)]
     found: dict[str, Chunk] = {}
     for passage in passages:
         if passage.chunk.class_name is None:
             continue
         full = passage.chunk.class_name.casefold()
         for name in longest:
-            if name not in found and (full == name or full.endswith((f".{name}", f":{name}"))):
+            if name not in found and is_named(full, name):
                 found[name] = passage.chunk
     return list(found.values())
 

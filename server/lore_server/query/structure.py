@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from lore_etl.core.text import is_named
 from lore_etl.relations.classes import Hierarchy
 from lore_server.query.parse import looks_like_name
 
@@ -58,9 +59,5 @@ def classes_in(text: str, hierarchy: Hierarchy) -> list[str]:
     """Return the project's classes that the text names: capitalized, dotted, or with a name that is not a word."""
     words = [word for word in NAME.findall(text) if word[0].isupper() or looks_like_name(word)]
     tokens = [*_HYPHENATED.findall(text), *words]
-    named = (name for token in dict.fromkeys(tokens) for name in hierarchy.named(token) if _same_case(token, name))
+    named = (name for token in dict.fromkeys(tokens) for name in hierarchy.named(token) if is_named(name, token))
     return list(dict.fromkeys(named))
-
-
-def _same_case(token: str, name: str) -> bool:
-    return name == token or name.endswith((f".{token}", f":{token}"))
