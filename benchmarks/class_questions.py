@@ -16,7 +16,8 @@ from typing import Any
 
 from benchmarks.main_job import row
 from lore_etl.config.settings import Settings
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.core.model import ClassNode
+from lore_etl.relations.classes import Hierarchy
 from lore_server.app import App
 from lore_server.contract import load_contract
 from lore_server.replies.reply_text import span

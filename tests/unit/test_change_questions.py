@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore_etl.core.model import Member
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.core.model import ClassNode, Member
+from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.change_questions import ChangedPlace, changed_place, ticket_of
 from lore_server.changes.commit_log import CommittedLines, located
 from tests.harness.chunks import make_chunk

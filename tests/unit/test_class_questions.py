@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore_etl.core.model import Member
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.core.model import ClassNode, Member
+from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.class_questions import Fact, class_fact
 
 TREE = Hierarchy(

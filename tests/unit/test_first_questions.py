@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.core.model import ClassNode
+from lore_etl.relations.classes import Hierarchy
 from lore_server.framework.first_questions import first_questions
 
 NO_CLASSES = Hierarchy([])

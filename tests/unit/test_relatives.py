@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.core.model import ClassNode
+from lore_etl.relations.classes import Hierarchy
 from lore_server.query.structure import MAX_FILES, first_of_each_file, relatives
 
 

@@ -160,6 +160,27 @@ class ClassDefinition:
     part: str = ""
 
 
+@dataclass(frozen=True)
+class ClassNode:
+    """A class: its project-wide name, its bases (the first is the parent), its file and lines."""
+
+    name: str
+    bases: tuple[str, ...]
+    source: str | None
+    lines: tuple[int, int] | None
+
+    @property
+    def parent(self) -> str | None:
+        """The first base, which the chain of ancestors follows."""
+        return self.bases[0] if self.bases else None
+
+    def record(self) -> JSON:
+        """Return the class as in `class-hierarchy.json` and in replies."""
+        lines = list(self.lines) if self.lines else None
+        bases = list(self.bases)
+        return {"class": self.name, "parent": self.parent, "bases": bases, "source": self.source, "lines": lines}
+
+
 class Member(NamedTuple):
     """A method, attribute or config that a class defines, with its lines (1-based, inclusive)."""
 

@@ -12,7 +12,7 @@ from posixpath import dirname, join, normpath, splitext
 from typing import Any
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
+from lore_etl.core.model import Ancestor, ClassDefinition, ClassNode, FileFacts
 from lore_etl.core.text import is_named, last_part
 from lore_etl.relations.packages import Packages
 from lore_etl.relations.script_modules import ScriptModules
@@ -20,32 +20,6 @@ from lore_etl.relations.script_modules import ScriptModules
 MAX_DEPTH = 64
 _DESCRIBED = re.compile(r"\.(?:pyi?|d\.ts|[cm]?jsx?)$")
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
-
-
-@dataclass(frozen=True)
-class ClassNode:
-    """A class: its project-wide name, its bases (the first is the parent), its file and lines."""
-
-    name: str
-    bases: tuple[str, ...]
-    source: str | None
-    lines: tuple[int, int] | None
-
-    @property
-    def parent(self) -> str | None:
-        """The first base, which the chain of ancestors follows."""
-        return self.bases[0] if self.bases else None
-
-    def record(self) -> JSON:
-        """Return the class as in `class-hierarchy.json` and in replies."""
-        lines = list(self.lines) if self.lines else None
-        return {
-            "class": self.name,
-            "parent": self.parent,
-            "bases": list(self.bases),
-            "source": self.source,
-            "lines": lines,
-        }
 
 
 class Hierarchy:
@@ -135,7 +109,8 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     `project` is the name of the project's folder. If that folder is itself a package, module names begin with it.
     """
     known = frozenset(paths)
-    paths_of_scripts = sorted((path for path, file in facts.items() if not file.family), key=_is_declaration)
+    paths_of_scripts = [path for path, file in facts.items() if not file.family]
+    paths_of_scripts.sort(key=lambda path: path.endswith(".d.ts"))  # declarations come last
     scripts = {path: facts[path] for path in paths_of_scripts}
     names = _Names(scripts, known, project if "__init__.py" in known else "", ScriptModules(facts))
     nodes = [
@@ -144,7 +119,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
         for class_ in file.classes
     ]
     packages = Packages(facts, {name for node in nodes for name in (node.name, *node.bases)})
-    nodes += [ClassNode(found.name, found.bases, found.source, found.lines) for found in packages.classes()]
+    nodes += packages.classes()
     unique = {node.name: node for node in reversed(nodes)}
     return Resolved(Hierarchy(unique[name] for name in sorted(unique)), {**names.full, **packages.full_names()})
 
@@ -307,10 +282,6 @@ class _Names:
         module, inner = self.facts[path].imports[base.partition(".")[0]]
         target = normpath(join(dirname(path), module)) if module.startswith(".") else module
         return f"{target}:{base if inner in (None, 'default') else inner}"
-
-
-def _is_declaration(path: str) -> bool:
-    return path.endswith(".d.ts")
 
 
 def _parts(path: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import commonpath, dirname
 
-from lore_etl.core.model import ClassDefinition, FileFacts
+from lore_etl.core.model import ClassDefinition, ClassNode, FileFacts
 
 MAX_FOLLOWED = 20  # maximum number of imports to follow for a name
 MANIFEST = "manifest:"
@@ -23,16 +23,6 @@ NESTED = frozenset({"c", "csharp"})
 
 EXTENDED = frozenset({"elixir", "swift"})
 """Families in which a project can give bases to a class outside it."""
-
-
-@dataclass(frozen=True)
-class PackagedClass:
-    """A class with its project-wide name, its bases by their project-wide names, and the place of its definition."""
-
-    name: str
-    bases: tuple[str, ...]
-    source: str
-    lines: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -73,15 +63,11 @@ class Packages:
     def full_names(self) -> dict[tuple[str, str], str]:
         """Return the project-wide name of each class by (file, name in the file), including the extended ones."""
         found = {(class_.path, class_.definition.name): self._shown[class_] for class_ in self._all()}
-        for path, class_ in self._extensions():
-            target = self._find(path, class_.name, class_.name)
-            if target is not None:
-                found.setdefault((path, class_.name), self._shown[target])
-            elif self._is_given_bases(path, class_):
-                found.setdefault((path, class_.name), self._outside(path, class_.name))
+        for path, class_, name in self._extended():
+            found.setdefault((path, class_.name), name)
         return found
 
-    def classes(self) -> Iterator[PackagedClass]:
+    def classes(self) -> Iterator[ClassNode]:
         """Yield the classes, each once, with the bases of all its parts."""
         bases: dict[str, dict[str, None]] = defaultdict(dict)
         first: dict[str, _Class] = {}
@@ -89,28 +75,29 @@ class Packages:
             name = self._shown[found]
             first.setdefault(name, found)
             bases[name].update(dict.fromkeys(self._bases(found.path, found.definition)))
-        for path, class_ in self._extensions():
-            target = self._find(path, class_.name, class_.name)
-            if target is not None:
-                bases[self._shown[target]].update(dict.fromkeys(self._bases(path, class_)))
-            elif self._is_given_bases(path, class_):
-                name = self._outside(path, class_.name)
-                first.setdefault(name, _Class(path, class_, "", name))
-                bases[name].update(dict.fromkeys(self._bases(path, class_)))
+        for path, class_, name in self._extended():
+            first.setdefault(name, _Class(path, class_, "", name))
+            bases[name].update(dict.fromkeys(self._bases(path, class_)))
         for name, found in first.items():
             others = tuple(base for base in bases[name] if base != name)
-            yield PackagedClass(name, others, found.path, found.definition.lines)
+            yield ClassNode(name, others, found.path, found.definition.lines)
 
     def _all(self) -> Iterator[_Class]:
         return (class_ for group in self._known.values() for class_ in group)
 
-    def _extensions(self) -> Iterator[tuple[str, ClassDefinition]]:
-        for path, file in self._facts.items():
-            yield from ((path, class_) for class_ in file.classes if class_.part == "extension")
+    def _extended(self) -> Iterator[tuple[str, ClassDefinition, str]]:
+        """Yield each extension of a class with its file and the project-wide name of the class.
 
-    def _is_given_bases(self, path: str, class_: ClassDefinition) -> bool:
-        """Return whether an extension gives bases to a class outside the project."""
-        return self._facts[path].family in EXTENDED and bool(class_.bases)
+        One of a class outside the project counts only if it gives bases to the class.
+        """
+        for path, file in self._facts.items():
+            for class_ in file.classes:
+                if class_.part != "extension":
+                    continue
+                if target := self._find(path, class_.name, class_.name):
+                    yield path, class_, self._shown[target]
+                elif file.family in EXTENDED and class_.bases:
+                    yield path, class_, self._outside(path, class_.name)
 
     def _class(self, path: str, class_: ClassDefinition) -> _Class:
         file = self._facts[path]

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lore_etl.core.model import ClassDefinition, FileFacts, Member, canonical_json
+from lore_etl.core.model import ClassDefinition, ClassNode, FileFacts, Member, canonical_json
 from lore_etl.core.text import is_named
 from lore_etl.digest import Digest
-from lore_etl.relations.classes import ClassNode
 
 
 def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | None) -> str:

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import ProviderError
-from lore_etl.core.model import Chunk, KnowledgeType, Member
+from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.index import Index
-from lore_etl.relations.classes import ClassNode
 from lore_etl.stores.file_facts import members_of
 from lore_server.answer.bounds import bounded
 from lore_server.answer.change_answers import ChangeAnswers

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, ClassNode
 from lore_etl.core.text import is_named
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.class_questions import MembersOf
 from lore_server.changes.ticket_names import names
 

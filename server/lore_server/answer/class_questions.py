@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lore_etl.core.model import Member
+from lore_etl.core.model import ClassNode, Member
 from lore_etl.core.text import last_part
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.relations.classes import Hierarchy
 from lore_server.query.structure import NAME, classes_in
 
 MAX_WORDS = 20  # a longer question describes a situation in which classes extend others

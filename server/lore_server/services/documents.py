@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, ClassNode
 from lore_etl.files.suggest import nearest
 from lore_etl.index import Index
-from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.file_facts import members_of
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
