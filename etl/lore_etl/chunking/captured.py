@@ -233,9 +233,8 @@ def _items(matches: list[Match], doubts: Doubts) -> Iterator[Item]:
         seen.add(key)
         part = "extension" if kind in EXTENSIONS else "partial" if "partial" in match else ""
         owner = cleaned(match["owner"][0].text) if "owner" in match else ""
-        start, end = (
-            match.get(edge, [mark])[0] for edge in ("start", "end")
-        )  # what belongs to it, but not to its node
+        # what belongs to it, but not to its node
+        start, end = (match.get(edge, [mark])[0] for edge in ("start", "end"))
         item = Item(kind, start.start, end.end, (start.lines[0], end.lines[1]), names, owner, part=part)
         item.doubts = doubts.get((mark.start, mark.end), ())
         yield item
@@ -290,15 +289,11 @@ def _place(item: Item, above: Item | None, found: Captured) -> None:
 
 def _add_bases(matches: list[Match], found: Captured) -> None:
     """Give each base to the innermost definition around it, if that is a class."""
-    bases = sorted(mark for match in matches for mark in match.get("base", ()) if not mark.is_prefix)
+    bases = [mark for match in matches for mark in match.get("base", ()) if not mark.is_prefix]
     bases += [mark for match in matches for mark in match.get("receiver", ())]
     bases.sort()
     unnamed = {mark for match in matches for mark in _unnamed(match)}
-    items = [
-        *_all(found.top),
-        *_all(found.local),
-        *(Item("", mark.start, mark.end, mark.lines, []) for mark in unnamed),
-    ]
+    items = [*_all([*found.top, *found.local]), *(Item("", mark.start, mark.end, mark.lines, []) for mark in unnamed)]
     items.sort(key=lambda item: (item.start, -item.end))
     around: list[Item] = []
     position = 0

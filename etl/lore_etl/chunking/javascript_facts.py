@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -198,12 +198,9 @@ def _default(node: Node) -> str | None:
         return text_of(node.child_by_field_name("name")) or "default"
     if node.type == "call_expression":
         arguments = node.child_by_field_name("arguments")
-        return _first_identifier(arguments.named_children if arguments is not None else ())
+        values = arguments.named_children if arguments is not None else ()
+        return next((text_of(value) for value in values if value.type == "identifier"), None)
     return None
-
-
-def _first_identifier(nodes: Iterable[Node]) -> str | None:
-    return next((text_of(node) for node in nodes if node.type == "identifier"), None)
 
 
 def _common_exports(node: Node) -> Iterator[tuple[str, Target]]:

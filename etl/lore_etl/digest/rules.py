@@ -11,9 +11,8 @@ from lore_etl.digest.prose_lines import ProseLines
 
 LONGEST = 200  # characters
 _DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")
-_RIGHT = re.compile(
-    r"✅\N{VARIATION SELECTOR-16}?"
-)  # the sign for wrong is kept; without it, the rule would have the opposite meaning
+# the sign for wrong is kept; without it, the rule would have the opposite meaning
+_RIGHT = re.compile(r"✅\N{VARIATION SELECTOR-16}?")
 _MIN_LENGTH = 6  # characters; a bare sign or word heads a list and is not a rule
 
 

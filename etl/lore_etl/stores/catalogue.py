@@ -19,9 +19,9 @@ from lore_etl.core.model import Chunk, KnowledgeType, parse_chunk, row_id_of
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.stores.kept import Kept
+from lore_etl.stores.sqlite_file import in_portions
 
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
-VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 FILES_AT = "files_at"  # the value that changes whenever records of files do
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
@@ -118,7 +118,7 @@ class Catalogue(CatalogueFile):
 
     def _matching(self, sql: str, keys: Iterable[str]) -> Iterator[list[tuple[str, ...]]]:
         """Yield the rows of a statement, which ends with a column, in portions of keys for that column."""
-        for marks, some in _portions(dict.fromkeys(keys)):
+        for marks, some in in_portions(dict.fromkeys(keys)):
             yield self._rows(f"{sql} IN ({marks})", some)
 
     def replace_files(self, changed: Iterable[FileRow], deleted: Iterable[str], **meta: str | None) -> None:
@@ -228,16 +228,13 @@ class Catalogue(CatalogueFile):
 
     def tags_of(self, sources: Iterable[str]) -> dict[str, list[str]]:
         """Return the tags in the front matter of the given files that have chunks, by path."""
-        found: dict[str, list[str]] = {}
-        for marks, some in _portions(sources):
-            sql = "SELECT source, max(json_extract(record, '$.tags')) FROM chunk"
-            rows = self._rows(f"{sql} WHERE source IN ({marks}) GROUP BY source", some)
-            found.update((source, json.loads(tags)) for source, tags in rows)
-        return found
+        # the chunks of a file have the same tags
+        found = self._by_key("SELECT DISTINCT source, json_extract(record, '$.tags') FROM chunk WHERE source", sources)
+        return {source: json.loads(tags) for source, tags in found.items()}
 
     def rows_of(self, sources: Iterable[str], type_: str | None = None) -> dict[str, str]:
         """Return the rows in the vector store of these files' chunks, by chunk id; only of a type, if given."""
-        portions = (self._vector_rows(f"source IN ({marks})", some, type_) for marks, some in _portions(sources))
+        portions = (self._vector_rows(f"source IN ({marks})", some, type_) for marks, some in in_portions(sources))
         return {id_: row for rows in portions for id_, row in rows.items()}
 
     def rows_below(self, folders: Sequence[str], type_: str | None = None) -> dict[str, str]:
@@ -269,10 +266,8 @@ class Catalogue(CatalogueFile):
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id."""
-        found = (
-            self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some)
-            for marks, some in _portions(dict.fromkeys(ids))
-        )
+        parts = in_portions(dict.fromkeys(ids))
+        found = (self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some) for marks, some in parts)
         return {chunk.id: chunk for chunks in found for chunk in chunks}
 
     def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
@@ -282,9 +277,8 @@ class Catalogue(CatalogueFile):
     def preload(self) -> Iterator[list[str]]:
         """Read as many chunks as stay in memory, and yield the content hashes of each portion."""
         ids = [row[0] for row in self._rows("SELECT id FROM chunk LIMIT ?", (KEPT_CHUNKS,))]
-        for start in range(0, len(ids), VARIABLES):
-            chunks = self.kept_chunks(ids[start : start + VARIABLES])
-            yield [chunk.content_hash for chunk in chunks.values()]
+        for _, some in in_portions(ids):
+            yield [chunk.content_hash for chunk in self.kept_chunks(some).values()]
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""
@@ -316,11 +310,3 @@ def _key_of(row: Sequence[str]) -> ChunkKey:
         return ChunkKey(id_, intern(source), KnowledgeType(type_), *others)
     except (TypeError, ValueError) as error:
         raise sqlite3.DatabaseError("a row is damaged") from error
-
-
-def _portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the values in portions that fit into a statement, each with its placeholders."""
-    left = list(values)
-    for start in range(0, len(left), VARIABLES):
-        some = left[start : start + VARIABLES]
-        yield ",".join("?" * len(some)), some

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, stamp
-from lore_etl.stores.write_ahead import use_log, vacuum
+from lore_etl.stores.sqlite_file import use_log, vacuum
 
 SUSPECT = "catalogue.suspect"  # marks damage found by a reader; the next sync rebuilds the catalogue
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked

@@ -17,12 +17,11 @@ from lore_etl.models.embedder import Vectors
 from lore_etl.stores.kept import Kept
 from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors
 from lore_etl.stores.soundness import is_damage
-from lore_etl.stores.write_ahead import use_log, vacuum
+from lore_etl.stores.sqlite_file import in_portions, use_log, vacuum
 
 CACHE = "embeddings.sqlite"
 VERSION = 1
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB
-VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 FEW = 1_000  # vectors of other texts, as after a switch of branches
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
 LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
@@ -94,9 +93,7 @@ class EmbeddingCache:
         with self._reading:
             try:
                 self._reader = self._reader or sqlite3.connect(self._path, timeout=1, check_same_thread=False)
-                for start in range(0, len(hashes), VARIABLES):
-                    some = hashes[start : start + VARIABLES]
-                    marks = ",".join("?" * len(some))
+                for marks, some in in_portions(hashes):
                     sql = f"SELECT content, value FROM embedding WHERE model = ? AND content IN ({marks})"
                     found += self._reader.execute(sql, (self._model, *some)).fetchall()
             except sqlite3.Error:  # the next sync reports or repairs it

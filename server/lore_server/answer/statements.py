@@ -20,9 +20,8 @@ MAX_REPLY = 200_000  # characters
 MIN_QUOTE = 8  # characters without spaces; anything shorter is in every passage
 _START = re.compile(r'"statements"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
-_CITATION = re.compile(
-    r"(?P<code>`+|~~~+)[\s\S]+?(?P=code)|\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]"
-)  # any brackets and digits that read as a citation, but not in code
+# any brackets and digits that read as a citation, but not in code
+_CITATION = re.compile(r"(?P<code>`+|~~~+)[\s\S]+?(?P=code)|\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]")
 
 
 class StatementReader:

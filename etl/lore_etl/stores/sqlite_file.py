@@ -1,9 +1,11 @@
-"""Write an SQLite file through a log, and return the space of both to the disk."""
+"""Write an SQLite file through a log, pass many values to a statement, and return unused space to the disk."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Iterator
 
+VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 LOG_BYTES = 4_000_000  # of a log that has been copied into the file; a large transaction leaves one of its own size
 
 
@@ -12,6 +14,14 @@ def use_log(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+
+
+def in_portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the values in portions that fit into a statement, each with its placeholders."""
+    left = list(values)
+    for start in range(0, len(left), VARIABLES):
+        some = left[start : start + VARIABLES]
+        yield ",".join("?" * len(some)), some
 
 
 def vacuum(connection: sqlite3.Connection) -> None:
