@@ -22,18 +22,7 @@ _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 TEXT_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 _OPEN = re.compile(r"\A\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSE = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)")
-_TAG_KEYS = (
-    "tags",
-    "keywords",
-    "labels",
-    "state",
-    "status",
-    "prp_id",
-    "issue",
-    "author",
-    "rating",
-    "capture_type",
-)
+_TAG_KEYS = ("tags", "keywords", "labels", "state", "status", "prp_id", "issue", "author", "rating", "capture_type")
 
 
 class FrontMatterError(Exception):

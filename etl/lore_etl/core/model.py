@@ -240,10 +240,7 @@ class Inventory(NamedTuple):
 
     def record(self) -> JSON:
         """Return the counts as in replies."""
-        return {
-            "found": [row._asdict() for row in self.found],
-            "left_out": [row._asdict() for row in self.left_out],
-        }
+        return {"found": [row._asdict() for row in self.found], "left_out": [row._asdict() for row in self.left_out]}
 
 
 @dataclass

@@ -101,11 +101,7 @@ class _Rules:
 
 
 def scan(
-    root: Path,
-    exclude: Sequence[str],
-    skip: Collection[Path] = (),
-    under: str = "",
-    include: Sequence[str] = (),
+    root: Path, exclude: Sequence[str], skip: Collection[Path] = (), under: str = "", include: Sequence[str] = ()
 ) -> Scan:
     """Walk a folder without following symlinks, and report symlinks that lead outside. Raises ConfigError.
 

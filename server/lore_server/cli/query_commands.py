@@ -212,10 +212,7 @@ def serve(
 
 
 @command
-def mcp(
-    session: Session,
-    toolsets: ToolsetsOption = "",
-) -> None:
+def mcp(session: Session, toolsets: ToolsetsOption = "") -> None:
     """Serve MCP over standard input and output, through the owner of the index."""
     chosen = _chosen(toolsets)
     if session.no_daemon:

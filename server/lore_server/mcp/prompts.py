@@ -103,10 +103,7 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
 
 def _prompt(name: str, recipe: Recipe) -> types.Prompt:
     argument = types.PromptArgument(
-        name=recipe.argument,
-        title=recipe.argument_title,
-        description=recipe.argument_description,
-        required=True,
+        name=recipe.argument, title=recipe.argument_title, description=recipe.argument_description, required=True
     )
     return types.Prompt(name=name, title=recipe.title, description=recipe.description, arguments=[argument])
 

@@ -11,14 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lore_etl.core.clock import precise_timestamp
-from lore_etl.core.errors import (
-    FileSystemError,
-    InternalError,
-    InvalidArgument,
-    InvalidInput,
-    LoreError,
-    StorageError,
-)
+from lore_etl.core.errors import FileSystemError, InternalError, InvalidArgument, InvalidInput, LoreError, StorageError
 from lore_etl.core.text import encodable
 
 if TYPE_CHECKING:

@@ -195,9 +195,4 @@ def _file_row(info: DocumentInfo, outdated: records.OutdatedRecord | None) -> re
 
 
 def _row(chapter: Chapter) -> records.ChapterRecord:
-    return {
-        "index": chapter.index,
-        "title": chapter.title,
-        "level": chapter.level,
-        "summary": chapter.summary,
-    }
+    return {"index": chapter.index, "title": chapter.title, "level": chapter.level, "summary": chapter.summary}

@@ -59,13 +59,7 @@ class JobService:
         self._stopped = False
 
     def run(
-        self,
-        *,
-        action: str,
-        confirm: bool,
-        allow_mass_delete: bool,
-        wait_seconds: float,
-        listener: Listener = NOBODY,
+        self, *, action: str, confirm: bool, allow_mass_delete: bool, wait_seconds: float, listener: Listener = NOBODY
     ) -> JobRecord:
         """Start a job or join the running job, and wait at most `wait_seconds` for its end.
 

@@ -32,13 +32,7 @@ class StorageService:
     def info(self) -> records.KnowledgeServerInfoRecord:
         """Return the server's name and version, and the knowledge folder."""
         home = str(self._library.home)
-        return {
-            "success": True,
-            "name": NAME,
-            "version": __version__,
-            "storage_path": home,
-            "description": DESCRIPTION,
-        }
+        return {"success": True, "name": NAME, "version": __version__, "storage_path": home, "description": DESCRIPTION}
 
     def status(self) -> records.StorageStatusRecord:
         """Return the state of the knowledge folder's repository; an error is reported among the details."""

@@ -35,11 +35,7 @@ def examine(session: Session, only: Collection[str] = ()) -> Report:
     if not set(HEALTH).isdisjoint(wanted):
         findings += [finding for finding in _index(session) if not only or finding["name"] in (*only, "index")]
     findings += [_run(name, check) for name, check in after.items() if name in wanted]
-    return {
-        "status": _worst([finding["status"] for finding in findings]),
-        "version": __version__,
-        "checks": findings,
-    }
+    return {"status": _worst([finding["status"] for finding in findings]), "version": __version__, "checks": findings}
 
 
 def _before(session: Session, here: Examined) -> Iterator[Check]:

@@ -84,8 +84,7 @@ class ChromaProcess:
                 break
         last = (output.strip() or "it gives no reason").splitlines()[-1][:200].rstrip(".")
         raise DatabaseUnavailable(
-            f"The Chroma server does not start: {last}.",
-            f"{log.name} in the index folder has the reason.",
+            f"The Chroma server does not start: {last}.", f"{log.name} in the index folder has the reason."
         )
 
     @property
