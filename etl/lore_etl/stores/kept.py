@@ -4,10 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
+Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+
+
+class RecentlyUsed(Generic[Key, Value]):
+    """Values by key, up to a total size; the least recently used ones go first. All threads share them."""
+
+    def __init__(self, limit: int, size_of: Callable[[Value], int] = lambda value: 1) -> None:
+        self._limit, self._size_of = limit, size_of
+        self._guard = threading.Lock()
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+
+    def get(self, key: Key) -> Value | None:
+        with self._guard:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Key, value: Value) -> None:
+        with self._guard:
+            self._values[key] = value
+            while sum(map(self._size_of, self._values.values())) > self._limit:
+                self._values.popitem(last=False)
 
 
 class Kept(Generic[Value]):

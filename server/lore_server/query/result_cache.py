@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from lore_etl.index import Index
+from lore_etl.stores.kept import RecentlyUsed
 
 KEPT = 32  # each holds the texts of its candidates: some 200 kB
 Found = TypeVar("Found")
@@ -20,9 +19,7 @@ class Recent(Generic[Found]):
 
     def __init__(self, index: Index, kept: int = KEPT) -> None:
         self._index = index
-        self._limit = kept
-        self._guard = threading.Lock()
-        self._kept: OrderedDict[tuple[Hashable, State], Found] = OrderedDict()
+        self._kept = RecentlyUsed[tuple[Hashable, State], Found](kept)
 
     def state(self, today: datetime.date) -> State | None:
         """Return the state of the index on this day as a comparable value; None during a load, when results may change.
@@ -34,11 +31,7 @@ class Recent(Generic[Found]):
 
     def get(self, question: Hashable, state: State | None) -> Found | None:
         """Return the cached result of a query in this state."""
-        with self._guard:
-            if state is None or (question, state) not in self._kept:
-                return None
-            self._kept.move_to_end((question, state))
-            return self._kept[question, state]
+        return None if state is None else self._kept.get((question, state))
 
     def read(self, question: Hashable, state: State | None, compute: Callable[[], Found]) -> Found:
         """Return the cached result of a query in this state, or else the computed one, which is then cached."""
@@ -50,9 +43,5 @@ class Recent(Generic[Found]):
 
     def put(self, question: Hashable, state: State | None, found: Found) -> None:
         """Cache a result, evicting the least recently used one."""
-        if state is None:
-            return
-        with self._guard:
-            self._kept[question, state] = found
-            while len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
+        if state is not None:
+            self._kept.put((question, state), found)

@@ -7,7 +7,6 @@ of old rows, paged reads, batches below 5,461. A `Backend` connects to Chroma.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.backend import SAME_PLACE, Backend, effort
+from lore_etl.stores.kept import RecentlyUsed
 from lore_etl.stores.store_errors import is_panic
 
 Row = tuple[str, str, str]
@@ -24,29 +24,6 @@ RowVectors = tuple[Sequence[str], Vectors]
 FEW = 1_000  # rows that are compared one by one, since their vectors are read once: faster than a restricted search
 KEPT_NUMBERS = 2_000_000  # of the vectors that are kept in memory: 8 MB
 DEPTH_FACTOR = 4  # first search among all rows for so many times the rows that are requested
-
-
-class KeptVectors:
-    """The vectors of recent selections of rows, up to a number of floats. The vector of a row id never changes."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._guard = threading.Lock()
-        self._kept: OrderedDict[tuple[str, ...], RowVectors] = OrderedDict()
-
-    def get(self, wanted: tuple[str, ...]) -> RowVectors | None:
-        """Return the vectors of a selection, if they were kept."""
-        with self._guard:
-            if wanted in self._kept:
-                self._kept.move_to_end(wanted)
-            return self._kept.get(wanted)
-
-    def put(self, wanted: tuple[str, ...], found: RowVectors) -> None:
-        """Keep the vectors of a selection, and drop the least recently used ones."""
-        with self._guard:
-            self._kept[wanted] = found
-            while sum(vectors.size for _, vectors in self._kept.values()) > self._limit:
-                self._kept.popitem(last=False)
 
 
 class VectorStore:
@@ -65,7 +42,8 @@ class VectorStore:
         self._closed = False
         self._is_sound = True
         self._idle = threading.Condition()
-        self._kept = KeptVectors(KEPT_NUMBERS)
+        # of recent selections of rows; the vector of a row id never changes
+        self._kept = RecentlyUsed[tuple[str, ...], RowVectors](KEPT_NUMBERS, lambda found: found[1].size)
         try:
             with self._reporting():
                 self._collection = backend.open(at_least)
