@@ -162,7 +162,6 @@ class Index:
 
     @property
     def generation(self) -> int:
-        """Return the number of the present generation."""
         return int(self.catalogue.meta("generation") or 1)
 
     def use(self, store: VectorStore) -> None:

@@ -52,7 +52,6 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a document by its syntax."""
     parser = _PARSERS.get(document.syntax) or (grammar.parse if document.syntax in code_languages() else None)
     parsed = parser(document) if parser else plain.parse_plain(document)
     facts = manifest_facts(document.source, document.text)

@@ -40,13 +40,11 @@ class CodeLanguage:
         return self.unknown.sub(_blank, data) if self.unknown else data
 
     def query(self) -> Query:
-        """Return the query for definitions."""
         return _query(self.name, self.grammar)
 
 
 @cache
 def code_languages() -> dict[str, CodeLanguage]:
-    """Return all languages by name."""
     return {file.stem: _described(file) for file in sorted(_QUERIES.glob("*.scm"))}
 
 

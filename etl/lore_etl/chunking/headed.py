@@ -71,7 +71,6 @@ def _group(heading: tuple[str, ...]) -> str:
 
 
 def headings(syntax: str, lines: Iterable[str]) -> Iterator[HeadingLines]:
-    """Yield the headings of a text in this syntax."""
     pattern = _HEADINGS[syntax]
     for number, line in enumerate(lines, 1):
         match = pattern.search(line[:2000])

@@ -21,7 +21,6 @@ Target = tuple[str, str | None]
 
 
 def facts_of(root: Node) -> FileFacts:
-    """Return the facts of a parsed module."""
     found = list(_classes(root))
     return FileFacts(
         classes=tuple(definition for definition, _ in found),

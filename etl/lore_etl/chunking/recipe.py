@@ -14,7 +14,6 @@ def embedding_input(chunk: Chunk) -> str:
 
 
 def below_header(text: str, source: str, title: str, heading: tuple[str, ...]) -> str:
-    """Return a passage below its header."""
     place = header(source, title, heading)
     return f"{place}\n{text}" if place else text
 

@@ -109,7 +109,6 @@ class HeadedPart(NamedTuple):
 
     @property
     def heading(self) -> tuple[str, ...]:
-        """Return the titles of the path."""
         return tuple(step.title for step in self.path)
 
 

@@ -42,7 +42,6 @@ class IndexSettings(SettingsTable):
 
 
 def is_this_machine(url: str) -> bool:
-    """Return whether an address names this machine."""
     return urlsplit(url).hostname in LOOPBACK
 
 

@@ -41,7 +41,6 @@ class _Fence(NamedTuple):
     indent: int
 
     def ends_with(self, text: str) -> bool:
-        """Return whether the line closes the fence."""
         end = _FENCE_END.match(text)
         return bool(end) and end is not None and end[1].startswith(self.marks)
 

@@ -293,7 +293,6 @@ def row_id(chunk: Chunk) -> str:
 
 
 def row_ids(chunks: Iterable[Chunk]) -> dict[str, str]:
-    """Return the row ids of the contents of chunks, by chunk id."""
     return {chunk.id: row_id_of(chunk.id, chunk.content_hash) for chunk in chunks}
 
 

@@ -31,7 +31,6 @@ class SyncPlan:
         return {*self.new, *self.changed, *self.retagged}
 
     def write_counts(self, report: SyncReport) -> None:
-        """Write the counts into a report."""
         report.created, report.unchanged, report.deleted = len(self.new), self.unchanged, len(self.deleted)
         report.updated = len(self.changed) + len(self.retagged)
 

@@ -45,7 +45,6 @@ Show = Callable[[list[ChunkLine]], None]
 
 
 def whole_project(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
-    """Find all files."""
     return files.scan()
 
 

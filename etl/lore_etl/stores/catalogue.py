@@ -144,11 +144,9 @@ class Catalogue(CatalogueFile):
         }
 
     def chunks_by_source(self) -> dict[str, int]:
-        """Return the number of chunks of each source."""
         return {row[0]: int(row[1]) for row in self._rows("SELECT source, count(*) FROM chunk GROUP BY source")}
 
     def content_hashes(self) -> set[str]:
-        """Return the content hashes of all chunks."""
         return {row[0] for row in self._rows("SELECT content_hash FROM chunk")}
 
     def apply(self, changed: Iterable[tuple[ChunkLine, bool]], deleted: Iterable[str], **meta: str | None) -> None:
@@ -186,7 +184,6 @@ class Catalogue(CatalogueFile):
             return [_key_of(row) for row in self._rows(f"{_KEYS} {where} ORDER BY source, position, id")]
 
     def keys_of(self, ids: Iterable[str]) -> list[ChunkKey]:
-        """Return the keys of the chunks with these ids that exist."""
         with self._reporting():
             return [_key_of(row) for rows in self._matching(f"{_KEYS} WHERE id", ids) for row in rows]
 

@@ -62,7 +62,6 @@ class ChunkLine:
 
     @classmethod
     def of(cls, chunk: Chunk) -> ChunkLine:
-        """Return the line that is written for a chunk."""
         return cls(chunk.id, chunk.source, chunk.content_hash, chunk.metadata_hash, chunk.line())
 
     @classmethod
@@ -96,7 +95,6 @@ class ChunkLine:
         return ChunkLine(self.id, self.source, self.content_hash, *_sealed(bare, self.content_hash))
 
     def has(self, relations: Relations) -> bool:
-        """Return whether the record already has these relations."""
         return self.line.startswith(relations.beginning) and relations.successor in self.line
 
     @property
@@ -105,7 +103,6 @@ class ChunkLine:
 
     @property
     def type(self) -> str:
-        """The type of the chunk."""
         start = self.line.rindex(_TYPE) + len(_TYPE)
         return self.line[start : self.line.index(b'"', start)].decode()
 

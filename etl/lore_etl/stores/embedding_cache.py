@@ -53,7 +53,6 @@ class EmbeddingCache:
         self._run(lambda connection: connection.execute("SELECT 1 FROM embedding LIMIT 1").fetchone())
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
-        """Return the cached vectors of these texts, by content hash."""
         wanted = list(hashes)
         found = self._run(lambda connection: self._get(connection, wanted))
         missing = [content_hash for content_hash in wanted if content_hash not in found]

@@ -52,7 +52,6 @@ class Note(NamedTuple):
 
 
 def my_note(kind: str = "direct", **more: str) -> Note:
-    """Return a note about this process."""
     here = [Path(sys.argv[0]).name, *sys.argv[1:3]]
     command = "lore in the background" if kind == "background" else " ".join(here)[:100]
     return Note(os.getpid(), born(os.getpid()) or "", command, local_timestamp(), kind, **more)

@@ -71,7 +71,6 @@ def marked(citation: CitationRecord, is_changed: bool, is_brief: bool) -> Citati
 
 
 def reference(found: SearchOutcome, position: int) -> ReferenceRecord:
-    """Return a found file, as a reference."""
     ranked = found.ranked[position]
     record: ReferenceRecord = {
         "source": ranked.chunk.source,

@@ -87,7 +87,6 @@ class ModelAnswers:
             raise ModelFailure(UNVERIFIED)
 
     def close(self) -> None:
-        """Close the connections."""
         with self._opening:
             if self._opened is not None:
                 self._opened[0].close()

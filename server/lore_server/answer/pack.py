@@ -25,7 +25,6 @@ class Passage:
     chunk: Chunk
 
     def contains(self, chunk: Chunk) -> bool:
-        """Return whether a chunk is part of the passage."""
         first, last = self.chunk.lines
         return self.chunk.source == chunk.source and first <= chunk.lines[0] and chunk.lines[1] <= last
 

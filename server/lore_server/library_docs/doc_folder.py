@@ -32,7 +32,6 @@ class DocChanges:
         return bool(self.added or self.changed or self.removed)
 
     def record(self) -> JSON:
-        """Return the report as JSON."""
         shown = list(self.skipped.items())[:MAX_SHOWN]
         return {
             "added": self.added, "changed": self.changed, "unchanged": self.unchanged, "removed": self.removed,

@@ -175,7 +175,6 @@ class _Writer:
             self._block(tag)
 
     def finished(self) -> str:
-        """Return the Markdown."""
         self._end_row()
         self._end_code()
         self._end_block()

@@ -35,12 +35,10 @@ class DocSetReport:
     folder: str
 
     def record(self) -> JSON:
-        """Return the report as JSON."""
         return {"library": shown(self.docs), "folder": self.folder, **self.changes.record()}
 
 
 def shown(docs: DocSet) -> JSON:
-    """Return a set as JSON."""
     return {
         "name": docs.name, "version": docs.version, "kind": docs.kind, "origin": docs.origin,
         "package": docs.package, "pages": docs.pages,

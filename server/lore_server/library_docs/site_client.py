@@ -48,7 +48,6 @@ class SiteReply:
 
     @property
     def is_html(self) -> bool:
-        """Return whether the text is HTML."""
         return "html" in self.kind or self.text.lstrip()[:15].lower().startswith(("<!doctype html", "<html"))
 
 

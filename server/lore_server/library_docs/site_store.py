@@ -94,7 +94,6 @@ class SiteStore:
         return next(self._pages("url = ?", url), None)
 
     def files(self) -> set[str]:
-        """Return the files of all pages."""
         return {file for page in self._pages("1") for file in page.files}
 
     def _pages(self, condition: str, *values: str) -> Iterator[SitePage]:

@@ -33,7 +33,6 @@ class Row:
 
 
 def row_of(chunk: Chunk) -> Row:
-    """Return the row of a chunk."""
     stem = PurePosixPath(chunk.source).stem
     heading = " - ".join((chunk.title, *chunk.heading[-1:]))
     name = stem if chunk.type in ("ticket", "release") else heading
@@ -58,7 +57,6 @@ def rank(query: str, type_: str, rows: Sequence[Row], weights: Weights) -> list[
 
 
 def total(terms: Mapping[str, float]) -> float:
-    """Return the score, the sum of the terms."""
     return sum(terms.values())
 
 

@@ -38,7 +38,6 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Parse a query."""
     text = one_line(text)
     tokens = [token.removesuffix("()") for token in _NAME.findall(text)]
     all_words = [word.casefold() for word in _WORD.findall(text)]

@@ -16,7 +16,6 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
 
 
 def tickets(text: str) -> tuple[str, ...]:
-    """Return the ticket numbers in a query."""
     return tuple(dict.fromkeys(number.lstrip("0") or "0" for number in _TICKET.findall(text)))
 
 

@@ -106,7 +106,6 @@ class ChapterService:
         chapter_title: str | None = None,
         chapter_index: int | None = None,
     ) -> records.OneChapterRecord:
-        """Return one chapter."""
         found = self._found(project_id, filename)
         chapter, info = found.document.chapter(chapter_title, chapter_index), found.info
         return {

@@ -53,7 +53,6 @@ class InsightsService:
         return {"query": kept, "source": source, "verdict": _verdict(is_right)}
 
     def marks(self) -> records.MarkListRecord:
-        """Return all marks."""
         rows: list[records.MarkRecord] = [
             {"query": mark.query, "source": mark.source, "verdict": _verdict(mark.is_right)}
             for mark in self._log.marks()

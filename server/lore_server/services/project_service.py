@@ -94,7 +94,6 @@ def noted(note: str | None) -> Noted:
 
 
 def written(done: Written) -> records.KnowledgeWrittenRecord:
-    """Return the record of a write."""
     record: records.KnowledgeWrittenRecord = {
         "success": True,
         "project_id": done.project_id,

@@ -90,7 +90,6 @@ class QuestionLog:
 
     @property
     def is_enabled(self) -> bool:
-        """Return whether questions are kept."""
         return self._settings.log
 
     def note(self, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float) -> None:

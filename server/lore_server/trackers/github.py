@@ -30,7 +30,6 @@ _DISCUSSIONS = """query($owner: String!, $name: String!, $after: String) {
 
 
 def headers(token: str | None) -> dict[str, str]:
-    """Return the headers of all requests."""
     known = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
     return {**known, "Authorization": f"Bearer {token}"} if token else known
 

@@ -21,7 +21,6 @@ _STATES = {"opened": "open"}
 
 
 def headers(token: str | None) -> dict[str, str]:
-    """Return the headers of all requests."""
     return {"PRIVATE-TOKEN": token} if token else {}
 
 

@@ -48,7 +48,6 @@ class PullReport:
     notes: list[str]
 
     def record(self) -> JSON:
-        """Return the report as JSON."""
         return {"changed": len(self.changed), "requests": self.requests, "notes": self.notes}
 
 

@@ -48,7 +48,6 @@ class TicketRecord:
 
     @property
     def path(self) -> str:
-        """Return the path of its Markdown file."""
         return f"{self.folder}/{self.name}.md"
 
     def record(self) -> dict[str, Any]:

@@ -87,7 +87,6 @@ class _Page(HTMLParser):
             self._current.append(data if self._is_preformatted else re.sub(r"\s+", " ", data))
 
     def text(self) -> str:
-        """Return the text of the page."""
         self.close()
         self._end_block()
         return joined(self._parts)
