@@ -37,11 +37,9 @@ class KnowledgeFolder(Protocol):
     @property
     def home(self) -> Path:
         """Return the knowledge folder of all projects. If it is inside the project, it is not part of the project."""
-        ...
 
     def folder(self) -> Path | None:
         """Return the folder of this project, or None before the first write. Raises LoreError if it is ambiguous."""
-        ...
 
 
 class ProjectFiles:

@@ -33,15 +33,12 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of documents, shape (len(texts), dimension). Raises ProviderError."""
-        ...
 
     def embed_query(self, text: str) -> Vectors:
         """Return the vector of a query, shape (dimension,)."""
-        ...
 
     def tokens(self) -> TokenCounter:
         """Return the counter of the model's own tokens."""
-        ...
 
 
 def model_name(settings: EmbeddingSettings) -> str:
@@ -53,19 +50,15 @@ class Model(Protocol):
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
         """Compile the model if necessary, and download it first if that is allowed; both can take minutes."""
-        ...
 
     def fingerprint(self) -> str:
         """Return a text that changes whenever the vectors would. Fails immediately if the model is not compiled."""
-        ...
 
     def tokens(self) -> TokenCounter:
         """Return the counter of the model's tokens, which needs only a small part of the model."""
-        ...
 
     def open(self) -> Embedder:
         """Load the model. Fails immediately if it is not compiled."""
-        ...
 
 
 class ConfiguredModel:

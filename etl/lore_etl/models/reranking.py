@@ -26,7 +26,6 @@ class CrossEncoder(Protocol):
 
     def score(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
         """Return a number per passage, shape (len(passages),); higher is more relevant."""
-        ...
 
 
 def prepared(name: str) -> Path:

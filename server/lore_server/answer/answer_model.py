@@ -61,11 +61,9 @@ class AnswerModel(Protocol):
 
     def pieces(self, request: ModelRequest) -> Iterator[str | TokenUsage]:
         """Yield the reply piece by piece, and its usage. Makes a single attempt. Raises ModelFailure."""
-        ...
 
     def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 def failed_status(status: int, retry_after: str | None) -> ModelFailure:
