@@ -19,10 +19,10 @@ from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.claim import Claim, claim_of
 from lore_etl.pipeline.diff import GUARD_SOURCES, check_guard
 from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
+from lore_etl.pipeline.file_claim import Claim, claim_of
 from lore_etl.pipeline.resolve import assemble
 from lore_etl.pipeline.summary import report_files
 from lore_etl.pipeline.usefulness import tier_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lore_server.query.proximity import stems, stems_among
 from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.scripts import native, scripts
+from lore_server.query.writing_systems import native, scripts
 
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
 DOUBTFUL = 0.40  # 97 % of answerable questions are above it, and 9 % of unanswerable ones (docs/benchmarks.md)

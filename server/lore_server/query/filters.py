@@ -16,7 +16,7 @@ from lore_server.query.file_languages import suffixes_of
 _WILD = re.compile(r"\*\*/|/\*\*$|\*+|\?")
 
 
-class _Names:
+class _NameFilter:
     """A filter by names: one of the wanted patterns, if there are any, and none of the unwanted ones."""
 
     def __init__(self, wanted: Sequence[str], unwanted: Sequence[str]) -> None:
@@ -75,12 +75,12 @@ class Filters:
         return (self.after is None or self.after <= date) and (self.before is None or date < self.before)
 
     @cached_property
-    def _path(self) -> _Names:
-        return _Names(_globs(self.paths), _globs(self.without_paths))
+    def _path(self) -> _NameFilter:
+        return _NameFilter(_globs(self.paths), _globs(self.without_paths))
 
     @cached_property
-    def _lang(self) -> _Names:
-        return _Names(_suffixes(self.langs), _suffixes(self.without_langs))
+    def _lang(self) -> _NameFilter:
+        return _NameFilter(_suffixes(self.langs), _suffixes(self.without_langs))
 
 
 NO_FILTERS = Filters()

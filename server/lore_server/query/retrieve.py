@@ -21,8 +21,8 @@ from lore_etl.core.model import Chunk, row_ids
 from lore_etl.index import Index
 from lore_etl.pipeline.failure import emptiness
 from lore_etl.stores.keywords import NOTHING, MatchCount
-from lore_server.query.scripts import written_in
 from lore_server.query.stopwatch import Stopwatch
+from lore_server.query.writing_systems import written_in
 
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
