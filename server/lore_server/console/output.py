@@ -22,13 +22,16 @@ def note(text: str) -> None:
     terminal.err(text + "\n")
 
 
-def print_result(operation: str, result: JSON, root: Path) -> None:
-    """Print a result as text: the body to standard output, its notes to standard error."""
+def print_result(operation: str, result: JSON, root: Path, printed: str = "") -> None:
+    """Print a result as text: the body to standard output, its notes to standard error.
+
+    If the body begins with what is already `printed`, only its rest follows.
+    """
     from lore_server.operations.table import render
 
     text = render(operation, result)
     if text.body:
-        line(text.body, root)
+        line(text.body[len(printed) :] if text.body.startswith(printed) else f"\n\n{text.body}", root)
     for remark in text.notes:
         note(remark)
 
@@ -47,13 +50,7 @@ class StreamedAnswer:
 
     def finish(self, operation: str, result: JSON, root: Path) -> None:
         """Print the rest of the reply; all of it if it does not continue the printed text."""
-        from lore_server.operations.table import render
-
-        text = render(operation, result)
-        is_continued = text.body.startswith(self._printed)
-        line(text.body[len(self._printed) :] if is_continued else f"\n\n{text.body}", root)
-        for remark in text.notes:
-            note(remark)
+        print_result(operation, result, root, self._printed)
 
 
 def print_json(value: object) -> None:
