@@ -37,7 +37,7 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
         written = create(index, report, progress, allow_mass_delete, show=show)
         _load_if_needed(index, report, progress, written)
         if is_first:  # the load finds the chunks that were shown before it
-            report.created, report.updated, report.unchanged = sum(index.catalogue.counts().values()), 0, 0
+            report.created, report.updated, report.unchanged = index.catalogue.total(), 0, 0
 
     return _run(index, steps)
 
@@ -133,13 +133,13 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress, writte
     if not is_loaded(index):
         load(index, report, progress, {"synced_at": timestamp(), "synced_commit": commit}, written)
         return
-    report.unchanged = sum(index.catalogue.counts().values())
+    report.unchanged = index.catalogue.total()
     if index.catalogue.meta("synced_commit") != commit:  # `synced_at` stays: caches depend on it
         index.catalogue.set_meta(synced_commit=commit)
 
 
 def _delete(index: Index, report: SyncReport) -> None:
-    report.deleted = sum(index.catalogue.counts().values())
+    report.deleted = index.catalogue.total()
     index.release_vectors()
     generation = index.generation
     index.catalogue.set_meta(dirty="1", chunks=None, layout=None, loaded=None, inventory=None)
