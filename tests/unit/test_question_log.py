@@ -12,7 +12,7 @@ from lore_etl.config.policy import split
 from lore_etl.config.settings import InsightsSettings
 from lore_etl.config.user_folders import STATE
 from lore_server.cli.insights_commands import JUDGEMENTS, QUESTIONS, judged_set
-from lore_server.services.insights import grouped, latencies, repeated, unfound
+from lore_server.services.insights import grouped, latencies, unfound
 from lore_server.services.question_log import ASK, SEARCH, AskedQuestion, QuestionLog, is_prose
 
 FOUND = {"references": [{"source": "docs/a.md"}], "citations": [{"source": "docs/a.md", "id": "c1"}], "found": True}
@@ -197,7 +197,7 @@ def asked(query: str, at: str = "2026-01-01T00:00:00Z", **values: Any) -> AskedQ
 def test_equal_questions_are_counted_together() -> None:
     rows = [asked("How?"), asked("why"), asked("how", at="2026-01-02T00:00:00Z")]
 
-    assert repeated(rows, 5) == [{"query": "how", "count": 2, "last": "2026-01-02T00:00:00Z"}]
+    assert grouped(rows, 5, fewest=2) == [{"query": "how", "count": 2, "last": "2026-01-02T00:00:00Z"}]
     assert [row["count"] for row in grouped(rows, 5)] == [2, 1]
 
 

@@ -38,11 +38,11 @@ def file_digest(file: Path, progress: Progress = silent) -> str:
     return digest
 
 
-def folder_digest(folder: Path, progress: Progress = silent) -> str:
+def folder_digest(folder: Path) -> str:
     """Return a digest of all files of a folder, except those of hidden folders. Raises OSError."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder)
         if file.is_file() and not any(part.startswith(".") for part in name.parts):
-            digest.update(f"{name.as_posix()}:{file_digest(file, progress)}\n".encode())
+            digest.update(f"{name.as_posix()}:{file_digest(file)}\n".encode())
     return digest.hexdigest()

@@ -34,7 +34,7 @@ class InsightsService:
             "enabled": self._log.is_enabled,
             "days": days,
             "questions": len(asked),
-            "frequent": repeated(asked, limit),
+            "frequent": grouped(asked, limit, fewest=2),
             "doubtful": grouped((one for one in asked if one.found and one.doubtful), limit),
             "unanswered": grouped((one for one in asked if not one.found), limit),
             "files": unfound(asked, types, limit),
@@ -68,18 +68,13 @@ class InsightsService:
 
 
 def grouped(asked: Iterable[AskedQuestion], limit: int, fewest: int = 1) -> list[records.AskedQuestionRecord]:
-    """Return distinct questions with their number, most frequent and most recent first."""
+    """Return distinct questions that were asked so often, most frequent and most recent first."""
     groups: dict[str, list[AskedQuestion]] = defaultdict(list)
     for one in asked:
         groups[_normal(one.query)].append(one)
     kept = [group for group in groups.values() if len(group) >= fewest]
     kept.sort(key=lambda group: (len(group), group[-1].at), reverse=True)
     return [{"query": group[-1].query, "count": len(group), "last": group[-1].at} for group in kept[:limit]]
-
-
-def repeated(asked: Iterable[AskedQuestion], limit: int) -> list[records.AskedQuestionRecord]:
-    """Return the questions that were asked more than once."""
-    return grouped(asked, limit, fewest=2)
 
 
 def unfound(asked: Sequence[AskedQuestion], types: Mapping[str, str], limit: int) -> records.InsightsFilesRecord:

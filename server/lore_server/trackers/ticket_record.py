@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -49,10 +49,6 @@ class TicketRecord:
     @property
     def path(self) -> str:
         return f"{self.folder}/{self.name}.md"
-
-    def record(self) -> dict[str, Any]:
-        """Return the record as JSON."""
-        return asdict(self)
 
 
 def record_from(data: Mapping[str, Any]) -> TicketRecord:

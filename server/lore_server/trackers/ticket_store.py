@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from lore_etl.core.record_file import open_records
@@ -59,7 +59,7 @@ class TicketStore:
     def put(self, key: str, ticket: TicketRecord) -> None:
         """Store a ticket if it has changed."""
         if self.get(key) != ticket:
-            self._rows.execute("INSERT OR REPLACE INTO record VALUES (?, ?, 0)", (key, json.dumps(ticket.record())))
+            self._rows.execute("INSERT OR REPLACE INTO record VALUES (?, ?, 0)", (key, json.dumps(asdict(ticket))))
 
     def link(self, key: str, name: str, relation: str, folder: str) -> None:
         """Add a related ticket to a ticket, which may arrive later."""

@@ -89,11 +89,8 @@ class TrackerClient:
             except httpx.HTTPError as error:
                 found, reason = None, f"{type(error).__name__}: {error}"
             if found is not None and found.status_code in _REDIRECTS and redirects < MAX_REDIRECTS:
-                address, parameters, redirects = (
-                    urljoin(address, found.headers.get("location", "")),
-                    None,
-                    redirects + 1,
-                )
+                address = urljoin(address, found.headers.get("location", ""))
+                parameters, redirects = None, redirects + 1
             elif found is not None and (pause := self._pause(found)) is not None:
                 self._wait(pause)
             elif found is not None and found.status_code not in _UNAVAILABLE:
