@@ -330,6 +330,11 @@ def test_no_memory_of_the_process_stays_in_the_files_of_unset_vectors(tmp_path: 
     for name in UNSET:  # Chroma writes memory that it has not set, which may be zero by chance
         garble(segment_file(folder, name))
 
+    store.add(rows[10:20], vectors[10:20])
+    assert unset_content(folder) == {0}
+
+    for name in UNSET:
+        garble(segment_file(folder, name))
     store.seal()
     assert unset_content(folder) == {0}
 
@@ -341,10 +346,10 @@ def test_no_memory_of_the_process_stays_in_the_files_of_unset_vectors(tmp_path: 
     for name in UNSET:  # as a killed process leaves it
         garble(segment_file(folder, name))
     (folder / integrity.SEAL).unlink()
-    store = open_store(folder, at_least=10)
+    store = open_store(folder, at_least=20)
     assert unset_content(folder) == {0}
 
-    store.add(rows[10:], vectors[10:])
+    store.add(rows[20:], vectors[20:])
     assert store.missing([row[0] for row in rows], vectors) == []
     store.close()
     assert len(unset_content(folder)) > 1

@@ -56,6 +56,9 @@ class Backend(Protocol):
     def unseal(self) -> None:
         """Mark the files as being written."""
 
+    def clean(self) -> None:
+        """Remove from the files what is not part of a vector."""
+
     def seal(self) -> None:
         """Mark everything written so far as complete."""
 

@@ -103,7 +103,7 @@ class FolderBackend(ABC):
         if (reason := obstacle(self._folder)) is not None:  # Chroma would panic and leave a broken client
             raise StorageError(f"The vector store cannot be opened: {reason}.")
         self._sealed = integrity.unseal(self._folder)
-        _blank_unset_vectors(self._folder)
+        self.clean()
         collection = self._connect(rows)
         self._is_open = True
         return collection
@@ -114,10 +114,13 @@ class FolderBackend(ABC):
     def unseal(self) -> None:
         self._sealed = integrity.unseal(self._folder) or self._sealed
 
+    def clean(self) -> None:
+        _blank_unset_vectors(self._folder)
+
     def seal(self) -> None:
         if _is_inflated(self._folder):
             raise IndexDamaged("The vector store is damaged: Chroma wrote a file that is larger than its content.")
-        _blank_unset_vectors(self._folder)
+        self.clean()
         integrity.seal(self._folder, self._sealed)
 
     def close(self, is_sound: bool) -> None:

@@ -78,6 +78,8 @@ class VectorStore:
                 embeddings=None if vectors is None else vectors[start : start + step],
                 metadatas=[{"type": row[1], "source": row[2]} for row in some],
             )
+            with self._reporting():
+                self._backend.clean()
 
     def delete(self, row_ids: Iterable[str]) -> None:
         """Delete rows; unknown row ids are ignored."""
