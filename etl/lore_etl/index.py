@@ -145,11 +145,11 @@ class Index:
 
     @property
     def vectors(self) -> VectorStore:
-        """Return the vector store of the present generation, opened again if its server has died.
+        """Return the vector store of the current generation, reopened if its server has died.
 
         Raises:
             IndexDamaged: vectors are lost.
-            DatabaseUnavailable: Chroma runs in another process that does not answer.
+            DatabaseUnavailable: Chroma runs in another process that does not respond.
         """
         load_chroma()  # before the guard is taken: other threads do not wait for the import
         with self._guard:
@@ -165,7 +165,7 @@ class Index:
         return int(self.catalogue.meta("generation") or 1)
 
     def use(self, store: VectorStore) -> None:
-        """Replace the vector store by that of another generation, and close the old store."""
+        """Switch to the vector store of another generation, and close the old store."""
         with self._guard:
             old, self._vectors = self._vectors, store
         if old is not None and old is not store:
@@ -238,7 +238,7 @@ class Index:
             return self._cache
 
     def preload(self) -> None:
-        """Read as many chunks and their vectors as stay in memory, so that the first searches need not do so."""
+        """Load chunks and their vectors into memory, as many as fit, so that the first searches need not."""
         cache = self.cache
         for hashes in self.catalogue.preload():
             cache.kept_values(hashes)
@@ -246,7 +246,7 @@ class Index:
     def _shared_vectors(self) -> SharedVectors | None:
         """Return the cache of all projects.
 
-        None if the model's name may mean another one elsewhere: a caller gave it, or its endpoint is unusual.
+        None if its name may mean another model elsewhere: a caller passed the model, or its endpoint is unusual.
         """
         settings = self.settings.embedding
         if not isinstance(self._model, ConfiguredModel) or settings.base_url or not settings.cache_mb:
@@ -257,7 +257,7 @@ class Index:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """Return the class tree, read again after a sync has written it."""
+        """Return the class tree, reloaded after a sync has written it."""
         stamp = chunkfile.signature(self.folder)
         if self._hierarchy is None or self._hierarchy[0] != stamp:
             self._hierarchy = (stamp, chunkfile.read_hierarchy(self.folder))

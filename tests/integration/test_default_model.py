@@ -132,7 +132,7 @@ def test_a_package_with_other_files_is_refused(instead: Callable[[], Path], own_
         changed.seek(-9, os.SEEK_END)
         changed.write(b"#")
 
-    with pytest.raises(PackageMissing, match=rf"has another {name} than") as found:
+    with pytest.raises(PackageMissing, match=rf"has a different {name} than") as found:
         ConfiguredModel(EmbeddingSettings()).open()
 
     assert "--no-deps --force-reinstall" in found.value.hint

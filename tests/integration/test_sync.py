@@ -263,7 +263,7 @@ def test_few_vectors_that_no_search_reaches_do_not_rebuild_the_index_at_every_sy
         first, second = sync(index), sync(index)
 
         assert [warning.partition(" ")[2] for warning in first.warnings] == [
-            "vectors cannot be found by a search. Their words find these chunks."
+            "vectors cannot be found by a search. Keyword search still finds these chunks."
         ]
         assert (first.rebuilt, second.rebuilt, second.embedded, second.warnings) == (None, None, 0, [])
         assert index.catalogue.waiting() == 0

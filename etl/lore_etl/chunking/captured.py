@@ -26,9 +26,9 @@ MAX_KEYS = 3  # keys within keys
 MAX_NAME = 200
 CONTAINERS = CLASS_KINDS | KEYED_KINDS
 EXTENSIONS = frozenset({"impl", "extension"})
-"""Kinds that add members and bases to a class which is defined elsewhere."""
+"""Kinds that add members and bases to a class defined elsewhere."""
 LOCAL = frozenset({"function", "method"})
-"""Kinds within which a class is in the class tree, but is no chunk of its own."""
+"""Kinds whose inner classes are in the class tree but do not become chunks."""
 _HELPERS = frozenset(
     "name owner alias path all prefix base partial doc import package group start end anonymous receiver".split()
 )
@@ -43,7 +43,8 @@ class ParsedTooSlowly(Exception):
 
 
 class IsFragment(Exception):
-    """A short text is only part of a file: it does not parse, and its definitions would tear it apart."""
+    """A short text that is only part of a file: it does not parse, and splitting it by definitions would break it
+    up."""
 
 
 class Mark(NamedTuple):
@@ -145,7 +146,7 @@ def cleaned(name: str) -> str:
 
 
 def _cleaned_name(name: str) -> str:
-    """Return the name of a definition like `cleaned`, or an operator such as `::` as it is."""
+    """Return the name of a definition as `cleaned` does, but leave an operator such as `::` unchanged."""
     operator = _OPERATOR.fullmatch(name[: 4 * MAX_NAME])
     return (operator[1] + operator[2])[:MAX_NAME] if operator else cleaned(name)
 
@@ -190,7 +191,7 @@ def _is_torn(data: bytes, root: Node) -> bool:
 
 
 def _is_hopeless(root: Node) -> bool:
-    """Return whether the tree has an error of so many tokens that a query over them would take minutes.
+    """Return whether the tree has an error with so many tokens that a query over them would take minutes.
 
     Its time grows with the square of the tokens side by side that have no name. Their parents are found by a sample.
     """

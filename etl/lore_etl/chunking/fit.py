@@ -59,7 +59,7 @@ class _Budget:
         return self.cost(section.first, section.last) < CRUMB_TOKENS
 
     def furthest(self, first: int, room: int) -> int:
-        """Return the last line such that the lines from `first` to it fit."""
+        """Return the last line up to which the lines from `first` fit."""
         return bisect_right(self._totals, self._totals[first - 1] + room) - 1
 
     def before(self, last: int, room: int) -> int:
@@ -123,7 +123,7 @@ def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
 def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[Section]:
     """Merge imports with the module text above if both fit, else with the next piece, else with the one above.
 
-    A search would find nothing useful in imports alone. They stay alone where a file contains nothing else.
+    A search would find nothing useful in imports alone. They remain a piece if the file contains nothing else.
     """
     above: Section | None = None
     for section in sections:
@@ -143,7 +143,7 @@ def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[
 
 
 def _go_together(crumb: Section, neighbour: Section) -> bool:
-    """Return whether two pieces may be merged: module text between definitions goes with any of them."""
+    """Return whether two pieces may be merged: module text between definitions can join any of them."""
     return crumb.group == neighbour.group or crumb.kind in ("module", IMPORTS)
 
 

@@ -13,7 +13,7 @@ from lore_etl.core.text import one_line, storable
 
 MAX_TITLE = 200
 IN_BRACES = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*"
-"""The text in braces in LaTeX, with braces in it."""
+"""A text in braces in LaTeX, which may contain braces itself."""
 _LATEX = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
 _HEADINGS = {
     "asciidoc": re.compile(r"^(?P<level>={1,6})[ \t]+(?P<title>\S.*)"),
@@ -92,7 +92,7 @@ def latex_text(text: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """Return the words of a heading in HTML, without the sign of its permanent link."""
+    """Return the words of a heading in HTML, without its permalink sign."""
     return one_line(html.unescape(_TAGS.sub(_between, text))).removesuffix("¶").rstrip()
 
 
@@ -108,7 +108,7 @@ def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Sym
 
 
 def _shown(text: str) -> str:
-    """Return the text of a page without its markup, each line in its place."""
+    """Return the text of a page without its markup; line numbers do not change."""
     plain = _TAGS.sub(_between, without_hidden(text))
     return "\n".join(storable(html.unescape(line)) for line in plain.split("\n"))
 

@@ -63,7 +63,7 @@ def _skip(text: str, position: int) -> int:
 
 
 def _placed(texts: list[list[str]], spans: list[Span]) -> list[tuple[list[str], Span]]:
-    """Place each text on its doclet's lines, or one below the other where doclets share lines (a one-line file)."""
+    """Place each text on its doclet's lines, or one below another if doclets share lines (a one-line file)."""
     if all(above[1] < below[0] for above, below in pairwise(spans)) and spans[-1][1] > 1:
         sizes = [last - first + 1 for first, last in spans]
         shown = [[*rows[: size - 1], " ".join(rows[size - 1 :])] for rows, size in zip(texts, sizes, strict=True)]

@@ -28,13 +28,14 @@ _MARKED: dict[str, tuple[RuleFuncBlockType, list[str]]] = {
     "html_block": (rules_block.html_block, _INTERRUPTING),
     "heading": (rules_block.heading, _INTERRUPTING),
 }
-"""The blocks that begin with a mark, never with a letter: their rules, and what each may interrupt in CommonMark."""
+"""The blocks that begin with a mark, never with a letter: their rules, and the blocks each may interrupt in
+CommonMark."""
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
 
 
 @cache
 def block_parser() -> MarkdownIt:
-    """Return a parser of block structure only: inline parsing is not needed, and hostile input makes it slow."""
+    """Return a parser for block structure only: inline parsing is not needed, and hostile input makes it slow."""
     parser = MarkdownIt("commonmark").enable("table").disable("inline")
     for name, (rule, interrupted) in _MARKED.items():
         parser.block.ruler.at(name, _unless_letter(rule), {"alt": interrupted})
@@ -42,7 +43,8 @@ def block_parser() -> MarkdownIt:
 
 
 def _unless_letter(rule: RuleFuncBlockType) -> RuleFuncBlockType:
-    """Return a rule that is skipped at a line of prose. Otherwise six rules are tried twice at every such line."""
+    """Return a rule that is skipped at a line of prose. Otherwise the parser would try six rules twice at every such
+    line."""
 
     def found(state: StateBlock, first: int, end: int, silent: bool) -> bool:
         start = state.bMarks[first] + state.tShift[first]
@@ -52,7 +54,8 @@ def _unless_letter(rule: RuleFuncBlockType) -> RuleFuncBlockType:
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a Markdown document into sections, in order. Front matter is left out unless there is nothing else."""
+    """Parse a Markdown document into sections, in order. Front matter is left out unless the document contains nothing
+    else."""
     skipped = front_matter_lines(document.text)
     lines = document.lines
     if skipped and not any(line.strip() for line in lines[skipped:]):

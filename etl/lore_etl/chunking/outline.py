@@ -144,5 +144,5 @@ def _lead(first: int, floor: int, leads: LeadTest) -> int:
 
 
 def _path(name: str) -> tuple[str, ...]:
-    """Split `Outer.method` into the heading path (`Outer`, `method`); a test's title stays one step."""
+    """Split `Outer.method` into the heading path (`Outer`, `method`); a test's title is not split."""
     return tuple(name.split(" › ")) if " › " in name else tuple(name.split("."))

@@ -47,7 +47,7 @@ def parse_rst(document: Document) -> Parsed:
 
 
 def rst_titles(lines: Sequence[str]) -> list[HeadingLines]:
-    """Return the titles of a text. A title has a line of one sign below it, or the same line above and below.
+    """Return the titles of a text. A title is underlined with a repeated sign, and may have the same line above it.
 
     The order in which these styles first appear gives the levels.
     """

@@ -12,11 +12,11 @@ from lore_etl.core.text import first_distinct
 
 MAX_NAMES = 100
 IMPORTS = "imports"
-"""The kind of a piece that does nothing but import."""
+"""The kind of a piece that contains only imports."""
 CLASS_KINDS = frozenset("class struct interface trait enum object module protocol impl extension".split())
 """The kinds of definitions that have a place in the class tree."""
 KEYED_KINDS = frozenset({"key", "table"})
-"""The kinds of definitions that contain names, and are no classes."""
+"""The kinds of definitions that contain names but are not classes."""
 Span = tuple[int, int]
 
 
@@ -79,9 +79,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The sections of a file from top to bottom, its facts for the class tree, and a warning if any.
+    """The sections of a file from top to bottom, its facts for the class tree, and the warning, if there is one.
 
-    `text` replaces the file's text if that is only machine-readable; section lines then refer to `text`.
+    `text` replaces a file's text that is only machine-readable; section lines then refer to `text`.
     """
 
     sections: list[Section]
@@ -113,7 +113,7 @@ class HeadedPart(NamedTuple):
 
 
 def below_headings(headings: Sequence[HeadingLines], lines: list[str], first: int = 1) -> Iterator[HeadedPart]:
-    """Yield the parts of a text from line `first` on; what precedes all headings has an empty path."""
+    """Yield the parts of a text from line `first` on; the part before the first heading has an empty path."""
     starts = [*headings]
     if not starts or starts[0].first > first:
         starts.insert(0, HeadingLines(first, first, 0, ""))

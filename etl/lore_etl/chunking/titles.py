@@ -18,7 +18,7 @@ _TEMPLATES = ("{{", "{%", "${")
 
 
 def title_of(text: str, syntax: str) -> str | None:
-    """Return the title that a document declares, else its first heading; None without either."""
+    """Return the title that a document declares, else its first heading; None if it has neither."""
     title = _FINDERS[syntax](text) if syntax in _FINDERS else _first_heading(text, syntax)
     return storable(one_line(title))[:MAX_TITLE].strip() or None if title else None
 

@@ -23,7 +23,7 @@ class TokenCounter:
     """Counts tokens, and knows the model's input limit.
 
     The tokenizers of the BERT family divide a text into words first, so a word has the same number of tokens wherever
-    it occurs, and is encoded only once. This is done for ASCII, where it is clear what a word is.
+    it occurs, and is encoded only once. Only ASCII text is counted in this way, because its word boundaries are clear.
     """
 
     def __init__(self, tokenizer: Tokenizer, limit: int) -> None:
@@ -83,7 +83,7 @@ def token_counter(file: Path, limit: int) -> TokenCounter:
 
 
 def _special(tokenizer: Tokenizer) -> re.Pattern[str] | None:
-    """Return a pattern of the texts that are tokens of their own; None unless words can be counted one by one."""
+    """Return a pattern for the texts that are always single tokens; None unless words can be counted one by one."""
     added = tokenizer.get_added_tokens_decoder().values()
     parts = (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.model)
     if tuple(type(part).__name__ for part in parts) != _BERT or any(token.normalized for token in added):

@@ -1,7 +1,7 @@
 """Merge the configuration layers: the project's `lore.toml`, the user's file, then `-c FILE`. Standard library only.
 
-A later layer overrides an earlier one, table by table. A value that a project may not set by itself
-(`lore_etl.config.policy`) counts only if the user approved exactly that value with `lore trust`.
+A later layer overrides an earlier one, table by table. A value that a project may not set (`lore_etl.config.policy`) is
+used only if the user approved exactly that value with `lore trust`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def merge(base: JSON, over: JSON) -> JSON:
 
 
 def _project_table(root: Path) -> JSON:
-    """Read `lore.toml`. A stranger may have written it: no symlink or device is opened and no huge file read."""
+    """Read `lore.toml`. A stranger may have written it, so symlinks, devices and huge files are not read."""
     file = root / CONFIG_NAME
     try:
         data = read_regular(file, MAX_BYTES + 1)

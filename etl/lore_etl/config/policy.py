@@ -1,8 +1,8 @@
-"""Decide who may set each configuration key. Nothing else decides this. Standard library only.
+"""Define who may set each configuration key. No other module decides this. Standard library only.
 
 A stranger may have written a project's `lore.toml`. It may set only how this project is indexed and searched. The user
-decides everything else: what leaves the machine, which secrets are used, which files outside the project are read or
-written, which hosts are trusted, what is executed, and how much a call may cost.
+decides everything else: which data leaves the machine, which secrets are used, which files outside the project are read
+or written, which hosts are trusted, which programs run, and how much a call may cost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Allows = Callable[[object, Path], bool]
 
 
 class KeyPolicy(NamedTuple):
-    """The values that a project may set by itself, in words and as a predicate on value and root, and the reason."""
+    """The values that a project may set without approval, in words and as a predicate on value and root; the reason."""
 
     project: str
     allows: Allows
@@ -136,7 +136,9 @@ RULES: dict[str, KeyPolicy] = {
         "paths inside the project", _paths, "The files in these folders are sent to a server."
     ),
     "insights.log": KeyPolicy(
-        "`false`", lambda value, root: value is False, "Your questions are private: a project can only end the log."
+        "`false`",
+        lambda value, root: value is False,
+        "Your questions are private: a project can only turn the log off.",
     ),
     "insights.days": _at_most("Your questions are private.", 90),
     "insights.max_questions": _at_most("Your questions are private.", 10_000),

@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 def find_project(start: Path) -> Path:
-    """Return the nearest folder upwards with a `lore.toml` or `.git`, else the folder itself."""
+    """Return the nearest folder with a `lore.toml` or `.git`, from this folder upwards; else the folder itself."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / CONFIG_NAME).exists() or (folder / ".git").exists():

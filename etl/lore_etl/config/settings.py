@@ -46,12 +46,12 @@ def is_this_machine(url: str) -> bool:
 
 
 def _ours_or_googles(url: str | None) -> str | None:
-    """Accept only Google's addresses and this machine's: the API key is sent there."""
+    """Accept only Google's addresses and this machine's, because the API key is sent there."""
     return _of(GOOGLE, url, "GOOGLE_GEMINI_BASE_URL")
 
 
 def _ours_or_openais(url: str | None) -> str | None:
-    """Accept only OpenAI's addresses and this machine's: the API key is sent there."""
+    """Accept only OpenAI's addresses and this machine's, because the API key is sent there."""
     return _of(OPENAI, url, "OPENAI_BASE_URL")
 
 
@@ -178,7 +178,7 @@ class InsightsSettings(SettingsTable):
 
 
 class HookSettings(SettingsTable):
-    """The files that `lore hook session-start` sends. Only command line and environment name the server."""
+    """The files that `lore hook session-start` sends. Only the command line and the environment can name the server."""
 
     memory_dirs: list[str] = Field(default_factory=list, description="relative to the project, absolute, or below ~")
     max_files: int = Field(default=0, ge=0, description="per run; 0: all")

@@ -1,4 +1,4 @@
-"""Write files atomically: readers see, and a crash leaves, either the old or the new content."""
+"""Write files atomically: readers see either the old or the new content, even after a crash."""
 
 from __future__ import annotations
 

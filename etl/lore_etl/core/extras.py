@@ -1,4 +1,4 @@
-"""Optional packages: what the code of each extra imports, and the command that installs packages for this Python."""
+"""Optional packages: the imports of each extra, and the command that installs packages for this Python."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class ClassDefinition:
     """A class as written in one file, with the base names as that file spells them.
 
     `full_name` is set if the file itself gives the class a project-wide name. `part` is `partial` for one of several
-    definitions of the same class, and `extension` for code that adds to a class which is defined elsewhere.
+    definitions of the same class, and `extension` for code that adds to a class defined elsewhere.
     """
 
     name: str

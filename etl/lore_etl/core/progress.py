@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""A function called with (stage, done, total) between steps; must be fast. If it raises, the run ends consistently."""
+"""A function called with (stage, done, total) between steps; it must be fast. If it raises, the run ends
+consistently."""
 
 
 def silent(stage: str, done: int, total: int) -> None:

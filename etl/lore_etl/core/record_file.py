@@ -1,4 +1,4 @@
-"""Open a SQLite file of records that a command keeps between its runs."""
+"""Open a SQLite file in which a command keeps records between runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lore_etl.system.nofollow import leads_elsewhere
 
 
 def open_records(file: Path, tables: str, hint: str) -> sqlite3.Connection:
-    """Return a connection to a file that has these tables. `hint` says how to replace a damaged file.
+    """Return a connection to a file that has these tables. `hint` explains how to replace a damaged file.
 
     Raises:
         InvalidPath: the file is a symlink.

@@ -17,7 +17,7 @@ _BEFORE = re.compile(r"^(?:[ \t]|>|#{1,6}(?=[ \t])|[-+*](?=[ \t])|\d{1,9}[.)](?=
 
 
 class ProseLines:
-    """A document line by line. Line numbers are 1-based."""
+    """A document, split into lines. Line numbers are 1-based."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

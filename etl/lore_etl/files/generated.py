@@ -24,5 +24,5 @@ PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, GENERATED: _GENERATED}
 
 
 def generated_reason(path: str) -> str | None:
-    """Return why a file does not count as written by people, or None."""
+    """Return why a file counts as generated, or None."""
     return next((why for why, patterns in PATTERNS.items() if configured(why, patterns).match_file(path)), None)

@@ -1,7 +1,8 @@
 """Match gitignore patterns. Like git, skip invalid patterns in a `.gitignore`; in the configuration they are an error.
 
-Python's `re` backtracks: `a**a**a**b` took 137 s for one file name. Therefore RE2, which is linear, matches patterns
-with many wildcards. pathspec's RE2 backend builds one automaton for a whole file and fails at 2,000 patterns.
+Python's `re` backtracks: it took 137 s to match one file name with `a**a**a**b`. RE2 takes linear time, so it matches
+patterns with many wildcards. The RE2 backend of pathspec builds one automaton for a whole file and fails at 2,000
+patterns.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
 class FilePatterns:
     """Patterns that are compared with every file of a project. Raises ConfigError.
 
-    Most files match none of them, or only patterns that include: one automaton finds out for all patterns at once.
+    Most files match none of them, or only patterns that include: one automaton checks all patterns together.
     """
 
     def __init__(self, key: str, patterns: Iterable[str]) -> None:
@@ -62,7 +63,7 @@ class FilePatterns:
         self._unions = _unions(patterns)
 
     def includes(self, path: str) -> bool:
-        """Return whether the pattern that decides about this file includes it."""
+        """Return whether the last matching pattern includes this file."""
         if self._unions and "\n" not in path:  # where a line ends, `$` differs from that of `re`
             included, excluded = self._unions
             if included is None or not included.search(path):
@@ -123,7 +124,7 @@ def _is_valid(pattern: str) -> bool:
 
 @lru_cache
 def _unions(patterns: tuple[str, ...]) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None] | None:
-    """Return an automaton for all patterns that include and one for all others; None if they are too many for RE2."""
+    """Return an automaton for all patterns that include and one for all others; None if there are too many for RE2."""
     kinds: tuple[list[str], list[str]] = [], []
     for pattern in _spec(patterns).patterns:
         if pattern.include is not None and pattern.regex is not None:

@@ -26,7 +26,7 @@ _RESERVED = {
 NOTHING_TO_INDEX = (
     "A sync found no files to index in this project.",
     "Lore indexes documents, source code and configuration that git does not ignore; `lore doctor` counts what it "
-    "finds and what it leaves out. Add such files, name ignored ones in `index.include`, or choose another folder.",
+    "finds and those it leaves out. Add such files, name ignored ones in `index.include`, or choose another folder.",
 )
 """Message and hint of an IndexMissing after a sync: another sync would change nothing."""
 
@@ -84,7 +84,7 @@ class ProjectFiles:
         return found
 
     def folders(self) -> list[Path]:
-        """Return the existing folders that are searched for files."""
+        """Return the existing folders to search for files."""
         try:
             more = self._knowledge()
         except LoreError:
@@ -127,7 +127,7 @@ class ProjectFiles:
         return folder / path.removeprefix(KNOWLEDGE + "/") if folder else None
 
     def _add_knowledge(self, found: Scan) -> None:
-        """Add the knowledge files. If their folder is unreadable, the indexed ones stay."""
+        """Add the knowledge files. If their folder is unreadable, the indexed files stay."""
         try:
             folder = self._knowledge()
         except LoreError as error:

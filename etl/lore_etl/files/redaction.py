@@ -1,7 +1,7 @@
 """Remove secrets from a text before it is stored anywhere.
 
 Kingfisher finds them by its own rules and those of `secrets.yml`. A secret is replaced within its line, so line numbers
-stay correct. Values that only look random stay, since people search for hashes and ids.
+stay correct. Values that merely look random stay, because people search for hashes and ids.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _spans(data: bytes) -> Iterator[Span]:
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole lines with their offsets. A line longer than a block comes in overlapping pieces."""
+    """Yield blocks of whole lines with their offsets. A line longer than a block is split into overlapping pieces."""
     start = 0
     while start < len(data):
         end = start + BLOCK_BYTES
@@ -133,7 +133,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _is_random(part: str) -> bool:
-    """Return whether letters, digits and cases alternate more than in words, versions or dates."""
+    """Return whether letters, digits and case alternate more than in words, versions or dates."""
     words = _WORDS.findall(part)
     longest = 4.5 if len(part) >= 24 else 3.3  # on average
     return len(part) >= 8 and len(words) >= 4 and sum(map(len, words)) <= longest * len(words) and len(set(part)) >= 6
@@ -176,6 +176,6 @@ def _scanner() -> Scanner:
 
 @cache
 def redaction_version() -> str:
-    """Return a text that changes with the rules, so that every file is then read again."""
+    """Return a text that changes with the rules, so that every file is read again when they change."""
     rules = sha256(RULES.read_text(encoding="utf-8"))[:16]
     return f"{_CODE_VERSION} {rules} {version('kingfisher-secret-scanner')}"

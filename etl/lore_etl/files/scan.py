@@ -80,11 +80,11 @@ class _Rules:
         return _Rules((*self._specs, (relative, lenient(lines))), self._include, self._is_ignored)
 
     def inside(self, folder: str) -> _Rules:
-        """Return the rules for a folder that is not left out."""
+        """Return the rules for a folder that is not excluded."""
         return _Rules(self._specs, self._include, self._is_ignored or self._ignores(folder + "/"))
 
     def leaves_out(self, relative: str, is_folder: bool) -> bool:
-        """Return whether a file, or a folder with everything in it, is left out."""
+        """Return whether a file, or a folder with everything in it, is excluded."""
         path = relative + "/" if is_folder else relative
         if not self._is_ignored and not self._ignores(path):
             return False
@@ -105,7 +105,7 @@ def scan(
 ) -> Scan:
     """Walk a folder without following symlinks, and report symlinks that lead outside. Raises ConfigError.
 
-    `under` is a prefix for all found paths. `include` has patterns of files to find although git ignores them.
+    `under` is a prefix for all found paths. `include` has patterns of files to find even if git ignores them.
     """
     found = Scan()
     rules = _Rules.configured(exclude, include)
@@ -221,7 +221,7 @@ def _whole_stamp(info: os.stat_result) -> str:
 class Unreadable(Exception):
     """The error for a file that cannot be read as text; its message appears in the report.
 
-    `is_final` means that only a change of the file can help, so that it is not read again before.
+    `is_final` means that the file is not read again until it changes.
     """
 
     is_final = False
@@ -241,7 +241,7 @@ def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
 
 
 def read_bytes(file: Path, entry: FileEntry, max_bytes: int, setting: str) -> bytes:
-    """Return the content of a file, up to a byte more than the limit. Raises Unreadable."""
+    """Return the content of a file, up to one byte more than the limit. Raises Unreadable."""
     if entry.size > max_bytes:
         raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} ({setting})")
     try:

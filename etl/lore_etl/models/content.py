@@ -16,7 +16,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def file_digest(file: Path, progress: Progress = silent) -> str:
-    """Return the SHA-256 of a file; the cache folder keeps that of a large file until the file changes.
+    """Return the SHA-256 of a file; the digest of a large file is cached until the file changes.
 
     Raises:
         OSError: the file cannot be read.

@@ -46,7 +46,7 @@ def model_name(settings: EmbeddingSettings) -> str:
 
 
 class Model(Protocol):
-    """A model that can be named without being loaded."""
+    """A model whose name is known before it is loaded."""
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
         """Compile the model if necessary, and download it first if that is allowed; both can take minutes."""
@@ -62,7 +62,8 @@ class Model(Protocol):
 
 
 class ConfiguredModel:
-    """The model in `[embedding]`. Only `prepare` is slow or uses the network; otherwise searches use keywords only."""
+    """The model in `[embedding]`. Only `prepare` is slow or uses the network; until it has run, searches use keywords
+    only."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings

@@ -1,4 +1,5 @@
-"""Shared steps of every compilation, in the child process: write the graph, its tokenizer and its info, or nothing."""
+"""Steps that every compilation shares, in the child process: write the graph, its tokenizer and its info, or
+nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class _Steps(torch.nn.Module):  # type: ignore[misc]
 
 @contextmanager
 def building(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder that becomes `folder` at the end; after an error, it is removed."""
+    """Yield a temporary folder that is renamed to `folder` at the end, or removed after an error."""
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     temporary.mkdir(parents=True)
     try:

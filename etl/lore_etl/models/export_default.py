@@ -1,6 +1,6 @@
 """Write the default model's graph again, without weights: `python -m lore_etl.models.export_default [FOLDER]`.
 
-The model is compiled as any other one. Then each weight is replaced by its position in the safetensors file of the
+The model is compiled like any other. Then each weight is replaced by its position in the safetensors file of the
 model's package, which ONNX Runtime maps into memory.
 """
 
@@ -45,7 +45,7 @@ def export(folder: Path) -> None:
 
 
 def _refer_to(file: Path, model: Any) -> None:
-    """Replace the weights in the graph by their places in the file, and drop all remarks of the compilation."""
+    """Replace the weights in the graph by their positions in the file, and drop the compiler's comments."""
     places = _tensors(file)
     graph, names, external, transposed = model.graph, {}, {}, []
     for tensor in list(graph.initializer):
@@ -69,7 +69,7 @@ def _refer_to(file: Path, model: Any) -> None:
 
 
 def _tensors(file: Path) -> dict[bytes, tuple[str, bool, Any]]:
-    """Return name, whether it is transposed, and reference of each float tensor of a safetensors file, by content."""
+    """Return each float tensor of a safetensors file by content: its name, whether it is transposed, its reference."""
     content = file.read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
     found: dict[bytes, tuple[str, bool, Any]] = {}

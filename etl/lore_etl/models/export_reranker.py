@@ -51,7 +51,7 @@ def export(origin: str, folder: Path) -> None:
 
 
 def _trained(origin: str) -> CrossEncoder:
-    """Return the model if its files contain every weight; missing ones would be random each time."""
+    """Return the model if its files contain every weight, because missing weights would be random."""
     first = _loaded(origin, seed=0).predict(PAIRS)
     model = _loaded(origin, seed=1)
     if not np.allclose(first, model.predict(PAIRS), rtol=TOLERANCE, atol=TOLERANCE):

@@ -36,7 +36,7 @@ class GeminiEmbedder:
         self._client = genai.Client(api_key=key, http_options=options)
 
     def tokens(self) -> TokenCounter:
-        """Return a counter that errs towards shorter chunks."""
+        """Return a counter that overestimates, so that chunks are rather too short."""
         return token_counter(prepared(DEFAULT_MODEL).tokenizer, INPUT_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

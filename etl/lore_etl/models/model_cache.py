@@ -1,4 +1,4 @@
-"""Which model a name means, and its compiled form in the user's cache folder, compiled by one process at a time."""
+"""Resolve a model's name, and keep its compiled form in the user's cache folder; one process at a time compiles."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ModelKind:
     hint: str | None = None
 
     def refusal(self, reason: str) -> ConfigError:
-        """Return the error for a wrong configured name."""
+        """Return the error for a configured name that is wrong."""
         return ConfigError(f"Configuration key `{self.key}`: {reason.rstrip('.')}.", self.hint)
 
 
@@ -74,7 +74,7 @@ def is_prepared(name: str) -> bool:
 
 
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
-    """Return the model; compile any but the default one, if necessary, with sentence-transformers in a child process.
+    """Return the model; if necessary, compile any but the default one with sentence-transformers in a child process.
 
     Raises:
         ConfigError: there is no such model on this machine.
@@ -104,7 +104,7 @@ def model_source(name: str) -> str:
 def origin(name: str, kind: ModelKind) -> str:
     """Return a folder with the model, or a name on the hub (which is contacted only if the user named such a model).
 
-    A name is a path only if it is written like a path: a folder of that name in the current project is never loaded.
+    A name is a path only if it is written like a path: a folder with a model's name in the project is never loaded.
 
     Raises:
         ConfigError: the name is a path, and there is no such folder.
@@ -142,7 +142,7 @@ def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silen
 
 
 def remove_superseded(name: str, current: Path) -> None:
-    """Delete what other compilations of a model left in the cache folder, if it was not used for a week."""
+    """Delete other compilations of a model from the cache folder if they have not been used for a week."""
     left = re.compile(rf"{re.escape(_safe(name))}-[0-9a-f]{{16}}(\.lock|\.\d+\.tmp)?")
     for path in (cache_folder() / "models").glob("*"):
         if path == current or not left.fullmatch(path.name):
@@ -175,7 +175,7 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
 
     Raises:
         ConfigError: the hub does not know the name.
-        ProviderUnavailable: the hub does not answer.
+        ProviderUnavailable: the hub does not respond.
     """
     from httpx2 import HTTPError
     from huggingface_hub import HfApi, try_to_load_from_cache
@@ -200,7 +200,7 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
 def compiled_folder(name: str, source: str, kind: ModelKind) -> Path:
     """Return the folder of the compiled model; its name depends on the content of the model and the compilation.
 
-    A model of the hub is known by its name, because its original may be deleted once it is compiled.
+    A model from the hub is identified by its name, because the original may be deleted once it is compiled.
     """
     content = folder_digest(Path(source)) if Path(source).is_dir() else source
     digest = hashlib.sha256(f"{kind.version}\0{content}".encode()).hexdigest()

@@ -47,7 +47,7 @@ class OnnxEmbedder:
 
 
 class OnnxCrossEncoder:
-    """Scores of a cross-encoder that was compiled to ONNX, its activation included."""
+    """Scores of a cross-encoder that was compiled to ONNX, including its activation."""
 
     def __init__(self, name: str, folder: Path, threads: int = 0) -> None:
         self.name = name
@@ -86,7 +86,7 @@ class Graph:
         self._pool = ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="onnx")
 
     def run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
-        """Return the graph's output for each text, of which there is at least one."""
+        """Return the graph's output for each text; there must be at least one."""
         order = sorted(range(len(encodings)), key=lambda n: len(encodings[n].ids))
         batches = [[encodings[n] for n in batch] for batch in _batches(order, encodings)]
         found = list(self._pool.map(self._run, batches)) if len(batches) > 1 else [self._run(batches[0])]
@@ -109,7 +109,7 @@ class Graph:
 
 
 def _batches(order: list[int], encodings: Sequence[Encoding]) -> list[list[int]]:
-    """Group consecutive texts whose padded size stays under BATCH_TOKENS, at least one per batch."""
+    """Group consecutive texts into batches whose padded size stays under BATCH_TOKENS."""
     batches: list[list[int]] = []
     for number in order:
         length = len(encodings[number].ids)

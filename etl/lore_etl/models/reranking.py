@@ -1,4 +1,4 @@
-"""Models that read a query and a passage together: slower than vectors, and more precise."""
+"""Models that read a query and a passage together: slower than vectors, but more precise."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def prepared(name: str) -> Path:
 
 
 def open_cross_encoder(name: str, threads: int = 0) -> CrossEncoder:
-    """Open the cross-encoder in `query.reranker`; 0 threads: one per core. Raises the errors of `prepared`."""
+    """Open the cross-encoder in `query.reranker`; 0 threads means one per core. Raises the errors of `prepared`."""
     from lore_etl.models.onnx_models import OnnxCrossEncoder
 
     return OnnxCrossEncoder(name, prepared(name), threads)

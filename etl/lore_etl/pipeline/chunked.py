@@ -55,9 +55,9 @@ def all_chunked(
 ) -> Generator[tuple[Document, Chunked]]:
     """Yield each document with its chunks, in order; there are at most `expected`.
 
-    This process chunks the first `alone` documents. If more are expected, child processes start before the first one is
-    read, and chunk the others while this process reads and indexes; it chunks some of them too instead of waiting. If a
-    child fails, this process does its work.
+    This process chunks the first `alone` documents. If more are expected, child processes start before the first
+    document is read, and chunk the others while this process reads and indexes. Instead of waiting, it chunks some of
+    them too. If a child fails, this process does its work.
     """
     number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
     number = number if expected > alone else 0
@@ -93,7 +93,7 @@ def _batches(documents: Iterable[Document]) -> Iterator[Batch]:
 
 
 def _help(waiting: deque[tuple[Batch, Reply]], tokens: TokenCounter) -> None:
-    """Chunk the last batch that no child has begun, unless the first one is ready."""
+    """Chunk the last batch that no child has begun, unless the first batch is ready."""
     if waiting[0][1].done():
         return
     for number in reversed(range(len(waiting))):
@@ -113,7 +113,7 @@ def _received(batch: Batch, reply: Reply, tokens: TokenCounter) -> Iterator[tupl
 
 @contextmanager
 def _asking(number: int) -> Iterator[Callable[[Batch, TokenCounter], Reply]]:
-    """Start this number of children; return a function that passes a batch to the next one that is free."""
+    """Start this number of children; return a function that passes a batch to the next idle child."""
     children = [_Child() for _ in range(number)]
     free = SimpleQueue[_Child]()
     for child in children:
@@ -138,7 +138,7 @@ def _asking(number: int) -> Iterator[Callable[[Batch, TokenCounter], Reply]]:
 
 
 class _Child:
-    """A process that chunks documents until its standard input ends, which it also does when this process is killed."""
+    """A process that chunks documents until its standard input ends, as happens when this process is killed."""
 
     def __init__(self) -> None:
         self._is_new = True
@@ -153,7 +153,7 @@ class _Child:
     def chunked(self, batch: Batch, tokens: TokenCounter) -> list[Chunked] | None:
         """Return the chunks of each document; None if the child has failed, now or before.
 
-        The tokens are those of the first call.
+        The first call decides which tokens are counted.
         """
         if self._process is None or self._process.stdin is None or self._process.stdout is None:
             return None

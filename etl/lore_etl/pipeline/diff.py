@@ -36,7 +36,7 @@ class SyncPlan:
 
 
 def plan(wanted: Sequence[ChunkLine], stored: Mapping[str, ChunkState]) -> SyncPlan:
-    """Compare chunks; `changed` chunks have another content hash, `retagged` chunks only another metadata hash."""
+    """Compare chunks; `changed` chunks have a new content hash, `retagged` chunks only a new metadata hash."""
     new, changed, retagged, unchanged = list[str](), list[str](), list[str](), 0
     for chunk in wanted:
         have = stored.get(chunk.id)
@@ -53,11 +53,11 @@ def plan(wanted: Sequence[ChunkLine], stored: Mapping[str, ChunkState]) -> SyncP
 
 
 def check_guard(before: Mapping[str, int], gone: Collection[str], share: float) -> None:
-    """Refuse to delete more than `share` of the chunks with their files, as after a moved folder or an unmounted disk.
+    """Refuse to delete more than `share` of the chunks, as after a moved folder or an unmounted disk.
 
-    `before` has the number of chunks of each source, `gone` the sources that lose all. Documents written by agents do
-    not count: their history keeps them, and knowledge that no longer belongs to this folder must be deleted.
-    Nor does documentation of libraries, which the user removes by a command.
+    `before` has the number of chunks of each source, `gone` the sources that lose all their chunks. Documents written
+    by agents do not count: their history keeps them, and knowledge that no longer belongs to this folder must be
+    deleted. Neither does documentation of libraries, which the user removes with a command.
 
     Raises:
         GuardTripped: too much would be deleted; the message has the share and some of the files.

@@ -32,8 +32,8 @@ WRITES = 2  # more writes do not make a missing row searchable
 def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
     """Move each vector slightly in a direction derived from its row id; cosines change by less than 1e-6.
 
-    HNSW links a vector to its nearest neighbours. Thousands of equal vectors link only to each other, and then a third
-    of the other rows could not be reached (docs/architecture.md, "Lessons from Chroma 1.5").
+    HNSW links each vector to its nearest neighbours. Thousands of equal vectors link only to each other, and then a
+    third of the other rows could not be reached (docs/architecture.md, "Lessons from Chroma 1.5").
     """
     seeds = (int.from_bytes(hashlib.blake2b(row[0].encode(), digest_size=8).digest(), "little") for row in rows)
     directions = np.stack([np.random.default_rng(seed).standard_normal(vectors.shape[1]) for seed in seeds])
@@ -57,7 +57,7 @@ class Filler:
         """Add rows for chunks; return the chunks that now have a vector. `mark` records each batch in the catalogue.
 
         Raises:
-            ProviderUnavailable: the model does not answer; existing embeddings are kept.
+            ProviderUnavailable: the model does not respond; existing embeddings are kept.
         """
         done: list[ChunkKey] = []
         with closing(self._embedded(chunks)) as batches:
@@ -89,7 +89,7 @@ class Filler:
                 yield start, some, vectors
 
     def look_up(self, store: VectorStore, chunks: list[ChunkKey]) -> list[ChunkKey]:
-        """Search for each chunk by its own vector, and write missing chunks again; return those still not found."""
+        """Search for each chunk by its vector, and rewrite chunks that are not found; return those still not found."""
         portions = (chunks[start : start + LOOKED_UP] for start in range(0, len(chunks), LOOKED_UP))
         return [chunk for portion in portions for chunk in self._look_up(store, portion)]
 

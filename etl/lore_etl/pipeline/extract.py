@@ -49,7 +49,7 @@ def whole_project(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
 
 
 def only_knowledge(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
-    """Find the documents written by agents, and take the project's own files as known; without any known, find all."""
+    """Find the documents written by agents, and assume that the project's files are unchanged, if any are known."""
     return files.scan_knowledge(known) if known else files.scan()
 
 
@@ -112,7 +112,7 @@ def _create(
 
 
 def _layout(index: Index, found: Scan) -> str:
-    """Return a hash that changes when the same files would be read differently."""
+    """Return a hash that changes whenever the same files would be read differently."""
     trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith("tree.json")]
     embedding = index.settings.embedding.model_dump()
     return sha256(
@@ -123,22 +123,22 @@ def _layout(index: Index, found: Scan) -> str:
 
 
 def _versions() -> tuple[str, str]:
-    """Return versions that change when the same text would give other chunks."""
+    """Return versions that change whenever the same text would produce different chunks."""
     return CHUNKER_VERSION, redaction_version()
 
 
 def _readers() -> list[str]:
-    """Return the document formats that can be read, which an extra changes, and the version of their conversion."""
+    """Return the document formats that can be read, which depend on the extras, and the version of their conversion."""
     return [CONVERSION_VERSION, *sorted(readable())]
 
 
 def _patterns() -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns of the sources, which another version of Lore may extend by files that have not changed."""
+    """Return the patterns of the sources, because a new version of Lore may claim files that have not changed."""
     return [*((kind.name, kind.patterns) for kind in REGISTRY), ("scripts", tuple(sorted(PROGRAMS)))]
 
 
 def _changed(found: Scan, known: Mapping[str, FileRow]) -> frozenset[str]:
-    """Return the files that must be compared: added, changed or deleted ones, also during the scan."""
+    """Return the files to compare: those added, changed or deleted, even during the scan."""
     meanwhile = {path for path, entry in found.files.items() if not entry.stamp}
     return differing(found, {path: row.stamp for path, row in known.items()}) | meanwhile
 
@@ -164,7 +164,7 @@ def _written(index: Index, is_current: bool, report: SyncReport) -> dict[str, li
 
 
 def _check_guard(run: Extraction, had: Mapping[str, int] | None) -> None:
-    """Refuse to delete too many chunks; `had` is the number of chunks of each file before, if it is known."""
+    """Refuse to delete too many chunks; `had` is the earlier number of chunks of each file, if it is known."""
     gone = [path for path in run.touched if not run.lines.get(path)]
     if len(gone) >= GUARD_SOURCES:
         before = run.index.catalogue.chunks_by_source() if had is None else had
@@ -199,7 +199,8 @@ def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
 
 
 def _recipe(index: Index, claim: Claim) -> str:
-    """Return the name of the source, a hash of what besides the text determines a file's chunks, and a script's suffix.
+    """Return the name of the source, a hash of everything but the text that determines a file's chunks, and a script's
+    suffix.
 
     They are separated by colons; only a script has a third part.
     """
@@ -253,7 +254,7 @@ def _leave_out(run: Extraction, entry: FileEntry) -> None:
 
 
 def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[str]]] | None:
-    """Return the document of a file with its row, still without facts, and remarks; None if it need not be chunked."""
+    """Return a file's document with its row, still without facts, and remarks; None if it need not be chunked."""
     entry, path, old = claim.entry, claim.entry.path, run.known.get(claim.entry.path)
     try:
         text = run.index.files.read(entry, run.index.settings.index.max_file_bytes)
@@ -347,7 +348,7 @@ def _resolved(
 ) -> tuple[list[ChunkLine], Hierarchy, Succession]:
     """Return all chunks, or only those of some files, with their relations to other files.
 
-    `paths` are files that can be imported besides.
+    `paths` are further files that can be imported.
     """
     known = run.index.catalogue.facts()  # rows of unchanged files have empty facts
     rows = {path: row for path, row in sorted(run.rows.items()) if row.recipe}
@@ -358,7 +359,8 @@ def _resolved(
 
 
 def _remember(run: Extraction, layout: str) -> None:
-    """Record the files that were read. This comes last: after a crash before it, the next sync reads them again."""
+    """Record the files that were read. This is the last step: after an earlier crash, the next sync reads them
+    again."""
     known = run.known or run.index.catalogue.stamps()
     changed = [row for path, row in run.rows.items() if row is not run.known.get(path)]
     deleted = [path for path in known if path not in run.rows]

@@ -1,4 +1,4 @@
-"""Hold the state of an extraction: the files and chunks that are known, found, and to be written."""
+"""Hold the state of an extraction: known files and chunks, found files and chunks, and those to write."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Extraction:
     report: SyncReport
     scan: Scan
     known: dict[str, FileRow]
-    """The recorded files; unchanged ones have empty facts if the layout is the same."""
+    """The recorded files; unchanged files have empty facts if the layout is the same."""
     lines: dict[str, list[ChunkLine]]
     """The chunks of each file as written before; those of touched files without relations to other files."""
     is_part: bool = False
-    """Whether `lines` has only the changed files, because those of the others stay as they are."""
+    """Whether `lines` has only the changed files, because the lines of the others are unchanged."""
     rows: dict[str, FileRow] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
-    """The files whose chunks were made again or deleted."""
+    """The files whose chunks were recreated or deleted."""
     before: dict[str, list[ChunkLine]] = field(default_factory=dict)
     """The chunks that these files had before."""
     related: bool = False

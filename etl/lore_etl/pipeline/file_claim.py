@@ -13,7 +13,7 @@ from lore_etl.stores.catalogue import FileRow
 
 
 class Claim(NamedTuple):
-    """A file with its source and the path that decides how it is read: that of a script has an extension."""
+    """A file with its source and the path that decides how it is read; the path of a script has an extension."""
 
     entry: FileEntry
     source: Source
@@ -27,7 +27,7 @@ class Claim(NamedTuple):
 def claim_of(files: ProjectFiles, sources: SourceSet, entry: FileEntry, known: FileRow | None) -> Claim | None:
     """Return the claim of the source that owns a file, if any.
 
-    The patterns of sources decide about a script as if its name had the extension of its language.
+    The patterns of sources treat a script as if its name had the extension of its language.
     """
     if source := sources.owner(entry.path):
         return Claim(entry, source, entry.path)

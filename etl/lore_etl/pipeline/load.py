@@ -1,8 +1,8 @@
 """Load: update the stores to match `chunks.jsonl.gz`, embedding only chunks without a vector.
 
-The order makes a kill at any point harmless: words and catalogue first (one transaction each), then vectors by `add`,
-then the deletions, then a search for each new vector. `dirty` is set before and cleared after; if a load finds it set,
-it compares the stores id by id.
+The order makes a kill at any point harmless: keyword index and catalogue first (one transaction each), then vectors by
+`add`, then the deletions, then a search for each new vector. `dirty` is set before and cleared after; if a load finds
+it set, it compares the stores id by id.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def load(
 ) -> None:
     """Load the desired chunks into both stores and the catalogue, and record the values of `looked` in the catalogue.
 
-    `written` are the chunks in `chunks.jsonl.gz`, if the caller has just written them; if it wrote those of some files,
-    the stores had the chunks of all others before.
+    `written` are the chunks in `chunks.jsonl.gz`, if the caller has just written them; if it wrote only those of some
+    files, the stores already have the chunks of all others.
 
     Raises:
         StorageError: the disk failed; the next load continues from there.
-        ProviderUnavailable: the model does not answer; existing embeddings are kept.
+        ProviderUnavailable: the model does not respond; existing embeddings are kept.
     """
     catalogue = index.catalogue
     was_dirty, sources = catalogue.meta("dirty") is not None, written.sources if written else None
@@ -108,7 +108,7 @@ def load(
 
 
 def show_words(index: Index, lines: Sequence[ChunkLine]) -> None:
-    """Make chunks of a first sync searchable by keywords, before the others are known; `load` completes them."""
+    """Make chunks of a first sync searchable by keywords before the others are known; `load` completes them."""
     index.catalogue.set_meta(dirty="1")
     try:
         index.keywords.replace((line.chunk for line in lines), ())
@@ -182,7 +182,7 @@ def _present_rows(run: _Load, was_dirty: bool) -> dict[str, tuple[str, str]] | N
 
 
 def _differing_rows(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> tuple[list[ChunkKey], list[str]]:
-    """Return the chunks whose rows need other metadata, and the row ids of old contents."""
+    """Return the chunks whose rows need new metadata, and the row ids of old contents."""
     states, catalogue = run.states, run.index.catalogue
     if present is None:
         retagged = [chunk_id for chunk_id in run.plan.retagged if states[chunk_id].has_vector]
@@ -194,7 +194,7 @@ def _differing_rows(run: _Load, present: Mapping[str, tuple[str, str]] | None) -
 
 
 def _trust_only(run: _Load, present: Container[str]) -> None:
-    """Correct the catalogue for vectors that it records but that the store does not contain."""
+    """Correct the catalogue where it records vectors that the store does not contain."""
     lost = [
         chunk_id
         for chunk_id, states in run.states.items()
@@ -245,10 +245,12 @@ def _load_vectors(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> 
 
 
 def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> bool:
-    """Return whether so few vectors are not found that another generation would hardly find more; then warn."""
+    """Return whether too few vectors are missing from searches to justify a new generation; if so, warn."""
     if len(lost) > run.index.limits.unreached * store.count():
         return False
-    run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. Their words find these chunks.")
+    run.report.warnings.append(
+        f"{len(lost)} vectors cannot be found by a search. Keyword search still finds these chunks."
+    )
     return True
 
 
@@ -298,7 +300,8 @@ def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
 
 
 def _return_space(run: _Load) -> None:
-    """Delete what replaced and deleted chunks have left in the files. Chroma's are those of a new generation."""
+    """Remove the remains of replaced and deleted chunks from the files. Chroma's files are not touched, because they
+    are new."""
     index, catalogue = run.index, run.index.catalogue
     index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
     if not run.report.rebuilt:

@@ -1,8 +1,8 @@
 """Export the embeddings of an index to one file, and build an index elsewhere from the same project with them.
 
 The file contains a line that names the format, a line of JSON, one record for each vector (the SHA-256 of the text,
-then little-endian floats), and the SHA-256 of all this. It contains no text: an import reads the project's own files,
-and takes only the vectors of texts that are there.
+then little-endian floats), and the SHA-256 of everything before it. It contains no text: an import reads the project's
+own files, and uses only the vectors of texts found in them.
 """
 
 from __future__ import annotations

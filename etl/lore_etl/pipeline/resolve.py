@@ -42,7 +42,8 @@ def related(
     tree: Resolved,
     successor: Mapping[str, str],
 ) -> list[ChunkLine]:
-    """Return the chunks with their relations to other files; `successor` maps superseded documents to the last one."""
+    """Return the chunks with their relations to other files; `successor` maps superseded documents to their final
+    successor."""
 
     @cache
     def relations(name: str | None, successor: str | None) -> Relations:
@@ -71,7 +72,7 @@ def same_relations(before: Resolved, after: Resolved, classes: Iterable[tuple[st
 
 
 def moved_classes(before: FileFacts, after: FileFacts) -> dict[Lines, Lines] | None:
-    """Return the new lines of each class by its old lines; None if anything else that other files can see differs."""
+    """Return the new lines of each class by its old lines; None if any other fact that other files can see differs."""
     if _without_lines(before) != _without_lines(after):
         return None
     pairs = {(old.lines, new.lines) for old, new in zip(before.classes, after.classes, strict=True)}

@@ -1,4 +1,4 @@
-"""Report the files of a sync: their counts, their problems, and what may be missing."""
+"""Report the files of a sync: their counts, their problems, and possible omissions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lore_etl.stores.catalogue import FileRow
 
 
 def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
-    """Report the counts, and again the problems of files that were read earlier, because they still exist."""
+    """Report the counts, and repeat the problems of files that were read earlier, because they still exist."""
     report.files = sum(1 for row in rows.values() if row.recipe)
     report.failed += found.unreadable
     report.skipped += found.refused

@@ -20,14 +20,14 @@ _CLOSED = frozenset({"closed", "completed", "declined", "done", "duplicate", "fi
 
 
 def tier_of(type_: KnowledgeType) -> int:
-    """Return the place of a type in the order of usefulness."""
+    """Return the rank of a type in the order of usefulness."""
     return _TIER[type_]
 
 
 def most_useful_first(chunks: Iterable[ChunkKey]) -> list[ChunkKey]:
     """Return guides and source code first, then specifications, open tickets, and finally history and libraries.
 
-    Closed tickets and superseded documents are history. Chunks of the same usefulness keep their order.
+    Closed tickets and superseded documents are history. Equally useful chunks keep their order.
     """
     return sorted(chunks, key=_tier)
 

@@ -66,7 +66,8 @@ class Hierarchy:
         return sorted(self._children.get(name, ()))
 
     def named(self, name: str) -> list[str]:
-        """Return the full names that match a user's input: the exact name, else names with this ending in any case."""
+        """Return the full names that match a user's input: the exact name, else names with this ending, ignoring
+        case."""
         if name in self.nodes:
             return [name]
         folded = name.casefold().replace("::", ".")
@@ -198,7 +199,7 @@ class _Names:
         return self._local(path, base, set()) or elsewhere
 
     def _in_module(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        """Return the class that `name` refers to in a Python file: its own, or one it imports, possibly indirectly."""
+        """Return the class that `name` refers to in a Python file: defined there, or imported, possibly indirectly."""
         if (path, name) in self.full:
             return self.full[path, name]
         if (path, name) in seen or path not in self.facts or len(seen) == MAX_IMPORTS:
@@ -224,7 +225,7 @@ class _Names:
         return None
 
     def _file(self, path: str, module: list[str]) -> str | None:
-        """Return the file of a module: the file next to a script, otherwise any."""
+        """Return the file of a module: preferably the file next to a script."""
         folder = dirname(path)
         sibling = join(folder, *module)
         if f"{folder}/__init__.py".lstrip("/") not in self.paths:
@@ -246,7 +247,7 @@ class _Names:
         return ".".join([*own[: max(0, len(own) - level)], *filter(None, [inner])])
 
     def _local(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        """Return the class that `name` refers to in a script: its own, or one it imports."""
+        """Return the class that `name` refers to in a script: defined there, or imported."""
         first, _, rest = name.partition(".")
         imported = self.facts[path].imports.get(first)
         if (path, name) in self.full or imported is None:

@@ -1,7 +1,7 @@
-"""Resolve classes in languages whose classes have a package: declared in the file, or given by its folder.
+"""Resolve classes in languages whose classes belong to a package: declared in the file, or derived from its folder.
 
 A name is looked up as the languages do: in the classes around it, in the file, among the imports, in the package, and
-among the packages that are imported as a whole. A class that is found nowhere is outside the project.
+among the packages that are imported as a whole. A class that is not found is outside the project.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NESTED = frozenset({"c", "csharp"})
 """Families in which a namespace sees the classes of the namespaces around it."""
 
 EXTENDED = frozenset({"elixir", "swift"})
-"""Families in which a project can give bases to a class outside it."""
+"""Families in which a project can add bases to a class from elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Class:
 
 
 class Packages:
-    """The classes of all files that belong to a family. `taken` are names that other classes use."""
+    """The classes of all files that belong to a family. `taken` are the names that other classes use."""
 
     def __init__(self, facts: Mapping[str, FileFacts], taken: Collection[str]) -> None:
         self._facts = {path: file for path, file in facts.items() if file.family and not _is_manifest(file)}
@@ -136,7 +136,7 @@ class Packages:
             yield self._shown[target] if target is not None else self._outside(path, base)
 
     def _outside(self, path: str, base: str) -> str:
-        """Return the name of a class outside the project: with its package, if it is imported by name."""
+        """Return the name of a class outside the project, with its package if it is imported by name."""
         file = self._facts[path]
         first, _, rest = base.partition(".")
         full = _joined(file.imports[first][0], rest) if first in file.imports else base
@@ -155,7 +155,8 @@ class Packages:
         return next((found for key in self._keys(path, name) if (found := self._at(path, key, followed))), None)
 
     def _at(self, path: str, key: str, followed: int) -> _Class | None:
-        """Return the class with this package and name, nearest to a file; else the one that the package re-exports."""
+        """Return the class with this package and name, nearest to a file; else the class that the package
+        re-exports."""
         family = self._facts[path].family
         candidates = self._known.get((family, key), ())
         if candidates:
@@ -168,7 +169,7 @@ class Packages:
         return None
 
     def _keys(self, path: str, name: str) -> Iterator[str]:
-        """Yield the places where a name is looked up, nearest first; an imported name only where it comes from."""
+        """Yield the places where a name is looked up, nearest first; for an imported name, only its origin."""
         file, package = self._facts[path], self._package[path]
         first, _, rest = name.partition(".")
         if first in file.imports:
@@ -186,7 +187,7 @@ class Packages:
             yield from self._absolute(path, name)
 
     def _absolute(self, path: str, name: str) -> Iterator[str]:
-        """Yield the places that a full name stands for, by the rules of the language."""
+        """Yield the places that a full name can refer to, by the rules of the language."""
         family = self._facts[path].family
         if family == "go":
             for folder, manifest in self._manifests:

@@ -26,7 +26,7 @@ class ScriptModules:
     def files_of(self, path: str, module: str) -> list[str]:
         """Return the files of the project that the script at `path` may import as `module`, the likeliest first.
 
-        There are several where a declaration describes a script. `@/x` and `~/x` that no configuration explains refer
+        There are several if a declaration file describes a script. `@/x` and `~/x` that no configuration explains refer
         to the only file whose path ends with `/x`.
         """
         if module.startswith("."):

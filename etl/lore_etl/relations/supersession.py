@@ -19,8 +19,8 @@ def succession(supersedes: Mapping[str, Collection[str]], titles: Mapping[str, s
     """Return which document supersedes which.
 
     `supersedes` maps each source to the names it claims to supersede, `titles` each source to its title. A name is a
-    path in the project, else a file beside the document, each with or without `.md`, else the title of a document
-    beside it. Names of deleted documents are ignored.
+    path in the project, else a file in the document's folder, each with or without `.md`, else the title of a document
+    in that folder. Names of deleted documents are ignored.
     """
     direct: dict[str, str] = {}
     for source in sorted(supersedes):

@@ -1,4 +1,4 @@
-"""The registry of sources. The first source that claims a file owns it, so special sources precede general ones."""
+"""The registry of sources. The first source that claims a file owns it, so specific sources precede general ones."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def _below(*folders: str) -> tuple[str, ...]:
 
 
 class CodeIn(Source):
-    """Code in certain folders; of other files there, only those whose names end like `prose`."""
+    """Code in certain folders, and other files in them whose names end like `prose`."""
 
     prose: ClassVar[tuple[str, ...]] = ()
 

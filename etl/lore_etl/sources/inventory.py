@@ -39,7 +39,7 @@ _TITLES = {
 
 @lru_cache(maxsize=20_000)  # each sync counts the same files again
 def language_of(path: str) -> str:
-    """Return the name of a file's language as people write it."""
+    """Return the display name of a file's language."""
     if kind := format_of(path):
         return kind.title
     if plain := plain_title_of(path):
@@ -65,7 +65,7 @@ def left_out_reason(path: str) -> str:
 
 
 def inventory(owned: Mapping[str, str], left_out: Iterable[str]) -> Inventory:
-    """Return the counts; `owned` maps each indexed path to its type, `left_out` are the other paths."""
+    """Return the counts; `owned` maps each indexed path to its type, `left_out` has the other paths."""
     found = Counter((type_, language_of(path)) for path, type_ in owned.items())
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in left_out:

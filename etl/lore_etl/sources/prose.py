@@ -1,4 +1,4 @@
-"""Sources of prose. Each knows where its type of text is kept in a project."""
+"""Sources of prose. Each source knows where a project keeps its type of text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGES = tuple(f"**/{folder}/**/*{suffix}" for folder in ("doc", "docs", "documen
 _VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
              "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
 OF_OTHERS = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
-"""Change logs of libraries that are kept in the project: they say nothing of its own releases."""
+"""Change logs of libraries copied into the project: they do not describe the project's releases."""
 
 _TEMPLATES = tuple(
     f"**/{name}{end}"
@@ -77,7 +77,7 @@ class Tickets(Source):
                 "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
 
     def document(self, path: str, text: str) -> Document:
-        """Return the ticket with its state: open, closed, merged or any other from its front matter."""
+        """Return the ticket with its state from the front matter: open, closed, merged or any other."""
         found = super().document(path, text)
         return replace(found, state=_state(found.front))
 
@@ -97,7 +97,7 @@ class Releases(Source):
                 "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """Return the version, which is the file's name if the file describes one release."""
+        """Return the version, taken from the name of a file that describes one release."""
         stem = PurePosixPath(path).stem
         return stem if re.match(r"v?\d+\.\d+", stem) else super().title(path, text, syntax)
 
@@ -177,7 +177,7 @@ class Guides(Source):
 
 
 class OfficeDocuments(Source):
-    """PDF and Office files and books, as far as their readers are installed."""
+    """PDF and Office files and books whose readers are installed."""
 
     name, type = "documents", KnowledgeType.GUIDE
     patterns = tuple(f"*{suffix}" for suffix in FORMATS)

@@ -1,4 +1,4 @@
-"""Scripts without an extension: the first line of the file names the program that runs it, and so the language."""
+"""Scripts without an extension: the first line names the interpreter, which determines the language."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SUFFIXES = {
 }
 _WRITTEN_BY_TOOLS = frozenset("configure gradlew install-sh libtool mvnw".split())
 PROGRAMS = {program: suffix for suffix, programs in _SUFFIXES.items() for program in programs.split()}
-"""The extension of the scripts that each program runs."""
+"""The extension of the scripts that each interpreter runs."""
 
 
 def suffix_of(place: Path, path: str) -> str:

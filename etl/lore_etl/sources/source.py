@@ -17,7 +17,7 @@ from lore_etl.files.conversion.formats import FORMATS
 from lore_etl.files.ignore import FilePatterns
 
 BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
-"""Guides without an extension, which have headings of Markdown as often as not."""
+"""Guides without an extension; many of them have Markdown headings."""
 CONVERTED = "document"
 """The syntax of documents that are converted to text."""
 SYNTAXES = {

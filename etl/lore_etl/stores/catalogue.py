@@ -86,7 +86,7 @@ class Catalogue(CatalogueFile):
         return {row[0]: FileRow(*row) for rows in portions for row in rows}
 
     def files_without_facts(self) -> dict[str, FileRow]:
-        """Return the records of all files with empty facts, which are most of their size."""
+        """Return the records of all files without their facts, which are most of their size."""
         rows = self._rows("SELECT path, stamp, hash, recipe, '', notes FROM file")
         return {row[0]: FileRow(*row) for row in rows}
 
@@ -95,7 +95,7 @@ class Catalogue(CatalogueFile):
         return dict(self._rows("SELECT path, stamp FROM file"))  # type: ignore[arg-type]
 
     def stamps_of(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the stamps of the given files that are recorded, by path."""
+        """Return the recorded stamps of the given files, by path."""
         return self._by_key("SELECT path, stamp FROM file WHERE path", paths)
 
     def files_of(self, recipes: Sequence[str]) -> dict[str, FileRow]:
@@ -109,11 +109,11 @@ class Catalogue(CatalogueFile):
         return dict(self._rows("SELECT path, recipe FROM file WHERE recipe LIKE '%:%:%'"))  # type: ignore[arg-type]
 
     def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the facts of the given files that are recorded, by path."""
+        """Return the recorded facts of the given files, by path."""
         return self._by_key("SELECT path, facts FROM file WHERE path", paths)
 
     def _by_key(self, sql: str, keys: Iterable[str]) -> dict[str, str]:
-        """Return the second column of a statement by the first, which is its key."""
+        """Return the second column of a statement's result by the first, which is its key."""
         return {key: value for rows in self._matching(sql, keys) for key, value in rows}
 
     def _matching(self, sql: str, keys: Iterable[str]) -> Iterator[list[tuple[str, ...]]]:
@@ -122,7 +122,7 @@ class Catalogue(CatalogueFile):
             yield self._rows(f"{sql} IN ({marks})", some)
 
     def replace_files(self, changed: Iterable[FileRow], deleted: Iterable[str], **meta: str | None) -> None:
-        """Add, replace and remove records of files, in one transaction with `meta` and the time of this."""
+        """Add, replace and remove records of files, in one transaction with `meta` and the current time."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deleted))
             rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)

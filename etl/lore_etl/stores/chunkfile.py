@@ -1,8 +1,8 @@
 """Read and write `chunks.jsonl.gz` and `class-hierarchy.json`, the desired state of the index.
 
-`chunks.jsonl.gz` begins with a snapshot, a record per chunk, sorted by source. Updates may follow: a line with sources,
-then the records that replace all earlier records of these sources. The snapshot and each update are members of the gzip
-file, compressed separately, so that an update can be appended. An interrupted update is incomplete, and does not count.
+`chunks.jsonl.gz` begins with a snapshot: one record per chunk, sorted by source. Updates may follow: a line with
+sources, then the records that replace all earlier records of these sources. The snapshot and each update are separate
+members of the gzip file, so that an update can be appended. An interrupted update is incomplete and is ignored.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Relations:
 
 @dataclass(slots=True, eq=False)
 class ChunkLine:
-    """A line of `chunks.jsonl.gz` with the keys that a comparison needs; the rest is parsed when it is needed."""
+    """A line of `chunks.jsonl.gz` with the keys that a comparison needs; the rest is parsed on demand."""
 
     id: str
     source: str
@@ -66,9 +66,9 @@ class ChunkLine:
 
     @classmethod
     def sealed(cls, chunk: Chunk, relations: Relations | None = None) -> ChunkLine:
-        """Return the line of a chunk, or of one with these relations, with the metadata hash.
+        """Return the line of a chunk with its metadata hash, on request with other relations.
 
-        The chunk need not have that hash yet.
+        The chunk does not need that hash yet.
         """
         bare = _bare(chunk.line(), len(chunk.content_hash), len(chunk.metadata_hash))
         if relations:
@@ -138,14 +138,14 @@ def _bare(line: bytes, content_length: int = _HASH, metadata_length: int = _HASH
 
 
 def _with(bare: bytes, relations: Relations) -> bytes:
-    """Return a record without hashes with these relations instead of its own."""
+    """Return a record without hashes, with these relations instead of its own."""
     middle = bare[bare.index(_COLUMNS) : bare.index(_SUCCESSOR)]
     end = bare[bare.index(_SYMBOLS) + len(_SYMBOLS) :]
     return b"".join((relations.beginning, middle, relations.successor, end))
 
 
 def _sealed(bare: bytes, content_hash: str) -> tuple[str, bytes]:
-    """Return the hash of a record without hashes, and the record with both."""
+    """Return the metadata hash of a record without hashes, and the record with both hashes."""
     content, _, metadata = _places(bare)
     digest = hashlib.sha256(bare).hexdigest()
     parts = (bare[:content], content_hash.encode(), bare[content:metadata], digest.encode(), bare[metadata:])
@@ -180,11 +180,11 @@ def update_chunks(folder: Path, groups: Mapping[str, Sequence[ChunkLine]], appen
     """Replace the chunks of these sources, given in full, by appending an update; a source without chunks is deleted.
 
     When the updates become large, the file is replaced by a snapshot. `appended` is the size of the earlier updates;
-    return this size now.
+    return the new size.
 
     Raises:
         StorageError: the disk is full or not writable; the content is unchanged.
-        IndexDamaged: the present content cannot be read.
+        IndexDamaged: the current content cannot be read.
     """
     sources = sorted(groups)
     body = b"".join(line.line + b"\n" for source in sources for line in groups[source])

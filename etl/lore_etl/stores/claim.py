@@ -1,8 +1,8 @@
 """Decide whether an index folder may be used: only if Lore created it for this user.
 
-A repository or archive may contain a `.lore/` with links, symbolic or hard, in place of files that Lore would write to.
-So a folder that Lore creates gets a random mark, and a record outside the project with path, inode and mark. Nothing in
-a folder without such a record is opened. Standard library only, because the bridge imports this module.
+A repository or archive may contain a `.lore/` with symbolic or hard links in place of files that Lore would write.
+So a folder that Lore creates gets a random mark, and a record outside the project stores its path, inode and mark.
+Nothing in a folder without such a record is opened. Standard library only, because the bridge imports this module.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def is_ours(index: Path) -> bool:
 
 
 def claim(index: Path) -> str:
-    """Create the index folder, unless it exists and is ours; return a sentence for people if a folder was set aside.
+    """Create the index folder, unless it exists and is ours; return a sentence for the user if a folder was set aside.
 
     Raises:
         ForeignIndex: the folder is not ours and cannot be set aside.
@@ -275,7 +275,7 @@ def _record_in(folder: Path) -> ClaimRecord | None:
 
 
 def _raise_if_exhausted(error: OSError) -> None:
-    """Raise an error caused by missing resources: it reveals nothing about the folder, which must not be set aside."""
+    """Raise an error caused by missing resources: it is no reason to set the folder aside."""
     if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO):
         raise error
 

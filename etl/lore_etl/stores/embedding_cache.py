@@ -34,7 +34,7 @@ class EmbeddingCache:
     """Vectors by model fingerprint and content hash, on disk. Each batch is committed: an interruption costs one batch.
 
     Vectors are kept in half precision, which moves them by less than `embed.spread` does anyway.
-    It is a cache: an unreadable file is put aside, and its vectors are computed again. Texts that this index does not
+    An unreadable file is set aside, and its vectors are computed again. Texts that this index does not
     know are looked up in the cache that all projects share, which also receives computed vectors.
 
     Raises:
@@ -71,7 +71,7 @@ class EmbeddingCache:
     def similarities(self, vector: Vectors, hashes: Sequence[str]) -> dict[str, float]:
         """Return content hash -> cosine similarity for those of these texts whose vectors can be read here.
 
-        Searches have a connection of their own: they neither wait for a sync nor end its transactions.
+        Searches use a separate connection: they neither wait for a sync nor end its transactions.
         """
         size = self._dimension * np.dtype(_HALF).itemsize
         rows = [row for row in sorted(self.kept_values(hashes).items()) if len(row[1]) == size]
@@ -111,7 +111,7 @@ class EmbeddingCache:
         return found
 
     def put(self, hashes: Sequence[str], vectors: Vectors) -> dict[str, Vectors]:
-        """Add vectors that were computed here, for this index and all others; return them as `get` will."""
+        """Add vectors that were computed here to this index and the shared cache; return them as `get` will."""
         packed = {one: _packed(vector) for one, vector in zip(hashes, vectors, strict=True)}
         self._insert(packed)
         if self._shared is not None:
@@ -119,7 +119,7 @@ class EmbeddingCache:
         return self._checked(packed)
 
     def add(self, hashes: Sequence[str], vectors: Iterable[Vectors]) -> None:
-        """Add vectors for this index only."""
+        """Add vectors to this index only."""
         self._insert({one: _packed(vector) for one, vector in zip(hashes, vectors, strict=True)})
 
     def _insert(self, packed: Mapping[str, bytes]) -> None:
@@ -128,10 +128,10 @@ class EmbeddingCache:
         self._kept.drop(packed)
 
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
-        """Delete this model's vectors of other texts, and return their space, once they number over 1,000.
+        """Delete this model's vectors of other texts, and free their space, once there are more than 1,000.
 
-        They may also number a quarter of the texts, or twice as many as the texts if no shared cache keeps them for
-        other branches. The hashes are read only if there are so many.
+        In a large index, there may be a quarter as many as texts, or twice as many if no shared cache keeps them for
+        other branches. The hashes are read only beyond that limit.
         """
         allowed = max(FEW, int(number * (UNSHARED_SHARE if self._shared is None else STALE_SHARE)))
         if self._run(lambda connection: self._keep_only(connection, number + allowed, hashes)):
@@ -187,7 +187,8 @@ def _packed(vector: Vectors) -> bytes:
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
-    """Convert the vectors of earlier layouts, once. In the first, each took 4.7 KB, in the second 1.7 KB."""
+    """Convert the vectors of earlier layouts, once. A vector took 4.7 KB in the first layout and 1.7 KB in the
+    second."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
     connection.create_function("half", 1, _halved, deterministic=True)

@@ -32,7 +32,7 @@ def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | N
 def unpack(packed: str) -> tuple[FileFacts, dict[str, str]]:
     """Return the facts, and the class of each chunk by chunk id.
 
-    The members of classes, which no other file depends on, are left out: they are most of the facts.
+    The members of classes are left out: they are most of the facts, and no other file depends on them.
     """
     return _unpacked(json.loads(packed))
 

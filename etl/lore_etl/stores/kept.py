@@ -1,4 +1,4 @@
-"""Keep what was read recently, so that searches need not read it from disk again."""
+"""Keep recently read values, so that searches need not read them from disk again."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class RecentlyUsed(Generic[Key, Value]):
 
 
 class Kept(Generic[Value]):
-    """Values by key, up to a number of them; the least recently used ones go first. All threads share them.
+    """A limited number of values by key; the least recently used are dropped first. All threads share them.
 
-    A reader takes the `moment` before it reads, so that nothing is kept that was read before a `drop`.
+    A reader takes the `moment` before it reads, so that values read before a `drop` are not kept.
     """
 
     def __init__(self, limit: int) -> None:
@@ -49,7 +49,7 @@ class Kept(Generic[Value]):
         return self._drops
 
     def read(self, keys: Sequence[str], read: Callable[[list[str]], Mapping[str, Value]]) -> dict[str, Value]:
-        """Return the values of these keys that exist. Those that are not kept are read, and then kept."""
+        """Return the values of these keys that exist. Values that are not kept are read, and then kept."""
         moment, found = self.moment(), self.get(keys)
         if missing := [key for key in keys if key not in found]:
             values = read(missing)
@@ -58,7 +58,7 @@ class Kept(Generic[Value]):
         return found
 
     def get(self, keys: Iterable[str]) -> dict[str, Value]:
-        """Return those of these values that are kept, by key."""
+        """Return the values that are kept among these keys, by key."""
         with self._guard:
             found = {key: self._values[key] for key in keys if key in self._values}
             if len(self._values) == self._limit:  # until then, nothing has to go
@@ -67,7 +67,7 @@ class Kept(Generic[Value]):
         return found
 
     def put(self, values: Mapping[str, Value], moment: int) -> None:
-        """Keep values that were read since a moment, unless some were dropped meanwhile."""
+        """Keep values read since a moment, unless values have been dropped since."""
         with self._guard:
             if moment == self._drops:
                 self._values |= values
@@ -75,7 +75,7 @@ class Kept(Generic[Value]):
                     self._values.popitem(last=False)
 
     def drop(self, keys: Iterable[str]) -> None:
-        """Forget values that have changed."""
+        """Drop values that have changed."""
         with self._guard:
             self._drops += 1
             for key in keys:

@@ -46,7 +46,7 @@ class KeywordHits(NamedTuple):
 
 
 class _Snapshot:
-    """The index as of a commit, with the ids of the chunks that searches met: reading one from the file takes 4 µs."""
+    """The index as of a commit, with the chunk ids that searches have read: reading an id from the file takes 4 µs."""
 
     def __init__(self, index: tantivy.Index) -> None:
         self.searcher = index.searcher()
@@ -122,7 +122,7 @@ class KeywordStore:
     def hits(self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None) -> KeywordHits:
         """Return the best matches and the number of all matches, of all chunks or of those in `only`.
 
-        The number is a minimum if `only` has many chunks, and more than `COUNTED` chunks of the whole index match.
+        The number is a minimum if `only` has many chunks and more than `COUNTED` chunks of the whole index match.
         """
         query = self._any_of(_terms_of(text), "words")
         if query is None or (only is not None and not only):
@@ -149,7 +149,7 @@ class KeywordStore:
         return [] if query is None else [id_ for id_, _ in self._hits(query)]
 
     def holding(self, words: Iterable[str]) -> set[str]:
-        """Return the ids of the chunks that have all of these words, in the forms that the index has."""
+        """Return the ids of the chunks that have all of these words, in the forms found in the index."""
         parts = [(tantivy.Occur.Must, self._term(word, "words")) for word in words]
         return {id_ for id_, _ in self._hits(tantivy.Query.boolean_query(parts))}
 
@@ -264,7 +264,7 @@ _known_stems = lru_cache(_KNOWN_RUNS)(_stems_of)
 
 
 def _document(chunk: Chunk) -> tantivy.Document:
-    """Return the document of a chunk, with one field for all words.
+    """Return the document of a chunk, with a single field for all words.
 
     On code and tickets, one field was better than the best combination of several by .05 nDCG@10 (docs/benchmarks.md).
     """

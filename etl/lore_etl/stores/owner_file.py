@@ -1,7 +1,7 @@
 """Read and write the note that names the owner of an index and its address. Standard library only.
 
-The note is in the user's state folder, next to the record of the index: a project cannot contain a forged note, and
-the note does not vanish with the index folder or a shell's temporary folder.
+The note is in the user's state folder, next to the record of the index, so that a project cannot contain a forged note,
+and the note does not vanish with the index folder or a shell's temporary folder.
 """
 
 from __future__ import annotations

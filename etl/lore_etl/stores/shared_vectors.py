@@ -1,4 +1,4 @@
-"""Keep embeddings for all projects of a user, so that another clone or a new index embeds nothing again."""
+"""Keep embeddings for all projects of a user, so that another clone or a new index need not embed them again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SharedVectors:
             connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _run(self, action: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Run an action in a transaction; after an error, go on without the file until this process ends."""
+        """Run an action in a transaction; after an error, continue without the file until this process ends."""
         if not self._is_usable:
             return otherwise
         try:

@@ -1,4 +1,4 @@
-"""Check whether an SQLite file is as Lore left it and, if not, whether its content is sound."""
+"""Check whether an SQLite file is unchanged since Lore closed it and, if not, whether its content is valid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _NOT_DAMAGE = frozenset(
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether the file is damaged, not the disk or the system. Errors for invalid UTF-8 have no error code."""
+    """Return whether the error means a damaged file rather than a failing disk or system. Errors for invalid UTF-8 have
+    no error code."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_DAMAGE
 
 

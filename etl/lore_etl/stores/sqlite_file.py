@@ -25,6 +25,6 @@ def in_portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def vacuum(connection: sqlite3.Connection) -> None:
-    """Write the file again without the space of deleted rows, outside any transaction."""
+    """Rewrite the file without the space of deleted rows, outside any transaction."""
     connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

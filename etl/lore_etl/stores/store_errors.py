@@ -11,7 +11,7 @@ FULL_BYTES = 1_000_000  # with less free space a database cannot work, whatever 
 
 
 def obstacle(folder: Path) -> str | None:
-    """Return a description of what prevents all stores in this folder from working now; None if nothing does."""
+    """Describe the problem that prevents all stores in this folder from working now; return None if there is none."""
     if shutil.disk_usage(folder).free < FULL_BYTES:
         return "the disk is full"
     opened: list[int] = []
@@ -27,5 +27,6 @@ def obstacle(folder: Path) -> str | None:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether a Rust library panicked. The exception derives from BaseException and cannot be imported."""
+    """Return whether the exception is a panic in a Rust library. Its class derives from BaseException and cannot be
+    imported."""
     return type(error).__name__ == "PanicException"

@@ -26,7 +26,7 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 
 def tokens(text: str) -> Iterator[str]:
-    """Yield the words of a text as written; `apt-28` and `a.b.C` each count as a single word."""
+    """Yield the words of a text as written; `apt-28` and `a.b.C` are single words."""
     return (token for token in _TOKEN.findall(text) if len(token) <= MAX_TERM)
 
 
@@ -50,9 +50,9 @@ def query_terms(text: str) -> list[str]:
 
 
 def phrase_words(phrase: str) -> list[str]:
-    """Return terms that every text with this phrase has, wherever in longer identifiers it stands.
+    """Return terms that every text with this phrase has, even if the phrase is part of longer identifiers.
 
-    A script without spaces has only its pairs of characters: its words cannot be separated.
+    In a script without spaces, these are pairs of characters, because its words cannot be separated.
     """
     found: dict[str, None] = {}
     for run in _RUN.findall(phrase):

@@ -40,6 +40,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_all_files() -> None:
-    """Make all files durable at once, which is faster than one by one for many. Windows cannot do this."""
+    """Make all files durable together, which is faster than syncing many files one by one. Windows cannot do this."""
     if sys.platform != "win32" and hasattr(os, "sync"):
         os.sync()

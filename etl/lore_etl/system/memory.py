@@ -1,4 +1,4 @@
-"""Return unused memory to the operating system, and keep the garbage collector away from objects that stay."""
+"""Return unused memory to the operating system, and exempt permanent objects from garbage collection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NEW_OBJECTS = 20_000  # a search creates some 5,000 and frees as many; by defaul
 
 
 def release_unused_memory() -> bool:
-    """Return whether freed memory was given back; only glibc keeps it and can give it back on request."""
+    """Give freed memory back and return whether that worked; only glibc keeps it and can give it back on request."""
     gc.collect()
     if sys.platform != "linux":
         return False
@@ -19,7 +19,8 @@ def release_unused_memory() -> bool:
 
 
 def keep_present_objects() -> None:
-    """Exempt all present objects from garbage collection, and collect others rarely: both would delay searches."""
+    """Exempt all existing objects from garbage collection, and collect others rarely, because collections delay
+    searches."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS)

@@ -43,12 +43,12 @@ def read_regular(path: Path, limit: int) -> bytes:
 
 
 def leads_elsewhere(info: os.stat_result) -> bool:
-    """Return whether the result of `lstat` is that of a symlink or of a Windows junction."""
+    """Return whether the result of `lstat` describes a symlink or a Windows junction."""
     return stat.S_ISLNK(info.st_mode) or bool(getattr(info, "st_reparse_tag", 0) & _NAME_SURROGATE)
 
 
 def names_git_folder(name: str) -> bool:
-    """Return whether a system may read a name as `.git`: in any case, with trailing dots, or shortened by Windows."""
+    """Return whether a system may treat a name as `.git`: in any case, with trailing dots, or shortened by Windows."""
     return _GIT.fullmatch(name) is not None
 
 

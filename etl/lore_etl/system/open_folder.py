@@ -1,7 +1,7 @@
 """Open folders step by step without following symlinks, for operations on their entries.
 
-On systems with operations relative to an open folder, exchanging a folder on the path has no effect. Windows lacks
-them: there the folders on the path are checked for an exchange before each operation and after each open.
+On systems with operations relative to an open folder, replacing a folder on the path has no effect. Windows lacks them:
+there the folders on the path are checked for a replacement before each operation and after each open.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 class OpenFolder:
-    """An open folder of Linux or macOS; names are single components. Every method raises OSError."""
+    """An open folder on Linux or macOS; names are single components. Every method raises OSError."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -121,7 +121,7 @@ class FolderByPath(OpenFolder):
         """Do nothing: there is no descriptor."""
 
     def _place(self, name: str) -> Path:
-        """Return the path of an entry, after a check that no folder on its path was exchanged."""
+        """Return the path of an entry, after checking that no folder on its path was replaced."""
         # rejects a drive, a stream of a file, another folder and other spellings of a name
         if PureWindowsPath(name).name != name or ":" in name or name.rstrip(". ") != name:
             raise OSError(errno.ELOOP, "not the name of an entry", name)

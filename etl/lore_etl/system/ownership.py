@@ -1,4 +1,4 @@
-"""Check the owner of a file. Windows has no user ids or modes; there the profile folder is not open to others."""
+"""Check the owner of a file. Windows has no user ids or modes, but other users cannot open the profile folder."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def is_running(pid: int, began: str) -> bool:
 
 
 def terminate(pid: int) -> None:
-    """Request a process to end; Windows ends it immediately. A missing process is ignored."""
+    """Ask a process to end; Windows ends it immediately. A missing process is ignored."""
     _send(pid, signal.SIGTERM)
 
 
@@ -82,7 +82,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 def has_reader(output: TextIO | None) -> bool:
-    """Return whether an output can still be read, as far as the system tells: a pipe without readers cannot."""
+    """Return whether an output still has a reader, as far as the system shows."""
     if sys.platform == "win32" or output is None or output.closed:
         return True
     watch = select.poll()

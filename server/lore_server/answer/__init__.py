@@ -1,1 +1,1 @@
-"""Answers: pack the best passages into a budget, let a model write and check its citations; or quote."""
+"""Answer questions: fit the best passages into a budget, let a model write and check its citations, or quote them."""

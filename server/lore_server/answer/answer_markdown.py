@@ -1,4 +1,4 @@
-"""Parse the Markdown of an answer, and add citations where they are shown as such."""
+"""Parse the Markdown of an answer, and add citations where they are rendered as text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parsed(text: str, environment: dict[str, Any] | None = None) -> list[Token]:
 
 
 def with_closed_fence(text: str) -> str:
-    """Return the text with the end of its last fence, if that is missing."""
+    """Return the text, with its last fence closed if it is open."""
     tokens = parsed(text)
     if not tokens or tokens[-1].type != "fence":  # one in a list or a quotation ends with it
         return text

@@ -14,7 +14,7 @@ TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
 class Statement(BaseModel):
-    """A statement of a model's reply: first its evidence, then the text that rests on it."""
+    """A statement of a model's reply: first its evidence, then the text based on it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,7 +39,7 @@ class TokenUsage(NamedTuple):
 
 
 class ModelRequest(NamedTuple):
-    """One question to a model. A request that nobody follows is answered as a whole."""
+    """A question to a model. A request without a listener is answered as a whole."""
 
     instruction: str
     prompt: str

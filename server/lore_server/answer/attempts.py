@@ -1,4 +1,4 @@
-"""Repeat failed requests to a model, and stop asking a model that keeps failing."""
+"""Retry failed requests to a model, and stop calling a model that keeps failing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _failure(state: RetryCallState) -> ModelFailure:
 
 
 class CircuitBreaker:
-    """Refuses questions for a while after several temporary failures in a row; then one question is a trial."""
+    """Rejects questions for a while after several temporary failures in a row; then one question is a trial."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -60,7 +60,7 @@ class CircuitBreaker:
         self._closed_until = 0.0
 
     def check(self) -> None:
-        """Raise ModelFailure if the model is not asked at the moment."""
+        """Raise ModelFailure if the model is not to be called now."""
         with self._guard:
             seconds = self._closed_until - self._clock()
             if seconds > 0:

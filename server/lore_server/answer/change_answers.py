@@ -1,4 +1,4 @@
-"""Answer why something was changed: with the commits that changed it, and the tickets that they name."""
+"""Answer why something was changed, with the commits that changed it and the tickets that they name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ChangeAnswers:
         self._members_of = members_of
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
-        """Return the answer to a question for the reason of a change; None for others, and if no commit is known."""
+        """Return the answer to a question about the reason for a change; None for others, or if no commit is known."""
         if name := ticket_of(question):
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
@@ -89,7 +89,7 @@ def _place_citation(
 
 
 def _sentence(change: FileChangeRecord, numbers: dict[str, int], own: str) -> str:
-    """Return a commit with the tickets that it names, other than the one that the answer is about."""
+    """Return a commit with the tickets that it names, except the ticket of the question."""
     tickets = ", ".join(_ticket(ticket, numbers) for ticket in change["tickets"] if ticket.get("source") != own)
     text = f"{change['commit']} on {change['date']}, “{_plain(change['subject'])}”"
     return f"{text}, for {tickets}" if tickets else text
@@ -103,7 +103,7 @@ def _ticket(ticket: NamedTicketRecord, numbers: dict[str, int]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text of a commit or a ticket without links, images and HTML, and without marks of citations."""
+    """Return a text of a commit or a ticket without links, images, HTML and citation marks."""
     try:
         text = without_links(text, ())
     except ProviderError:

@@ -1,4 +1,4 @@
-"""Read questions for the reason of a change: "why was FILE:10-20 changed", "which commit fixed #12"."""
+"""Parse questions about the reason for a change: "why was FILE:10-20 changed", "which commit fixed #12"."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NUMBERED = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 
 class ChangedPlace(NamedTuple):
-    """The place whose changes are asked for: a file, some of its lines, or the definition of a name."""
+    """The subject of such a question: a file, some of its lines, or the definition of a name."""
 
     name: str
     source: str
@@ -47,7 +47,7 @@ class ChangedPlace(NamedTuple):
 
 
 def ticket_of(question: str) -> str | None:
-    """Return the name of the ticket whose commits are asked for."""
+    """Return the name of the ticket in a question about its commits."""
     found = _OF_TICKET.fullmatch(question)
     if found is None:
         return None
@@ -58,7 +58,7 @@ def ticket_of(question: str) -> str | None:
 def changed_place(
     question: str, paths: Collection[str], tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]
 ) -> ChangedPlace | None:
-    """Return the place whose changes are asked for; None if the question is another or names no known place.
+    """Return the place in a question about its changes; None for other questions and unknown places.
 
     `chunks` are what a search for the question found; they may define the name if the class tree does not.
     """

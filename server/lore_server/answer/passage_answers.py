@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from lore_server.replies.records import CitationRecord
 
 NOT_HERE = "This is not in this knowledge base. The references are the nearest documents."
-NOT_JUDGED = "The search cannot judge this question, and found no name of it. The references are the nearest documents."
+NOT_JUDGED = (
+    "The search cannot judge this question, and found none of its names. The references are the nearest documents."
+)
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
 PASSAGE_SHARE = 0.7  # of the budget

@@ -44,7 +44,7 @@ def insights(
 @command
 def mark(
     session: Session,
-    query: Annotated[str, typer.Argument(help="The question, as it was asked.")],
+    query: Annotated[str, typer.Argument(help="The question exactly as it was asked.")],
     sources: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files that answer it.")],
     wrong: Annotated[bool, typer.Option("--wrong", help="They do not answer it.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the marks.")] = False,
@@ -64,7 +64,7 @@ def _export(session: Session, folder: Path) -> None:
             raise FileExists(f"{folder / name} exists.", "Name a new folder.")
     files, skipped = judged_set(session.ask("list_marks")["marks"])
     if not files:
-        raise NotFound("No result is marked right.", "Mark one: lore mark QUESTION FILE.")
+        raise NotFound("No result has been marked as right.", "Mark one: lore mark QUESTION FILE.")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_atomically(folder / name, [text], mode=0o600)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def add_docs(
     session: Session,
     source: Annotated[
-        str | None, typer.Argument(help="An address, a folder, or a package with --from; with --update, a library.")
+        str | None, typer.Argument(help="A URL, a folder, or a package with --from; with --update, a library.")
     ] = None,
     from_: Annotated[
         Path | None, typer.Option("--from", help="Folder of installed packages: .venv, node_modules.", metavar="FOLDER")
@@ -32,11 +32,13 @@ def add_docs(
     name: Annotated[str | None, typer.Option(help="Name of the library.")] = None,
     version: Annotated[str | None, typer.Option(help="Version of the library, if Lore cannot find it.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the added libraries.")] = False,
-    update: Annotated[bool, typer.Option("--update", help="Bring a library up to date; all without a name.")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Update a library, or all libraries if no name is given.")
+    ] = False,
     remove: Annotated[str | None, typer.Option(help="Remove a library.", metavar="NAME")] = None,
     max_pages: Annotated[int, typer.Option(help="Maximum pages of a site.", min=1, max=20_000)] = 500,
     private: Annotated[bool, typer.Option("--private", help="The site may be in a private network.")] = False,
-    wait: Annotated[int, typer.Option(help="Maximum seconds of a pause that a site asks for.", min=0)] = 60,
+    wait: Annotated[int, typer.Option(help="Maximum seconds to pause at a site's request.", min=0)] = 60,
     sync: Annotated[bool, typer.Option(help="Index the documentation.")] = True,
 ) -> None:
     """Copy the documentation of a library from a site, a folder or an installed package, and index it.

@@ -24,7 +24,7 @@ ToolsetsOption = Annotated[
     typer.Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),
 ]
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this document type.")]
-BriefOption = Annotated[bool, typer.Option("--brief", help="Show places without their text.")]
+BriefOption = Annotated[bool, typer.Option("--brief", help="Show file names and lines without text.")]
 TypesOption = Annotated[
     list[str] | None, typer.Option("-t", "--type", help="Only this document type; repeat it for several.")
 ]
@@ -87,7 +87,7 @@ def search(
         list[str] | None, typer.Option("-p", "--path", help="Only this file, folder or pattern (docs/**); repeatable.")
     ] = None,
     lang: Annotated[list[str] | None, typer.Option(help="Only this language (python); repeatable.")] = None,
-    after: Annotated[str | None, typer.Option(help="Only documents dated this day (2025-01-31) or later.")] = None,
+    after: Annotated[str | None, typer.Option(help="Only documents dated on or after this day (2025-01-31).")] = None,
     before: Annotated[str | None, typer.Option(help="Only documents dated before this day.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of results.")] = 10,
     passages: Annotated[int, typer.Option(help="Maximum number of further passages of each file.")] = 0,
@@ -201,7 +201,7 @@ def serve(
     session: Session,
     port: Annotated[int | None, typer.Option(help="Port; 0 picks a free port.")] = None,
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on; anything but loopback requires a token.")
+        str | None, typer.Option(help="Address to listen on; any address but loopback requires a token.")
     ] = None,
     toolsets: ToolsetsOption = "",
 ) -> None:

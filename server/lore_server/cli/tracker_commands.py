@@ -23,7 +23,7 @@ def pull(
     to: Annotated[
         Path | None, typer.Option(help="Folder for the tickets; default: in the index folder.", metavar="FOLDER")
     ] = None,
-    url: Annotated[str | None, typer.Option(help="Address of your own server's API.", metavar="URL")] = None,
+    url: Annotated[str | None, typer.Option(help="URL of your own server's API.", metavar="URL")] = None,
     wait: Annotated[int, typer.Option(help="Maximum seconds to wait for the rate limit.", min=0)] = 60,
     sync: Annotated[bool, typer.Option(help="Index the tickets.")] = True,
 ) -> None:

@@ -17,7 +17,7 @@ _GENERAL = re.compile(
     r"^(?:readme|changelog|changes|license|contributing|code.of.conduct|security|index)\b", re.IGNORECASE
 )
 _PLAIN = re.compile(r"\w[\w .,-]{2,59}")
-"""A title that is safe to paste into any shell, because a project is not trusted with a command line."""
+"""A title that is safe to paste into any shell, because projects are untrusted."""
 FEWEST_SUBCLASSES = 2
 
 

@@ -94,7 +94,9 @@ class LibraryManager:
     def _updated(self, wanted: DocSet, folder: DocFolder, changes: DocChanges) -> DocSet:
         found = _local(wanted)
         if not found.pages:
-            raise NotFound(f"No documentation was found in {wanted.origin}.", "Name a folder with Markdown or text.")
+            raise NotFound(
+                f"No documentation was found in {wanted.origin}.", "Give a folder that contains Markdown or text files."
+            )
         docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
         changes.skipped.update(found.skipped)
         folder.replace(found.files(docs.name, docs.version), changes)
@@ -156,6 +158,6 @@ def _local(wanted: DocSet) -> LocalDocs:
     if not place.is_dir() or place.resolve() != place:
         raise NotFound(
             f"{place} does not exist any more, or is a symlink now.",
-            "Add the documentation again from its present place.",
+            "Add the documentation again from its new location.",
         )
     return docs_in_folder(place) if wanted.kind == FOLDER else find_package(wanted.package, place)[1]

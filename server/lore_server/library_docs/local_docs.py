@@ -67,7 +67,7 @@ def add_files(found: LocalDocs, folder: Path, below: str, paths: Iterator[str]) 
     files = Files(folder)
     for path in paths:
         if len(found.pages) == MAX_FILES:
-            raise UsageError(f"There are more than {MAX_FILES:,} documents in {folder}.", "Name a folder further down.")
+            raise UsageError(f"There are more than {MAX_FILES:,} documents in {folder}.", "Give one of its subfolders.")
         try:
             text = text_of(files.read(f"{below}{path}") or b"", 4 * MAX_TEXT)
         except (Unreadable, LoreError) as error:

@@ -181,14 +181,15 @@ class SiteClient:
         self._last = self._now()
         if self._last > self._end:
             raise Busy(
-                "The time for this run is over. All pages so far are saved.", "Run the command again; it continues."
+                "The time limit of this run has been reached. All pages read so far are saved.",
+                "Run the command again; it continues.",
             )
 
     def _rest(self, seconds: float) -> None:
         if seconds > self._limits.patience:
             raise Busy(
-                f"The site asks for a pause of {seconds:.0f} seconds. All pages so far are saved.",
-                "Run the command again then; it continues.",
+                f"The site asks for a pause of {seconds:.0f} seconds. All pages read so far are saved.",
+                "Run the command again after that; it continues.",
             )
         self._sleep(seconds)
 

@@ -39,7 +39,9 @@ class Follower:
     def _report(self, stage: str, done: int, total: int) -> None:
         """Report progress; called from the thread that works or waits."""
         if self._is_left:
-            raise Cancelled("The client no longer waits for this call.", "The job continues; follow it with get_job.")
+            raise Cancelled(
+                "The client is no longer waiting for this call.", "The job continues; follow it with get_job."
+            )
         if not self.wants_progress:
             return
         is_new = self._steps.take(stage, done, total)
@@ -54,7 +56,7 @@ class Follower:
     def _report_text(self, text: str) -> None:
         """Report a part of an answer as a message; called from the thread that works."""
         if self._is_left:
-            raise Cancelled("The client no longer waits for this answer.")
+            raise Cancelled("The client is no longer waiting for this answer.")
         self._steps.take(f"text {self._steps.reached}", 0, 0)
         self._steps.advance()
         self._send(text)

@@ -72,7 +72,7 @@ def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:
     if wanted.is_user:
         return command, []
     if program.is_on_path():
-        return [program.NAME], ["`lore` is started by name: everyone who uses this file needs it on PATH."]
+        return [program.NAME], ["`lore` is started by name, so everyone who uses this file needs it on PATH."]
     file = Path(command[0])
     if wanted.client.root and file.is_relative_to(wanted.project):
         return [_path(wanted, file), *command[1:]], []

@@ -29,14 +29,14 @@ class Client:
     """The user's file: the variable for its folder, the folder below HOME if that is not set, and the file name."""
     root: str | None
     user_root: str | None
-    """The same in the user's file; empty if the client has no project there."""
+    """The same in the user's file; empty if the client has no projects there."""
     then: str
     form: Form = "json"
     extra: Mapping[str, str | bool] = field(default_factory=dict)
     has_argument_list: bool = False
     """Whether the program and its arguments are one list, `command`."""
     instructions: str = "AGENTS.md"
-    """The file in the project folder whose text the client gives to its agent."""
+    """The file in the project folder whose text the client passes to its agent."""
 
     def file(self, project: Path, is_user: bool) -> Path:
         """Return the file that the client reads, of the project or of the user."""
@@ -87,7 +87,8 @@ CLIENTS = {
         Client(
             "zed", "Zed", "context_servers", ".zed/settings.json",
             (*(_WINDOWS_HOME if sys.platform == "win32" else _UNIX_HOME), "zed/settings.json"),
-            root=None, user_root=None, then="Zed starts it at once; the settings of the agent panel show its state.",
+            root=None, user_root=None,
+            then="Zed starts it immediately; the settings of the agent panel show its state.",
         ),
         Client(
             "opencode", "opencode", "mcp", "opencode.json", (*_UNIX_HOME, "opencode/opencode.json"),

@@ -14,7 +14,7 @@ from lore_server.setup.finding import Examined, Finding, Report
 
 CHECK_SECONDS = 30.0
 HEALTH = ("contract", "database", "collection", "keywords", "embedding", "answers", "disk")
-"""The checks of `lore status`, which run together."""
+"""The checks of `lore status`, which run as one."""
 Check = tuple[str, Callable[[], Finding]]
 
 

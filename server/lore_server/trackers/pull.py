@@ -90,7 +90,7 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
     except Timeout as error:
         raise Busy("Another pull into this folder is running.") from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise ProviderUnavailable("The tracker's answer has an unexpected form.", "Check the address.") from error
+        raise ProviderUnavailable("The tracker's reply has an unexpected format.", "Check the address.") from error
     finally:
         client.close()
         store.close()

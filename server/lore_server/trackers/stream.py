@@ -62,7 +62,7 @@ def _stored(store: TicketStore, stream: Stream, data: object) -> str:
 
 def _items(data: object) -> list[Item]:
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-        raise ProviderUnavailable("The tracker's answer is not a list.", "Check the address.")
+        raise ProviderUnavailable("The tracker's reply is not a list.", "Check the address.")
     return data
 
 

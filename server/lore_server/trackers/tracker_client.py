@@ -46,7 +46,9 @@ class TrackerClient:
         parts = urlsplit(address)
         is_local = is_this_machine(address)
         if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
-            raise UsageError(f"{address} is not an https address.", "Lore sends no token over an open connection.")
+            raise UsageError(
+                f"{address} is not an https address.", "Lore does not send a token over an unencrypted connection."
+            )
         self._address = address.rstrip("/") + "/"
         self._origin = (parts.scheme, parts.hostname, parts.port)
         self._patience, self._sleep, self._now = patience, sleep, now
@@ -100,7 +102,7 @@ class TrackerClient:
                 if failures == ATTEMPTS:
                     reason = reason if found is None else f"status {found.status_code}"
                     raise ProviderUnavailable(
-                        f"The tracker does not answer ({reason}).", "Run the command again later."
+                        f"The tracker does not respond ({reason}).", "Run the command again later."
                     )
                 self._sleep(2.0**failures / 4)
 
@@ -144,11 +146,11 @@ class TrackerClient:
                 "Check its name. A private project needs a token in the environment.",
             )
         if found.status_code != 200 or len(found.content) > MAX_BYTES:
-            raise ProviderUnavailable(f"The tracker answered with status {found.status_code}.", "Check the address.")
+            raise ProviderUnavailable(f"The tracker replied with status {found.status_code}.", "Check the address.")
         try:
             data = found.json()
         except ValueError as error:
-            raise ProviderUnavailable("The tracker's answer is not JSON.", "Check the address.") from error
+            raise ProviderUnavailable("The tracker's reply is not JSON.", "Check the address.") from error
         return TrackerReply(data, found.links.get("next", {}).get("url"), found.headers.get("etag"))
 
 

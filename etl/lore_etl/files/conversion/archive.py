@@ -24,7 +24,7 @@ def from_archive(data: bytes, title: str, read: Callable[[zipfile.ZipFile], str]
 
 
 def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """Return the root of an XML file; declared entities are refused, because they can expand without limit."""
+    """Return the root of an XML file; reject declared entities, because they can expand without limit."""
     data = archive.read(name)
     if b"<!ENTITY" in data or b"\0" in data:  # UTF-16 would hide them
         raise NoText("refused: it declares XML entities, or is not UTF-8")

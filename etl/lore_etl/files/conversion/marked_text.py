@@ -17,13 +17,13 @@ class NoText(Exception):
 
 
 def heading(level: int, title: str) -> str:
-    """Return a heading of a level from 1 to 6, or nothing without a title."""
+    """Return a heading of level 1 to 6, or an empty text if there is no title."""
     title = clip(encodable(title), MAX_HEADING)
     return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
 
 
 def whole_heading(level: int, title: str) -> str:
-    """Return a heading, with the whole title below it if it is too long for a heading."""
+    """Return a heading, with the whole title below it if the title is too long for a heading."""
     short = heading(level, title)
     return f"{short}\n\n{body(title)}" if len(title) > MAX_HEADING else short
 
@@ -35,7 +35,7 @@ def body(text: str) -> str:
 
 
 def table(rows: list[list[str]]) -> str:
-    """Return a table with a line for each row; of a long one, the first rows and how many are left out."""
+    """Return a table with a line for each row; a long table is cut, with the number of omitted rows."""
     shown = [[clip(cell, MAX_HEADING * 10) for cell in row[:MAX_CELLS]] for row in rows[:MAX_ROWS]]
     lines = [f"| {' | '.join(row)} |" for row in shown if any(row)]
     if len(rows) > MAX_ROWS:
@@ -44,7 +44,7 @@ def table(rows: list[list[str]]) -> str:
 
 
 def titled(title: str, parts: list[str]) -> str:
-    """Return the parts below the title of their document; nothing if they are only empty pages, slides or sheets."""
+    """Return the parts below the title of their document; empty if all pages, slides or sheets are empty."""
     parts = [part for part in parts if part.strip()]
     if all(_PLACE.fullmatch(part) for part in parts):
         return ""

@@ -94,7 +94,7 @@ def _sheet(sheet: Element) -> list[str]:
 
 
 def _rows(found: Element) -> list[list[str]]:
-    """Return the rows with content; beyond the maximum, empty rows that stand for the rest."""
+    """Return the rows with content; beyond the maximum, empty rows represent the rest."""
     rows: list[list[str]] = []
     more = 0
     for row in _table_rows(found):
@@ -161,7 +161,7 @@ def _boxes(paragraph: Element) -> Iterator[str]:
 
 
 def _line(element: Element) -> str:
-    """Return the text of a paragraph, without the boxes in it, which are paragraphs of their own."""
+    """Return the text of a paragraph without its boxes, which are separate paragraphs."""
     parts = [element.text or ""]
     for child in element:
         if child.tag == f"{_TEXT}s":
@@ -179,6 +179,6 @@ def _line(element: Element) -> str:
 
 
 def _number(element: Element, name: str, most: int) -> int:
-    """Return a number from 1 to `most` in an attribute; 1 without it."""
+    """Return the number in an attribute, limited to 1 to `most`; 1 if the attribute is missing."""
     text = element.get(name, "1")
     return max(1, min(int(text), most)) if text.isdecimal() and len(text) < 10 else 1

@@ -1,4 +1,5 @@
-"""Read an RTF file as paragraphs. The format has no slides or sheets, and its headings are only a matter of style."""
+"""Read an RTF file as paragraphs. The format has no slides or sheets, and headings differ from other text only in
+style."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def read(data: bytes, suffix: str) -> str:
 
 
 def _with_notes(text: str) -> str:
-    """Make footnotes text in parentheses, because the converter leaves them out."""
+    """Turn footnotes into text in parentheses, because the converter leaves them out."""
     parts, position = list[str](), 0
     depth, notes = 0, list[int]()
     for token in _TOKEN.finditer(text):

@@ -7,7 +7,7 @@ import sys
 from typing import NamedTuple
 
 _CODECS = ("cp437", "utf-8-sig", "utf-16-le")
-"""Codecs that readers use; Python opens their files when they are used first."""
+"""Codecs that readers use; Python opens their files at the first use."""
 OUT_OF_MEMORY = 3
 """The exit code of a child that ran out of memory."""
 
@@ -21,7 +21,7 @@ class ConversionLimits(NamedTuple):
 
 
 def limit_resources(limits: ConversionLimits) -> None:
-    """Limit this process. Windows has no such limits; there only the time is limited, by the parent."""
+    """Limit this process. Windows has no such limits; there the parent limits only the time."""
     if sys.platform != "win32":
         import resource
 

@@ -1,7 +1,7 @@
 """Check the configured address of a remote Chroma, with secrets from the environment.
 
-Only the user's configuration is used here (`lore_etl.config.policy`). Still it can name only variables that begin with
-`CHROMA_`, and the key for Chroma Cloud is sent only to Chroma Cloud, to limit the damage of a careless approval.
+Only the user's configuration is used here (`lore_etl.config.policy`). To limit the damage of a careless approval, it
+can name only variables that begin with `CHROMA_`, and the key for Chroma Cloud is sent only to Chroma Cloud.
 """
 
 from __future__ import annotations

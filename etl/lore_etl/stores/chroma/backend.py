@@ -42,13 +42,13 @@ class Backend(Protocol):
     limits: Limits
 
     def open(self, rows: int) -> Any:
-        """Open and return Chroma's collection, fit for searches among so many rows.
+        """Open Chroma's collection, prepare it for searches among so many rows, and return it.
 
         Raises StorageError and Chroma's errors.
         """
 
     def where(self) -> str:
-        """Return a description of the location for people."""
+        """Return a readable description of the location."""
 
     def is_alive(self) -> bool:
         """Return whether a call can be expected to succeed."""
@@ -63,7 +63,7 @@ class Backend(Protocol):
         """Mark everything written so far as complete."""
 
     def close(self, is_sound: bool) -> None:
-        """Close the collection, and seal its files if it is sound. May be called again."""
+        """Close the collection, and seal its files if they are undamaged. Can be called more than once."""
 
     def explain(self, error: BaseException) -> LoreError | None:
         """Return the Lore error for an error of Chroma; None if the error is not from Chroma."""

@@ -1,13 +1,12 @@
-"""Run Chroma's server as a child process: start it on a free port of this machine, watch it, stop it; and the child.
+"""Run Chroma's server as a child process: start it on a free port, watch it and stop it; also, be that child. python -P
+-m lore_etl.stores.chroma.child_server FOLDER PORT
 
-    python -P -m lore_etl.stores.chroma.child_server FOLDER PORT
+The child calls Chroma's Rust server without any of Chroma's Python code, whose server runs other people's code
+(CVE-2026-45829): it imports only the compiled module that Chroma's command line calls. Therefore this module does not
+import Chroma. The child ends when its input ends, that is, with the Lore process that started it.
 
-The child calls Chroma's Rust server without any of Chroma's Python, whose server runs other people's code
-(CVE-2026-45829): it imports only the compiled module to which Chroma's command line passes everything. Therefore this
-module does not import Chroma. The child ends when its input ends, that is, with the Lore process that started it.
-
-A lock that the child holds shows whether a folder is served; a note beside it has the process id, with the time that
-the process began, because the system reuses process ids.
+A lock that the child holds shows whether a folder is served; a note beside it has the process id and the start time of
+the process, because the system reuses process ids.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", 
 
 
 class ChromaProcess:
-    """A server for one folder. It ends with this process, however this process ends."""
+    """A server for one folder. It ends when this process ends, even if it is killed."""
 
     def __init__(self, folder: Path, port: int, log: Path) -> None:
         self.port = port
@@ -64,10 +63,9 @@ class ChromaProcess:
 
     @classmethod
     def start(cls, folder: Path, log: Path, ports: Iterable[int] | None = None) -> ChromaProcess:
-        """Start a server on the first free port, and wait until it answers.
+        """Start a server on the first free port, and wait until it responds.
 
-        Raises:
-            DatabaseUnavailable: the server ended immediately or does not answer; the log has the reason.
+        Raises: DatabaseUnavailable: the server ended immediately or does not respond; the log has the reason.
         """
         output = ""
         for port in ports or _free_ports():
@@ -159,7 +157,7 @@ def _end(folder: Path, end: Callable[[int], None]) -> None:
 
 
 def _free_ports() -> Iterator[int]:
-    """Yield ports that were free just before."""
+    """Yield ports that were free a moment ago."""
     for _ in range(PORTS_TRIED):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

@@ -3,9 +3,9 @@
 Chroma's settings read environment variables and the `.env` of the current folder. That folder is an untrusted project:
 a line in it could make the client connect to another server, so only explicit arguments are used here.
 
-A collection can name models: in its configuration, and in its schema, which Chroma's client reads at every write and
-whose models it then loads, including remote code, whatever embedding function it was given. Therefore collections are
-opened without an embedding function, and their schema is removed before they are used.
+A collection can name models in its configuration and in its schema. Chroma's client reads the schema at every write and
+loads the models, including remote code, whatever embedding function it was given. So Lore opens collections without an
+embedding function, and removes their schema before it uses them.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def bare(collection: Any) -> Any:
 
 
 def fit(collection: Any, configuration: JSON, rows: int) -> None:
-    """Set `ef_search` for a number of rows. This must be the first call: at any other, Chroma keeps the old value.
+    """Set `ef_search` for a number of rows. This must be the first call, because Chroma ignores a later change.
 
-    Without success, searches find less until the next open. `Collection.modify` would need the schema, which `bare`
+    If it fails, searches find less until the next open. `Collection.modify` would need the schema, which `bare`
     removes.
     """
     known = (collection.configuration_json or {}).get("hnsw")
@@ -103,7 +103,7 @@ def fit(collection: Any, configuration: JSON, rows: int) -> None:
 
 
 def finds_its_rows(collection: Any) -> bool:
-    """Return whether searches for samples of the collection's rows find them, or rows at the same place."""
+    """Return whether searches for samples of the collection's rows find them, or rows at the same position."""
     total = collection.count()
     for offset in range(0, total, max(ROWS, total // SAMPLES)):
         some = collection.get(limit=ROWS, offset=offset, include=["embeddings"])

@@ -15,7 +15,7 @@ Generations = FolderGenerations | RemoteGenerations
 
 
 def load_chroma() -> None:
-    """Import Chroma, which takes longer than to open a store."""
+    """Import Chroma, which takes longer than opening a store."""
     import lore_etl.stores.chroma.client  # noqa: F401
 
 

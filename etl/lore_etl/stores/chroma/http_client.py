@@ -1,4 +1,4 @@
-"""Connect to Chroma over HTTP, through Chroma's client, with timeouts that it lacks and with Lore's errors."""
+"""Connect to Chroma over HTTP, through Chroma's client, with the timeouts that it lacks and with Lore's errors."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ _CHECK_PLACE = "Check `database.host`, `port` and `ssl` in your configuration."
 class HttpChroma:
     """A connection to one database of one tenant on one server.
 
-    Raises:
-        DatabaseUnavailable: the server does not answer, is not Chroma, or denies access.
+    Raises: DatabaseUnavailable: the server does not respond, is not Chroma, or denies access.
     """
 
     def __init__(self, address: Address) -> None:
@@ -49,7 +48,7 @@ class HttpChroma:
             raise explained from error
 
     def collection(self, name: str, configuration: JSON, rows: int) -> Any:
-        """Return the collection of that name, fit for so many rows, created if necessary.
+        """Return the collection of that name, created if necessary, prepared for so many rows.
 
         Raises StorageError and Chroma's errors.
         """
@@ -88,7 +87,7 @@ class HttpChroma:
         self._session.close()
 
     def explain(self, error: Exception) -> LoreError | None:
-        """Return the Lore error for an error of the connection; None for others, such as those that Chroma reports."""
+        """Return the Lore error for a connection error; None for other errors, such as those that Chroma reports."""
         at = self.address
         if isinstance(error, LoreError):
             return error

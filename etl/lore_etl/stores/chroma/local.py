@@ -214,7 +214,7 @@ class ChildChroma(FolderBackend):
         if isinstance(explained, DatabaseUnavailable):
             self._is_lost = True
             return DatabaseUnavailable(
-                explained.message, f"Try again to restart it. {LOG} has the reason why it ended."
+                explained.message, f"Call again to restart it. {LOG} has the reason why it ended."
             )
         return explained or super().explain(error)
 

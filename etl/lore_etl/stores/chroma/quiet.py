@@ -1,6 +1,6 @@
 """Import `chromadb` without letting it read the environment and `.env`, from which its import builds settings.
 
-The `.env` is that of the current folder, an untrusted project: an invalid setting in it, such as a port that is not a
+The current folder, which contains the `.env`, is an untrusted project: an invalid setting, such as a port that is not a
 number, would end Lore with Chroma's error. Import this module before `chromadb`.
 """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 IDENTITY = "chroma-id.json"
 HTTP = Limits(write=1_000)  # with 4,096 dimensions, a request stays below a server's limit of 40 MiB
 CLOUD = Limits(write=300, read=300, results=300, lookups=100, among=300)
-"""The limits in docs.trychroma.com/cloud/quotas-limits."""
+"""The limits listed in docs.trychroma.com/cloud/quotas-limits."""
 
 
 class RemoteGenerations:

@@ -61,7 +61,7 @@ class VectorStore:
         self._write(self._collection.add, rows, vectors, self._backend.limits.write)
 
     def heal(self, rows: Sequence[Row], vectors: Vectors) -> None:
-        """Write rows again that a search does not find, which makes them findable."""
+        """Rewrite rows that a search does not find, which makes them findable."""
         self._write(self._collection.upsert, rows, vectors, self._backend.limits.heal)
 
     def update(self, rows: Sequence[Row]) -> None:
@@ -91,7 +91,7 @@ class VectorStore:
     def search(
         self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
     ) -> list[tuple[str, float]]:
-        """Return (row id, cosine similarity), best first, of all rows, those of a type, or `only` the given rows."""
+        """Return (row id, cosine similarity), best first, for all rows, those of a type, or `only` the given rows."""
         if only is None:
             return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
         if len(only) <= FEW:
@@ -145,10 +145,10 @@ class VectorStore:
         return found["ids"], np.asarray(found["embeddings"], dtype=np.float32)
 
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
-        """Return the positions of the rows that a search for their own vector does not find.
+        """Return the positions of the rows that a search for their vector does not find.
 
         This needs `query`, because `get` and `count` stay correct when `query` misses rows. A row also counts as found
-        if other rows at the same distance take its place: texts may be equal.
+        if other rows at the same distance take its place, because texts may be equal.
         """
         lost: list[int] = []
         step = self._backend.limits.lookups
@@ -183,7 +183,7 @@ class VectorStore:
         return int(self._call(self._collection.count))
 
     def is_outgrown(self) -> bool:
-        """Return whether searches must be more thorough than when it was opened: open it again."""
+        """Return whether the store has grown so much that it must be reopened for more thorough searches."""
         return effort(self.count()) > self._effort
 
     def where(self) -> str:
@@ -194,7 +194,7 @@ class VectorStore:
         return self._backend.is_alive()
 
     def seal(self) -> None:
-        """Record the present state of the files, so that the next open checks files that have changed."""
+        """Record the current state of the files, so that the next open checks only files that have changed."""
         with self._reporting():
             self._backend.seal()
 
