@@ -1,4 +1,4 @@
-"""The contract: the operations of `openapi.yaml` with compiled validators. Nothing else defines an operation."""
+"""The contract: the operations of `openapi.yaml`, which alone defines them, with compiled validators."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Operation:
 
     @property
     def needs_token(self) -> bool:
-        """Return whether a call over HTTP needs a token: it may change something, or returns what the user asked."""
+        """Return whether a call over HTTP needs a token: it may change something, or returns the user's questions."""
         return self.changes_state or self.is_private
 
     @property
@@ -98,7 +98,7 @@ class Operation:
         return Queue.MODEL if self.hints["openWorldHint"] else Queue.INDEX
 
     def parsed(self, name: str, text: str) -> object:
-        """Convert an argument's text to its type; `accept` refuses a text that does not convert."""
+        """Convert an argument's text to its type; `accept` rejects a text that does not convert."""
         kind = self.input_schema["properties"].get(name, {}).get("type")
         if kind == "boolean" and text in ("true", "false"):
             return text == "true"
@@ -138,9 +138,9 @@ def _compiled(schema: Schema) -> Draft202012Validator:
 
 
 def _error(validator: Draft202012Validator, schema: Schema, value: object) -> Any:
-    """Return the error of a value that explains most, None if it is valid.
+    """Return the most helpful error for a value; None if it is valid.
 
-    Only what the compiled validator refuses is validated again, by the one that explains errors and takes longer to
+    Values that the compiled validator rejects are validated again by a library that explains errors but takes longer to
     import.
     """
     with suppress(ValueError):  # for a text that is not valid Unicode

@@ -43,8 +43,7 @@ class ParsedTooSlowly(Exception):
 
 
 class IsFragment(Exception):
-    """A short text that is only part of a file: it does not parse, and splitting it by definitions would break it
-    up."""
+    """A short text that is only part of a file: it does not parse, and its definitions would break it up."""
 
 
 class Mark(NamedTuple):

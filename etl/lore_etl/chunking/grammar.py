@@ -16,8 +16,7 @@ MAX_LINE = 20_000  # longer lines are generated
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a code file into sections and classes. Code that cannot be parsed in time becomes plain text, with a
-    warning."""
+    """Parse a code file into sections and classes. Code that does not parse in time becomes text, with a warning."""
     language, lines = code_languages()[document.syntax], document.lines
     if any(len(line) > MAX_LINE for line in lines):
         return parse_plain(document, "minified code; indexed as plain text")

@@ -28,8 +28,7 @@ _MARKED: dict[str, tuple[RuleFuncBlockType, list[str]]] = {
     "html_block": (rules_block.html_block, _INTERRUPTING),
     "heading": (rules_block.heading, _INTERRUPTING),
 }
-"""The blocks that begin with a mark, never with a letter: their rules, and the blocks each may interrupt in
-CommonMark."""
+"""The blocks that begin with a mark, never with a letter: their rules, and the blocks that each may interrupt."""
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
 
 
@@ -43,8 +42,7 @@ def block_parser() -> MarkdownIt:
 
 
 def _unless_letter(rule: RuleFuncBlockType) -> RuleFuncBlockType:
-    """Return a rule that is skipped at a line of prose. Otherwise the parser would try six rules twice at every such
-    line."""
+    """Return a rule that is skipped at a line of prose. Otherwise each such line would try six rules twice."""
 
     def found(state: StateBlock, first: int, end: int, silent: bool) -> bool:
         start = state.bMarks[first] + state.tShift[first]
@@ -54,8 +52,7 @@ def _unless_letter(rule: RuleFuncBlockType) -> RuleFuncBlockType:
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a Markdown document into sections, in order. Front matter is left out unless the document contains nothing
-    else."""
+    """Parse a Markdown document into sections, in order. Front matter is left out unless there is no other text."""
     skipped = front_matter_lines(document.text)
     lines = document.lines
     if skipped and not any(line.strip() for line in lines[skipped:]):

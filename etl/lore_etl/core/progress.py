@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""A function called with (stage, done, total) between steps; it must be fast. If it raises, the run ends
-consistently."""
+"""A fast function called with (stage, done, total) between steps. If it raises, the run ends consistently."""
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -62,8 +62,7 @@ class Model(Protocol):
 
 
 class ConfiguredModel:
-    """The model in `[embedding]`. Only `prepare` is slow or uses the network; until it has run, searches use keywords
-    only."""
+    """The model in `[embedding]`. Only `prepare` is slow or uses the network; before it, searches use only keywords."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings

@@ -1,5 +1,4 @@
-"""Steps that every compilation shares, in the child process: write the graph, its tokenizer and its info, or
-nothing."""
+"""Steps shared by all compilations, in the child process: write the graph, its tokenizer and its info, or nothing."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ _SUFFIXES = {"python": ".py", "javascript": ".js", "typescript": ".ts", "markdow
 
 @dataclass(frozen=True)
 class CorpusRecord:
-    """A document of a corpus. With a `path` it is parsed like that file, with a `language` like code in that
-    language."""
+    """A document of a corpus. With a `path` it is parsed like that file, with a `language` like such code."""
 
     id: str
     text: str

@@ -359,8 +359,7 @@ def _resolved(
 
 
 def _remember(run: Extraction, layout: str) -> None:
-    """Record the files that were read. This is the last step: after an earlier crash, the next sync reads them
-    again."""
+    """Record the files that were read. It is the last step: after a crash before it, the next sync reads them again."""
     known = run.known or run.index.catalogue.stamps()
     changed = [row for path, row in run.rows.items() if row is not run.known.get(path)]
     deleted = [path for path in known if path not in run.rows]

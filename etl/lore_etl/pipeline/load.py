@@ -300,8 +300,7 @@ def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
 
 
 def _return_space(run: _Load) -> None:
-    """Remove the remains of replaced and deleted chunks from the files. Chroma's files are not touched, because they
-    are new."""
+    """Remove the remains of replaced and deleted chunks from the files, except Chroma's, which are new."""
     index, catalogue = run.index, run.index.catalogue
     index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
     if not run.report.rebuilt:

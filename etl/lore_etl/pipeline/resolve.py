@@ -42,8 +42,7 @@ def related(
     tree: Resolved,
     successor: Mapping[str, str],
 ) -> list[ChunkLine]:
-    """Return the chunks with their relations to other files; `successor` maps superseded documents to their final
-    successor."""
+    """Return the chunks with their relations to other files; `successor` maps superseded documents to the final one."""
 
     @cache
     def relations(name: str | None, successor: str | None) -> Relations:

@@ -66,8 +66,7 @@ class Hierarchy:
         return sorted(self._children.get(name, ()))
 
     def named(self, name: str) -> list[str]:
-        """Return the full names that match a user's input: the exact name, else names with this ending, ignoring
-        case."""
+        """Return the full names that match a user's input: the exact name, else names with this ending in any case."""
         if name in self.nodes:
             return [name]
         folded = name.casefold().replace("::", ".")

@@ -155,8 +155,7 @@ class Packages:
         return next((found for key in self._keys(path, name) if (found := self._at(path, key, followed))), None)
 
     def _at(self, path: str, key: str, followed: int) -> _Class | None:
-        """Return the class with this package and name, nearest to a file; else the class that the package
-        re-exports."""
+        """Return the nearest class with this package and name, else the class that the package re-exports."""
         family = self._facts[path].family
         candidates = self._known.get((family, key), ())
         if candidates:

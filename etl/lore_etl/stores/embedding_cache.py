@@ -187,8 +187,7 @@ def _packed(vector: Vectors) -> bytes:
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
-    """Convert the vectors of earlier layouts, once. A vector took 4.7 KB in the first layout and 1.7 KB in the
-    second."""
+    """Convert the vectors of earlier layouts, once. A vector took 4.7 KB in the first and 1.7 KB in the second."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
     connection.create_function("half", 1, _halved, deterministic=True)

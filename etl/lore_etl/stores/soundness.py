@@ -20,7 +20,7 @@ _NOT_DAMAGE = frozenset(
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether the error means a damaged file rather than a failing disk or system. Errors for invalid UTF-8 have
+    """Return whether the file, not the disk or system, caused the error. Errors for invalid UTF-8 have
     no error code."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_DAMAGE
 

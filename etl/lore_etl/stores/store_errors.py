@@ -27,6 +27,5 @@ def obstacle(folder: Path) -> str | None:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether the exception is a panic in a Rust library. Its class derives from BaseException and cannot be
-    imported."""
+    """Return whether a Rust library panicked. Its exceptions are BaseExceptions of a class that cannot be imported."""
     return type(error).__name__ == "PanicException"

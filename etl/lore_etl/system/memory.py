@@ -19,8 +19,7 @@ def release_unused_memory() -> bool:
 
 
 def keep_present_objects() -> None:
-    """Exempt all existing objects from garbage collection, and collect others rarely, because collections delay
-    searches."""
+    """Exempt all existing objects from garbage collection, which delays searches, and collect others rarely."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS)

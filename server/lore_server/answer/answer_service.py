@@ -156,8 +156,7 @@ class AnswerService:
         return {"answer": written.text[:60_000], "found": True, "mode": "synthesized", "citations": citations}
 
     def _lines_of(self, chunk: Chunk, lines: tuple[int, int]) -> Chunk:
-        """Return some lines of a passage, with the id of the chunk in which they begin; a part of a line stays
-        whole."""
+        """Return some lines of a passage, with the id of the chunk where they begin; a part of a line stays whole."""
         if chunk.columns is not None:
             return chunk
         text = chunk.text.split("\n")[lines[0] - chunk.lines[0] : lines[1] - chunk.lines[0] + 1]

@@ -63,7 +63,7 @@ def definition_citation(
 
 
 def marked(citation: CitationRecord, is_changed: bool, is_brief: bool) -> CitationRecord:
-    """Return a citation that says whether its file has changed, without its quote if the reply has to be brief."""
+    """Return a citation marked if its file has changed, without its quote if the reply must be brief."""
     shown: CitationRecord = {**citation, "quote": "" if is_brief else citation["quote"]}
     if is_changed:
         shown["changed"] = True

@@ -53,14 +53,14 @@ class DefinedPlace:
 
 @dataclass(frozen=True)
 class Fact:
-    """One sentence, and the definitions it rests on. `{n}` in the text stands for the citation of place n, from 1."""
+    """One sentence, and the definitions that support it. `{n}` in the text is the citation of definition n, from 1."""
 
     text: str
     places: tuple[DefinedPlace, ...]
 
 
 def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | None:
-    """Return the answer to a question about classes; None if it asks for something else or names no class."""
+    """Return the answer to a question about classes; None for other questions, or if it names no class."""
     if len(question.split()) > MAX_WORDS:
         return None
     nodes = [tree.nodes[name] for name in classes_in(question, tree)]

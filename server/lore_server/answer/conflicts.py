@@ -1,4 +1,4 @@
-"""Report where the passages of an answer disagree, and which of them to believe."""
+"""Report contradictions between the passages of an answer, and which passage to believe."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _verdict(claim: QuantityClaim, other: QuantityClaim, today: datetime.date) -
 
 
 def _weakness(claim: QuantityClaim, today: datetime.date) -> str | None:
-    """Return why a statement may not describe the present: a predicate of a sentence about its passage."""
+    """Return why a statement may not describe the present, as the predicate of a sentence about its passage."""
     chunk = claim.passage.chunk
     if outdated(chunk, today):
         return "is outdated"

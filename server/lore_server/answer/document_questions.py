@@ -1,4 +1,4 @@
-"""Answer questions for a ticket or a release ("which ticket …", "which release …") with the document itself."""
+"""Answer questions that ask for a ticket or a release ("which ticket …") with the document itself."""
 
 from __future__ import annotations
 

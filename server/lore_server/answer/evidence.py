@@ -32,8 +32,8 @@ _WORD = re.compile(r"[^\W_]+")
 def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) -> list[Passage]:
     """Return up to four passages of the best `files` files, at most `characters` long; at least one passage.
 
-    The best passages of the best three files come before others. Outdated passages come last, and what describes the
-    past comes after what describes the present, unless the question asks for it.
+    The best passages of the best three files come before others. Outdated passages come last, and passages about the
+    past come after those about the present, unless the question asks for the past.
     """
     ranked = found.ranked[:files]
     if not ranked:
@@ -68,9 +68,9 @@ def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) ->
 
 
 def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -> list[Passage]:
-    """Return the passages of prose with the rest of their sections, as far as it is short; the others unchanged.
+    """Extend passages of prose to their whole sections if these are short; return the others unchanged.
 
-    Together they get at most `characters` characters longer. No two of them overlap.
+    Together they grow by at most `characters` characters. No two of them overlap.
     """
     taken = {passage.chunk.id for passage in passages}
     found = []
@@ -109,7 +109,7 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
 
 
 def is_answered(found: SearchOutcome) -> bool:
-    """Return whether the index seems to answer the question: a passage is close to it, or it names a release here."""
+    """Return whether the index seems to answer a question: a passage is close to it, or it names an indexed release."""
     asks_release = any(
         file.chunk.type == KnowledgeType.RELEASE and any(version in file.source for version in found.query.versions)
         for file in found.ranked
@@ -126,7 +126,7 @@ def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
 
 
 def _standing(chunk: Chunk, found: SearchOutcome) -> tuple[bool, bool]:
-    """Return the sort key that puts current passages before outdated ones, and the present before the past."""
+    """Return a sort key that puts current passages before outdated ones, and the present before the past."""
     asked = found.query.wanted_types | found.query.sought_types
     is_past = chunk.type in PAST and chunk.type not in asked and not found.query.versions
     return outdated(chunk, found.today) is not None, is_past

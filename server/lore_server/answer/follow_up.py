@@ -49,7 +49,7 @@ def completed(question: str, earlier: str) -> str:
 
 
 def depends_on_earlier(question: str) -> bool:
-    """Return whether a question refers to an earlier one, or has too few words of its own."""
+    """Return whether a question refers to an earlier one, or has too few words to stand alone."""
     own = _specific(question)
     if any(looks_like_name(word) for word in own):
         return bool(_CONTINUES.match(question)) and len(own) < OWN_WORDS
@@ -65,7 +65,7 @@ def _words(text: str) -> list[str]:
 
 
 def _specific(text: str) -> list[str]:
-    """Return the words that distinguish what a question is about."""
+    """Return the words that identify the subject of a question."""
     return [word for word in _words(text) if word.casefold() not in _GENERIC]
 
 

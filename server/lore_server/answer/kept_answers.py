@@ -30,7 +30,7 @@ class EarlierAnswer:
 
     @property
     def exchange(self) -> str:
-        """Return question and answer; its citations are removed because their numbers are others now."""
+        """Return question and answer, without citations because their numbers have changed."""
         return f"Question: {self.question}\nAnswer: {_CITED.sub('', self.text)}" if self.text else ""
 
 
@@ -53,7 +53,7 @@ class KeptAnswers:
         self._kept: OrderedDict[str, KeptAnswer] = OrderedDict()
 
     def keep(self, asked: str, question: str, reply: AnswerRecord) -> None:
-        """Keep an answer, and forget the oldest one if there are too many."""
+        """Keep an answer, and drop the oldest one if there are too many."""
         with self._guard:
             self._kept[reply["id"]] = KeptAnswer(asked, question, reply)
             self._kept.move_to_end(reply["id"])
@@ -81,6 +81,6 @@ class KeptAnswers:
 
 
 def answer_id(asked: str, question: str, reply: AnswerRecord) -> str:
-    """Return the id of an answer. It follows from question and answer, so equal answers have the same id."""
+    """Return the id of an answer. The id is derived from question and answer, so equal answers have the same id."""
     cited = [citation["id"] for citation in reply["citations"]]
     return sha256("\n".join((asked, question, reply["mode"], reply["answer"], *cited)))[:ID_DIGITS]

@@ -1,4 +1,4 @@
-"""Find the sentence that answers a question, if a complete sentence of prose does."""
+"""Find a complete sentence of prose that answers a question."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Lead:
-    """A sentence that answers, and the passage it comes from."""
+    """A sentence that answers the question, and its passage."""
 
     text: str
     passage: Passage

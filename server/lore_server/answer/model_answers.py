@@ -1,4 +1,4 @@
-"""Answers written by a model: ask it within its limits, and pass on each statement as soon as it is verified."""
+"""Ask a model for answers within its limits, and pass on each statement as soon as it is verified."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class ModelAnswers:
 
     @property
     def provider(self) -> Provider:
-        """Return the provider, which names what is missing."""
+        """Return the provider, which names any missing key."""
         return self._provider
 
     def prepare(self) -> None:
-        """Start to import the client library and create the client, while passages are searched."""
+        """Start importing the client library and creating the client while passages are searched."""
         if not self._provider.missing and self._opened is None:
             threading.Thread(target=self._open, name="answer model", daemon=True).start()
 
@@ -68,8 +68,7 @@ class ModelAnswers:
     ) -> None:
         """Add the statements of the answer to `written`, and pass on the text of each.
 
-        Raises:
-            ModelFailure: the model failed or is not asked, its reply was cut, or no statement could be verified.
+        Raises: ModelFailure: the model failed or was not called, its reply was cut, or no statement could be verified.
         """
         self._breaker.check()
         self._open()

@@ -36,7 +36,7 @@ FORMATS: tuple[Mapping[str, object], ...] = (
 
 
 class OpenAIWriter:
-    """Writes over the given HTTP client. An endpoint that rejects the schema of replies is asked without it."""
+    """Writes over the given HTTP client. If an endpoint rejects the schema of replies, requests omit it."""
 
     def __init__(self, model: str, key: str, base_url: str | None, seconds: float, http: httpx2.Client) -> None:
         self.name = model

@@ -95,7 +95,7 @@ def _runs(chunks: Sequence[Chunk], chosen: dict[str, Chunk]) -> list[list[Chunk]
 
 
 def _merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
-    """Return a run as one chunk, with the headings of its first chunk. A part of a long line stays a part."""
+    """Return a run as one chunk, with the headings of its first chunk. A part of a long line is not extended."""
     if len(run) == 1:
         return run[0]
     first, last = run[0].lines[0], run[-1].lines[1]

@@ -1,4 +1,4 @@
-"""Answer without a model: with a fact and its definitions, or with the passages that answer best."""
+"""Answer without a model: with a fact and its definitions, or with the best passages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STRUCTURAL: Mode = "structural"
 
 
 class WrittenAnswer(TypedDict):
-    """The text of an answer, and what it cites."""
+    """The text of an answer, and its citations."""
 
     answer: str
     found: bool
@@ -52,7 +52,7 @@ class PassageAnswers:
         self._index = index
 
     def from_passages(self, found: SearchOutcome, limit: int, max_tokens: int) -> WrittenAnswer:
-        """Return the passages that answer best, with a sentence before them if one of them answers in one."""
+        """Return the best passages, led by a sentence if a single sentence answers the question."""
         rarity = self._index.keywords.rarity
         named = document_fact(found, rarity)
         passages = self._chosen(found, named[1] if named else None, limit, max_tokens)
@@ -71,7 +71,7 @@ class PassageAnswers:
         }
 
     def _chosen(self, found: SearchOutcome, first: Chunk | None, limit: int, max_tokens: int) -> list[Passage]:
-        """Return the passages to show, beginning with `first`; an empty list if the index does not answer."""
+        """Return the passages to show, beginning with `first`; an empty list if the index has no answer."""
         if first is None and not is_answered(found):
             return []
         room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
@@ -84,14 +84,14 @@ class PassageAnswers:
         return widened(passages, max(0, left), self._index.catalogue.of_source)
 
     def _lead(self, found: SearchOutcome, passages: Sequence[Passage]) -> str:
-        """Return the sentence that answers, with its citation; an empty string if no sentence does."""
+        """Return the sentence that answers the question, with its citation; an empty string if there is none."""
         embed = None if found.degraded else self._index.embedder.embed
         share = coverage(found.query.text, self._index.keywords.rarity)
         lead = find_lead(found.query.text, passages, self._text_of, share, embed)
         return f"{_quoted(lead.text, lead.passage)} [{lead.passage.number}]" if lead else ""
 
     def from_tree(self, fact: Fact) -> WrittenAnswer:
-        """Return a fact from the class tree with the definitions it rests on."""
+        """Return a fact from the class tree with the definitions that support it."""
         chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
         lines = {source: whole_lines(found) for source, found in chunks.items()}
         citations = [

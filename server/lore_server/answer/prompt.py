@@ -36,7 +36,7 @@ def readable(text: str) -> str:
 
 
 def prompt(question: str, passages: Sequence[Passage], earlier: EarlierAnswer | None = None) -> str:
-    """Return the question, the earlier exchange and the passages, fenced by a mark that none of them can know."""
+    """Return the question, the earlier exchange and the passages, fenced by a mark that they cannot predict."""
     mark = secrets.token_hex(8)
     context = readable(earlier.exchange[:MAX_EARLIER]) if earlier is not None else ""
     before = [f"<earlier {mark}>\n{context}\n</earlier {mark}>"] if context else []

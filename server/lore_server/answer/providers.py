@@ -31,7 +31,7 @@ class Provider(NamedTuple):
         return f"Provider({self.kind}, {self.model})"
 
     def open(self, seconds: float, http: httpx2.Client) -> AnswerModel:
-        """Import the client library and create the model; a request may take `seconds` without a byte."""
+        """Import the client library and create the model; `seconds` is the timeout between two bytes."""
         if self.kind == "gemini":
             from lore_server.answer.gemini_writer import GeminiWriter
 

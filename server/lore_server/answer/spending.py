@@ -1,4 +1,4 @@
-"""Limit what answer models may cost: requests per minute and tokens per day, of all projects of this user."""
+"""Limit the cost of answer models: requests per minute and tokens per day, across this user's projects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCK_SECONDS = 5.0
 
 
 class Spent(BaseModel):
-    """Usage of the model: the tokens of a day, and the times of the last minute's requests, in seconds of the epoch."""
+    """Usage of the model: the tokens of a day, and the times of the last minute's requests (seconds since 1970)."""
 
     day: datetime.date
     tokens: int = 0
@@ -36,7 +36,7 @@ class SpendingLimits(NamedTuple):
 
 
 class Spending:
-    """Counts requests and tokens in a file of the user's state folder. `now` returns seconds of the epoch."""
+    """Counts requests and tokens in a file in the user's state folder. `now` returns seconds since the epoch."""
 
     def __init__(self, folder: Path, limits: SpendingLimits, now: Callable[[], float]) -> None:
         self._file = folder / NAME

@@ -33,7 +33,7 @@ class StatementReader:
         self._is_closed = False
 
     def feed(self, piece: str) -> Iterator[Statement | None]:
-        """Yield the statements that the piece completes; None for one that does not have the agreed form."""
+        """Yield the statements that the piece completes; None for a statement in an unexpected format."""
         self._text += piece
         if len(self._text) > MAX_REPLY:
             raise ModelFailure("the answer model's reply was too long")
@@ -99,7 +99,7 @@ class VerifiedStatement:
 
 
 def verified(statement: Statement | None, passages: Mapping[int, Passage]) -> VerifiedStatement | None:
-    """Return the statement without links and citations of its own; None if its quote is in none of its passages."""
+    """Return the statement without its links and citations; None if none of its passages contains its quote."""
     if statement is None:
         return None
     named = [passages[number] for number in dict.fromkeys(statement.passages) if number in passages]

@@ -24,8 +24,7 @@ class OpenConnections:
 
         If the consumer stops, the response is closed.
 
-        Raises:
-            TimeoutError: it had not ended in time.
+        Raises: TimeoutError: the source did not end in time.
         """
         read: SimpleQueue[list[Item] | BaseException | None] = SimpleQueue()
 

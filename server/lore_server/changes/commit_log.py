@@ -30,7 +30,7 @@ class LoggedCommit:
 
 
 class CommitLog(NamedTuple):
-    """Commits, newest first, and whether git had the time to find all that were wanted."""
+    """Commits, newest first, and whether git had time to find all of them."""
 
     commits: list[LoggedCommit]
     is_complete: bool
@@ -45,7 +45,7 @@ class CommittedLines(NamedTuple):
 
 
 def of_file(root: Path, path: str, count: int) -> CommitLog:
-    """Return the latest commits that changed a file, under its earlier names too. Raises the errors of `read_git`."""
+    """Return the latest commits that changed a file, also under its earlier names. Raises the errors of `read_git`."""
     return _log(root, count, "--no-merges", "--follow", "--", path)
 
 
@@ -109,9 +109,9 @@ def _pattern(name: str) -> str:
 
 
 def committed(root: Path, path: str, lines: list[str], first: int, last: int) -> CommittedLines | None:
-    """Return where some lines of a file were in the last commit; None if the file is not in it.
+    """Return the place of some lines of a file in the last commit; None if the file is not in it.
 
-    Lines that changed since then stand for all lines between the unchanged beginning and end of the file.
+    Lines changed since then map to all lines between the unchanged beginning and end of the file.
 
     Raises:
         InvalidArgument, StorageError: see `read_git`.
@@ -126,7 +126,7 @@ def committed(root: Path, path: str, lines: list[str], first: int, last: int) ->
 
 
 def located(before: list[str], now: list[str], first: int, last: int) -> CommittedLines:
-    """Return where the lines from `first` to `last` of a text were before it was edited."""
+    """Return the place of the lines from `first` to `last` of a text before it was edited."""
     last, shorter = min(last, len(now)), min(len(before), len(now))
     head = next((n for n in range(shorter) if before[n] != now[n]), shorter)
     tail = next((n for n in range(shorter - head) if before[-1 - n] != now[-1 - n]), shorter - head)

@@ -1,4 +1,4 @@
-"""Why a file is as it is: the commits that changed it, and the tickets that they name."""
+"""Explain a file by its history: the commits that changed it, and the tickets that they name."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ NOT_NAMED = "No commit names this ticket."
 
 
 class FileHistory(NamedTuple):
-    """Commits, newest first, and a note on what is missing or uncertain."""
+    """Commits, newest first, and a note on missing or uncertain parts."""
 
     changes: list[FileChangeRecord]
     note: str | None
 
 
 class ProjectHistory:
-    """Reads the history of the files of an index with git, when it is asked for."""
+    """Reads the history of the files of an index with git, on demand."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -84,7 +84,7 @@ class ProjectHistory:
         return found, (None if found.commits else NO_COMMIT) if lines.is_same or is_whole else EDITED
 
     def _naming(self, path: str, text: Sequence[str]) -> tuple[CommitLog, str | None]:
-        """Return the commits that name a ticket, or a pull request that is linked with it."""
+        """Return the commits that name a ticket, or a pull request linked to it."""
         wanted = names_of_file(path)
         if path.startswith(f"{PULLED}/") and (linked := _LINKED.search("\n".join(text))):
             wanted |= {name for name in names(linked[1]) if name.lstrip("!").isdecimal()}
@@ -93,7 +93,7 @@ class ProjectHistory:
         return CommitLog(named, found.is_complete), None if named else NOT_NAMED
 
     def _record(self, commit: LoggedCommit, merge: str, by_name: dict[str, str]) -> FileChangeRecord:
-        """Return a commit with its tickets, which the message of the merge that brought it may name."""
+        """Return a commit with its tickets, which its message or the message of its merge names."""
         message = redact(commit.message)[0]
         subject, _, body = message.partition("\n")
         record: FileChangeRecord = {
@@ -108,7 +108,7 @@ class ProjectHistory:
         return record
 
     def _tickets(self, message: str, by_name: dict[str, str]) -> list[NamedTicketRecord]:
-        """Return the tickets that a message names, those that it closes first, and those that a pull request closes."""
+        """Return the tickets that a message names, those it closes first, and those that a pull request closes."""
         closed = set(closed_by(message))
         found = {name: self._ticket(name, by_name, name in closed) for name in _ordered(names(message), closed)}
         for name, ticket in list(found.items()):
@@ -134,7 +134,7 @@ class ProjectHistory:
 
 
 def preferred(tickets: Iterable[str]) -> dict[str, str]:
-    """Return tickets by their names; what was pulled from a tracker is preferred, since it is up to date."""
+    """Return tickets by their names; those pulled from a tracker are preferred, because they are up to date."""
     own = [source for source in tickets if not source.startswith(f"{PULLED}/")]
     pulled = [source for source in tickets if source.startswith(f"{PULLED}/")]
     return files_by_name(own) | files_by_name(pulled)

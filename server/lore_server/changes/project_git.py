@@ -29,7 +29,7 @@ NO_HISTORY = "This project has no git history."
 
 
 class GitOutput(NamedTuple):
-    """The output of git, and whether it ended by itself in time."""
+    """The output of git, and whether git finished in time."""
 
     text: str
     is_complete: bool
@@ -70,9 +70,9 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
 
 
 def _owns_its_history(root: Path) -> bool:
-    """Return whether `.git` leads to no other repository: a project could otherwise show the user's private commits.
+    """Return whether `.git` stays within this repository; otherwise a project could show the user's private commits.
 
-    A worktree and a submodule lead to a folder elsewhere, which knows them.
+    The `.git` of a worktree or submodule leads elsewhere, to a folder that refers back to it.
     """
     for folder in (root, *root.parents):
         git = folder / ".git"
@@ -86,7 +86,7 @@ def _owns_its_history(root: Path) -> bool:
 
 
 def _is_self_contained(git: Path) -> bool:
-    """Return whether no object is read from elsewhere; without the objects, a foreign ref shows nothing."""
+    """Return whether git reads all objects from this folder; without its objects, a foreign ref reveals nothing."""
     objects = git / "objects"
     if any(map(os.path.lexists, (git / "commondir", objects / "info" / "alternates"))):
         return False

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 _NUMBER = re.compile(r"(?<![\w&])#(\d+)\b")
 _REQUEST = re.compile(r"(?<![^\s\w/(\[,;:.-])!(\d{1,9})\b")
 _REQUESTS = "merge_requests"
-"""The folder of GitLab's merge requests, which are numbered apart from its issues: `!12` and `#12` are different."""
+"""The folder of GitLab's merge requests, which are numbered separately from issues: `!12` and `#12` are different."""
 _KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
 _CLOSING = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(?:issue[ \t]+)?#(\d{1,9})\b", re.IGNORECASE
@@ -29,7 +29,7 @@ def shown_name(name: str) -> str:
 
 
 def closed_by(text: str) -> list[str]:
-    """Return the numbers of the tickets that a pull request or a commit says it closes ("Fixes #12")."""
+    """Return the numbers of the tickets that a pull request or commit claims to close ("Fixes #12")."""
     return list(dict.fromkeys(_CLOSING.findall(text)))
 
 

@@ -47,7 +47,7 @@ def import_(
     file: FileArgument,
     allow_mass_delete: Annotated[bool, typer.Option(help="Allow deleting over 30 % of the index.")] = False,
 ) -> None:
-    """Sync the project with the embeddings of a file, and embed only what is not in it."""
+    """Sync the project with the embeddings of a file, and compute only missing ones."""
     from lore_etl.pipeline.prebuilt import import_index
 
     with _own_index(session) as index, progress_bar(session.as_json) as progress:

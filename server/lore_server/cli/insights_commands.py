@@ -1,4 +1,4 @@
-"""`lore insights` and `lore mark`: what was asked, and which results are right."""
+"""`lore insights` and `lore mark`: the logged questions, and judgements on their results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def insights(
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Delete all logged questions and marks.")] = False,
 ) -> None:
-    """Show frequent, doubtful and unanswered questions, files that nobody found, and latency."""
+    """Show frequent, doubtful and unanswered questions, files that no question found, and latency."""
     if clear and export is not None:
         raise UsageError("--clear and --export cannot be combined.", "Export first, then clear.")
     if clear:
@@ -77,7 +77,7 @@ def _export(session: Session, folder: Path) -> None:
 
 
 def judged_set(marks: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], int]:
-    """Return the files of a judged set by name, and the number of questions left out for want of a right result."""
+    """Return the files of a judged set by name, and the number of questions without a right result."""
     grades: dict[str, dict[str, int]] = defaultdict(dict)
     for row in marks:
         grades[row["query"]][row["source"]] = GRADES[row["verdict"]]

@@ -27,7 +27,7 @@ AllOption = Annotated[bool, typer.Option("--all", help="Include all projects.")]
 
 @command
 def list_(session: Session, project_id: ProjectIdOption = None, all: AllOption = False) -> None:
-    """List the documents of this project, or with --all the projects."""
+    """List the documents of this project, or all projects with --all."""
     if all:
         session.call("list_projects")
     else:

@@ -16,7 +16,7 @@ LONGEST = 40  # characters of an id
 
 
 def remember_answer(root: Path, id_: str) -> None:
-    """Store the id. An error only means that there is nothing to continue."""
+    """Store the id. After an error there is only no answer to continue."""
     with suppress(OSError):
         private_folder(user_state_folder() / FOLDER)
         replace_content(_file(root), [id_], 0o600)

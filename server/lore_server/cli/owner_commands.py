@@ -49,7 +49,7 @@ def stop(
 
 @command
 def adopt(session: Session) -> None:
-    """Use an index folder that Lore did not create here: a copy, a backup, or from an earlier version.
+    """Use an index folder that Lore did not create here: a copy, a backup, or an index of an earlier version.
 
     Do this only for a folder that you created yourself: Lore will trust its content.
     """
@@ -64,7 +64,7 @@ def adopt(session: Session) -> None:
 
 
 def _make_room(index: Path) -> None:
-    """Remove our empty index folder to make room for the folder that was set aside."""
+    """Remove our empty index folder, so that the folder that was set aside can take its place."""
     if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
         raise Conflict(
             f"{index} is already in use.", "To use the folder that was set aside, stop Lore and delete this one first."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LoadedApp:
-    """The application of this process, loaded in the background: it takes a second, and the first call waits for it."""
+    """The application of this process, loaded in the background in about a second; the first call waits for it."""
 
     def __init__(self, load: Callable[[], App]) -> None:
         self._load = load

@@ -29,7 +29,7 @@ def pull(
 ) -> None:
     """Copy a project's tickets, comments and releases from GitHub or GitLab, and index them.
 
-    Later pulls only read what has changed. A token is only read from GITHUB_TOKEN or GITLAB_TOKEN.
+    Later pulls read only tickets that have changed. A token is read only from GITHUB_TOKEN or GITLAB_TOKEN.
     """
     from lore_etl.files.indexed import PULLED
     from lore_server.trackers.pull import PullRequest, check_project

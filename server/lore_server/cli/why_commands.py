@@ -68,7 +68,7 @@ def _class(session: Session, name: str, member: str | None = None) -> tuple[str,
 
 
 def _path_in(root: Path, given: str) -> str:
-    """Return the path from the project root of a file given from the current folder or from the root."""
+    """Return a file's path from the project root; it is given relative to the current folder or to the root."""
     place = (Path.cwd() / given).resolve()
     is_below = place.is_file() and place.is_relative_to(root) and not (root / given).is_file()
     return place.relative_to(root).as_posix() if is_below else PurePosixPath(given).as_posix()

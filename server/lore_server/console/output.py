@@ -37,7 +37,7 @@ def print_result(operation: str, result: JSON, root: Path, printed: str = "") ->
 
 
 class StreamedAnswer:
-    """An answer that is printed on a terminal while it is written; elsewhere only the reply is printed."""
+    """An answer that a terminal shows while it is written; elsewhere only the finished reply is printed."""
 
     def __init__(self, as_json: bool) -> None:
         self.on_text = ignore_text if as_json or not sys.stdout.isatty() else self._print

@@ -1,4 +1,4 @@
-"""Colour and links in the results that a person reads on a terminal."""
+"""Add colour and links to results shown on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 def takes_style(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that shows colours, and the user has not turned them off."""
+    """Return whether a stream is a terminal that shows colours and the user has not disabled them."""
     if not stream.isatty() or os.environ.get("NO_COLOR"):
         return False
     return os.environ.get("TERM", "dumb") != "dumb" or "WT_SESSION" in os.environ  # the latter on Windows

@@ -1,4 +1,4 @@
-"""The only way to standard output and standard error: content of files and names cannot control the terminal."""
+"""Write to standard output and error so that the content and names of files cannot control the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure how much of the quoted text the best passages contain, and how much else.
+"""Measure how much of the quoted text the best passages contain, and how much other text.
 
 Recall, precision and intersection over union of character ranges, as defined in Chroma's "Evaluating Chunking
 Strategies" (2024, section "Metrics"): text that is retrieved twice counts twice against precision.

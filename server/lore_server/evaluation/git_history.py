@@ -62,7 +62,7 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
 
 
 def file_not_ticket(question: Question, result: Ranked) -> str | None:
-    """Return the document that a result counts as; tickets and releases do not count as changed files."""
+    """Return the document that a result represents; tickets and releases do not count as changed files."""
     return None if result.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else result.source
 
 

@@ -1,4 +1,4 @@
-"""Judge more than documents: the right type first, exact names, and questions without an answer.
+"""Judge more than documents: whether the right type comes first, exact names, and questions without an answer.
 
 Each question has its kind in `metadata.kind`; `data/evaluation/README.md` describes them.
 """

@@ -1,6 +1,6 @@
 """Fit the weights of the hybrid ranking to judged questions, and test the fit on held-out questions.
 
-The fit is a coordinate search: each weight in turn is tried at a few values, and the best is kept if it gains enough.
+The fit is a coordinate search: it tries a few values for each weight in turn, and keeps the best if it gains enough.
 Gains count only on held-out sets or, with a single set, on held-out questions, by a paired test.
 """
 
@@ -62,7 +62,7 @@ class Trial:
 class Fit:
     """The result of a fit: the changed weights, and their effect on held-out questions.
 
-    `losing` are the sets that are significantly worse with weights that were fitted to the others.
+    `losing` are the sets that are significantly worse with weights fitted to the others.
     """
 
     weights: dict[str, float]

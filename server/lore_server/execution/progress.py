@@ -9,7 +9,7 @@ from lore_etl.core.progress import Progress, silent
 
 
 def ignore_text(text: str) -> None:
-    """Ignore the text of an answer: nobody reads it before the reply."""
+    """Ignore the text of an answer, because nobody reads it before the reply."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"^[\"'`(\[]*[A-Za-z][a-zA-Z'-]*[\"'`)\].,:;!?]*$")
 
 
 def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
-    """Return the piece with the most wanted stems, the first of equals; at most 200 characters, cut between words."""
+    """Return the piece with the most wanted stems, the first if several tie, cut between words at 200 characters."""
     best, best_count = "", -1
     for piece in _pieces(chunks):
         count = len(wanted & stems_of(piece))
@@ -34,7 +34,7 @@ def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
 
 
 def _pieces(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """Yield sentences, or the lines of a text without any. Long ones are split, with `…` at each cut."""
+    """Yield sentences, or the lines of a text without any. Long sentences are split, with `…` at each cut."""
     for chunk in chunks:
         for text in list(sentences(chunk)) or filter(None, map(str.strip, chunk.text.split("\n"))):
             parts = [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST - 2)

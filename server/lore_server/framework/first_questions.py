@@ -22,9 +22,10 @@ FEWEST_SUBCLASSES = 2
 
 
 def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRecord | None:
-    """Return a `search` for the longest guide and an `ask` about the most extended class, None for an empty index.
+    """Return a `search` for the longest guide and an `ask` about the class with most subclasses; None for an empty
+    index.
 
-    Without such a guide or class, both are about the longest class, or else about any file.
+    If there is no guide or subclass, both are about the longest class, or else about any file.
     `files` are the catalogue's rows: source, type, title and the number of chunks.
     """
     titled = [file for file in files if _PLAIN.fullmatch(file["title"])]

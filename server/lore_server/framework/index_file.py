@@ -30,7 +30,7 @@ MAX_COPIES = 100
 
 
 class State(Enum):
-    """The origin of a file, in the words of a report."""
+    """The origin of a file, as a report words it."""
 
     OURS = "ours"
     FOREIGN = "another tool's"
@@ -38,7 +38,7 @@ class State(Enum):
 
 
 class Output:
-    """A writer of the file below the project's `.ce/` and nowhere else: symlinks on the way are refused."""
+    """A writer of the file that never writes outside the project's `.ce/`: it rejects symlinks on the path."""
 
     def __init__(self, index: Index, view: View, freshness: Freshness) -> None:
         self._index = index
@@ -52,7 +52,7 @@ class Output:
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 
     def create(self) -> list[str]:
-        """Write the file in any case; a foreign or damaged file is kept next to it. Return the remarks on the file.
+        """Write the file unconditionally; a foreign or damaged file is kept next to it. Return remarks on the file.
 
         Raises:
             InvalidPath: `.ce` or the file is a symlink, or of the wrong kind.

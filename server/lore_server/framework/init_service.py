@@ -1,4 +1,4 @@
-"""Set up a project: its layout, a `lore.toml`, the index and, with a `.ce/`, `.ce/syntropy-index.json`."""
+"""Set up a project: its layout, a `lore.toml`, the index and, if there is a `.ce/`, `.ce/syntropy-index.json`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Layout:
 
     @property
     def missing(self) -> dict[str, str]:
-        """Return the missing places with their usual paths; without a framework, none of the framework's."""
+        """Return the missing places with their usual paths; those of the framework only if there is one."""
         has_framework = "framework" in self.found
         usual = {role: paths[0] for role, paths in PLACES.items() if role not in self.found}
         return {role: path for role, path in usual.items() if has_framework or path.split("/")[0] != FRAMEWORK}

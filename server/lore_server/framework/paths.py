@@ -79,7 +79,7 @@ def _is_like_a_slash(letter: str) -> bool:
 
 
 def _is_no_name(part: str) -> bool:
-    """Return whether a part is only dots, in any script, or ends in a dot or blank, which some systems drop."""
+    """Return whether a part has only dots, in any script, or ends with a dot or space, which some systems drop."""
     looks = unicodedata.normalize("NFKC", part)
     return not looks.strip(". ") or looks[-1] in ". "
 

@@ -1,4 +1,4 @@
-"""Read documents by path: those of the framework below `.ce/`, of the project, and the framework's own pages."""
+"""Read documents by path: in the framework's `.ce/`, in the project, and among the framework's pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FRAMEWORKS = (".ce/docs", SYSTEM)  # folders of a framework's pages if the confi
 
 
 class DocReader:
-    """A reader of current files: only those that are indexed, without secrets and never over symlinks to elsewhere."""
+    """A reader of current files: only indexed ones, without secrets, and never through symlinks that lead elsewhere."""
 
     def __init__(self, root: Path, settings: Settings, files: ProjectFiles) -> None:
         self._root = root
@@ -88,7 +88,7 @@ class DocReader:
     def _read(self, source: str, folder: str) -> tuple[str, str]:
         """Return the text and its time of modification.
 
-        Symlinks are refused at every step, so the checked file is read.
+        Symlinks are rejected at every step, so it reads the file that was checked.
         """
         info = _facts(self._root, source)
         if info is None:
@@ -108,7 +108,7 @@ class DocReader:
         return text, timestamp(info.st_mtime)
 
     def _not_found(self, source: str, folder: str) -> DocumentNotFound:
-        """Return an error with the nearest existing paths, in the form that the same tool accepts."""
+        """Return an error with the nearest existing paths, in the form that this tool accepts."""
         here = f"{folder}/" if folder else ""
         near = nearest(source, [path for path in self._files.scan().files if self._is_for(path, here)])
         hint = "Find documents by content with knowledge_search."

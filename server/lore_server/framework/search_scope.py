@@ -22,7 +22,7 @@ KEPT = 16  # scopes per view, about 1 MB each for 10,000 files
 
 @dataclass(frozen=True)
 class Scope:
-    """Files, each with the first requested source that it belongs to, and the view that they came from."""
+    """Files, each with the first requested source that it belongs to, and their view."""
 
     names: tuple[str, ...]
     source_of: Mapping[str, str]
@@ -52,7 +52,7 @@ class Scopes:
         self._tagged: Mapping[str, set[str]] | None = None
 
     def of(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:
-        """Return the files of these sources, or of the default ones; with tags, only those that have one of them."""
+        """Return the files of these or the default sources; with tags, only files that have one of them."""
         entries = self._view.entries()
         wanted = tuple(dict.fromkeys(names)) or DEFAULT
         with self._guard:

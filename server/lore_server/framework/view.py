@@ -31,7 +31,7 @@ class Entries:
 
     @cached_property
     def by_path(self) -> Mapping[str, tuple[ViewEntry, ...]]:
-        """Return path -> its entries: several if a file contains rules."""
+        """Return path -> its entries, which are several if a file contains rules."""
         found: dict[str, list[ViewEntry]] = defaultdict(list)
         for entry in self.all:
             found[entry.path].append(entry)
@@ -125,7 +125,7 @@ def _put(entries: dict[str, ViewEntry], entry: ViewEntry) -> None:
 def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapping[str, tuple[str, ...]]:
     """Return the path of each pattern -> the ids of the PRPs that mention it, in order.
 
-    A PRP mentions a pattern by its path, by the end of the path from any folder on, or by its file's name. The
+    A PRP mentions a pattern by its path, by the end of the path from any folder on, or by its file name. The
     extension is optional.
     """
     meant: dict[str, list[str]] = defaultdict(list)

@@ -1,6 +1,6 @@
 """Run work that outlasts the command in a child process, which reports its progress while the command listens.
 
-A forked child needs no arguments, and starts with everything that the command has imported and read.
+A forked child needs no arguments, and inherits everything that the command has imported and read.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ else:
             os._exit(code)
 
     def _detach(log: int) -> None:
-        """Leave the terminal, the caller's pipes and the command's process group."""
+        """Detach from the terminal, the caller's pipes and the command's process group."""
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDONLY)
         for descriptor, standard in ((nothing, 0), (log, 1), (log, 2)):

@@ -36,7 +36,7 @@ _MISSING = re.compile(r"not[ _]found|no such|does not exist", re.IGNORECASE)
 
 
 class ServerUnreachable(ProviderUnavailable):
-    """The server does not answer, or requests a later attempt. It may have processed the request nevertheless."""
+    """The server does not respond, or asks for a later attempt. It may still have processed the request."""
 
     def __init__(self, message: str, retry_after: float = 0) -> None:
         super().__init__(message, "No memory is lost; the next session tries again.")
@@ -44,11 +44,11 @@ class ServerUnreachable(ProviderUnavailable):
 
 
 class ServerUnusable(ProviderUnavailable):
-    """The server accepts no memory at all: the token is wrong, or it has no tool for memories."""
+    """The server cannot accept memories: the token is wrong, or it has no tool for them."""
 
 
 class MemoryRefused(ProviderError):
-    """The server refuses this request. `is_missing`: the memory to delete does not exist."""
+    """The server rejects this request. `is_missing`: the memory to delete does not exist."""
 
     def __init__(self, message: str, is_missing: bool = False) -> None:
         super().__init__(message, "Correct the named memory file, then run the hook again.")
@@ -127,7 +127,7 @@ class KnowledgeServer:
 
     @property
     def can_find(self) -> bool:
-        """Return whether `find` asks the server."""
+        """Return whether `find` queries the server."""
         return not self._deduplicates and (self._has(LIST) or self._has(SEARCH))
 
     async def add(self, episode: Episode, replaces: str = "") -> tuple[str, bool]:
@@ -176,7 +176,7 @@ class KnowledgeServer:
 
 
 def arguments_of(add: Tool, episode: Episode) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments of the server's tool for an episode, as far as the tool accepts them."""
+    """Yield those arguments for an episode that the server's tool accepts."""
     yield add.argument("name"), episode.name
     yield add.argument(*BODY), episode.body
     metadata = {**episode.metadata, "sync_id": episode.mark}
@@ -191,7 +191,7 @@ def arguments_of(add: Tool, episode: Episode) -> Iterator[tuple[str, Any]]:
 
 
 def checked(reply: JSON) -> JSON:
-    """Return the reply, unless it reports an error, as some servers do in a result. Raises MemoryRefused."""
+    """Return the reply, unless it reports an error in a result, as some servers do. Raises MemoryRefused."""
     for level in _levels(reply):
         error = level.get("error")
         if error and isinstance(error, str | bool):
@@ -224,7 +224,7 @@ def _entries(value: Any) -> Iterator[JSON]:
 
 
 def _mentions(entry: JSON, mark: str) -> bool:
-    """Return whether the entry has exactly this mark: that of a part begins like that of the whole memory."""
+    """Return whether the entry has exactly this mark: the mark of a part begins like that of the whole memory."""
     return re.search(rf"{re.escape(mark)}(?![-\w])", json.dumps(entry, ensure_ascii=False)) is not None
 
 

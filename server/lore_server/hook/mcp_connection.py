@@ -52,9 +52,8 @@ async def connected(
 ) -> AsyncIterator[KnowledgeServer]:
     """Open a session with a server that lists its tools within `health_seconds`.
 
-    Raises:
-        ServerUnreachable: it does not answer, now or later.
-        ServerUnusable: it is not a knowledge server, or refuses the token.
+    Raises: ServerUnreachable: it does not respond, now or later.
+        ServerUnusable: it is not a knowledge server, or rejects the token.
         LoreError: raised inside the context.
     """
     is_healthy = False
@@ -107,7 +106,7 @@ async def _client(target: Target, request_seconds: float) -> AsyncIterator[Clien
 
 
 async def _introduced(client: Client, escape: Callable[[str], str], seconds: float) -> KnowledgeServer:
-    """Return the server with the tools it lists; for a Lore server, also with those it does not list."""
+    """Return the server with the tools it lists; for a Lore server, also with its unlisted tools."""
     tools: dict[str, JSON] = {}
     cursor = None
     for _ in range(MAX_PAGES):

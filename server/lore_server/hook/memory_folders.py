@@ -25,7 +25,7 @@ class UnreadableMemory(Exception):
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """A memory file: absolute path, label for people, group of its memory. Files of one `source` share a turn."""
+    """A memory file: absolute path, label for people, group of its memory. Uploads alternate between sources."""
 
     path: str
     label: str
@@ -51,7 +51,8 @@ def memory_folders(
 ) -> list[Path]:
     """Return the folders from the command line, else from the configuration, the environment or the memory system.
 
-    A project's `lore.toml` may only name folders inside the project (`lore_etl.config.policy`); the user's any folder.
+    A project's `lore.toml` may name only folders inside the project (`lore_etl.config.policy`), the user's file any
+    folder.
     """
     if given:
         return list(given)

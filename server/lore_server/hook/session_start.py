@@ -86,7 +86,7 @@ def show_status(session: Session, target: Target) -> None:
 
 
 def _upload(session: Session, target: Target, request: UploadRequest, escape: Callable[[str], str], send: Send) -> None:
-    """Do the work of the child. The clients are imported here because their import is slow and nothing waits for it."""
+    """Do the work of the child. It imports the clients, because nothing waits for that slow import here."""
     import anyio
 
     from lore_server.hook.upload_run import upload
@@ -106,7 +106,7 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
 def _upload_in_background(
     session: Session, target: Target, tally: Tally, work: Callable[[Send], None], seconds: float
 ) -> None:
-    """Start the work, follow it for some seconds, and print its progress."""
+    """Start the work, follow it for a few seconds, and print its progress."""
     log_file = target.file("log")
     make_folder(log_file.parent)
     try:

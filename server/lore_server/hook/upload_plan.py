@@ -37,7 +37,7 @@ class UploadRequest:
 class UploadPlan:
     """The files to `send`, in order; `moved` files, whose content the server has; paths of deleted files (`gone`).
 
-    The tally counts the files that need no upload. `waiting` are above the limit.
+    The tally counts the files that need no upload. `waiting` is the number of files above the limit.
     """
 
     tally: Tally

@@ -30,7 +30,7 @@ LOCK_SECONDS = 120.0
 
 
 class Task(NamedTuple):
-    """A repeatable step, and the function to call if it is given up."""
+    """A repeatable step, and the function to call if it is abandoned."""
 
     run: Callable[[KnowledgeServer], Awaitable[None]]
     give_up: Callable[[str], None]
@@ -67,7 +67,7 @@ class RetryPolicy:
 async def upload(
     request: UploadRequest, connect: Connect, report: Callable[[Tally], None], retries: RetryPolicy | None = None
 ) -> Tally:
-    """Bring a server up to date with the memory files.
+    """Update a server to match the memory files.
 
     Raises:
         Busy: another run holds the lock for too long.
@@ -99,8 +99,9 @@ async def upload(
 async def deliver(tasks: deque[Task], connect: Connect, retries: RetryPolicy, done: Callable[[], None]) -> bool:
     """Run the tasks in order and call `done` after each; reconnect after a failure.
 
-    A task that fails every attempt is given up so that it does not block the rest; if the next one fails as often, the
-    server is given up. Return whether it answered to the end; the remaining tasks were not reached.
+    A task that fails every attempt is abandoned so that it does not block the rest; if the next one fails as often, the
+    run abandons the server. Return whether the server answered to the end; if not, the remaining tasks were not
+    attempted.
     """
     gave_up = False
     while tasks:

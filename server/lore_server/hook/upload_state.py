@@ -1,4 +1,4 @@
-"""The record of what a knowledge server has: one JSON file per server, by path and content hash."""
+"""Record the memories on a knowledge server: one JSON file per server, by path and content hash."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class UploadedFile:
 
 @dataclass
 class Tally:
-    """The number of files found and their outcomes, and of memories removed from the server."""
+    """The numbers of files found, of their outcomes, and of memories removed from the server."""
 
     found: int = 0
     succeeded: int = 0
@@ -76,7 +76,7 @@ class Tally:
 
     @classmethod
     def of(cls, numbers: Mapping[str, Any]) -> Tally:
-        """Return the tally that `as_dict` was called on."""
+        """Return the tally from the result of `as_dict`."""
         return cls(**{each.name: int(numbers[each.name]) for each in fields(cls)})
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class Tally:
 class UploadState:
     """The files by absolute path. `orphans` are memories that should be deleted but that the server keeps.
 
-    `is_damaged`: the file could not be read, so the server may have any memory already.
+    `is_damaged`: the file could not be read, so the server may already have any memory.
     """
 
     path: Path
@@ -149,7 +149,7 @@ def make_folder(folder: Path) -> None:
 
 
 def read_state(path: Path) -> UploadState:
-    """Return the recorded state; an empty one if there is none, a damaged one if it cannot be read."""
+    """Return the recorded state: empty if there is none, marked as damaged if it cannot be read."""
     try:
         whole = json.loads(path.read_text(encoding="utf-8"))
         if whole["version"] != VERSION:

@@ -98,7 +98,7 @@ class Uploader:
         return entry
 
     async def _send_part(self, server: KnowledgeServer, path: str, entry: UploadedFile, part: Episode) -> UploadedFile:
-        """Send a part, unless an earlier attempt has arrived without a confirmation."""
+        """Send a part, unless an earlier attempt arrived without being confirmed."""
         memory, is_replaced = "", False
         old = [stale for stale in entry.stale if not self._state.is_used(stale)]
         replaces = old[0] if len(old) == 1 and not entry.arrived and not old[0].startswith((MARKED, PENDING)) else ""

@@ -63,7 +63,7 @@ def _mcp_routes(mcp_app: Starlette) -> list[Route]:
 
 
 async def _left(request: Request, error: Exception) -> Response:
-    """Return a response for a client that disconnected in the middle of its request; nobody reads it."""
+    """Return a response for a client that disconnected during its request; nobody reads it."""
     return Response(status_code=400)
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events: an answer as it is written, a job as it proceeds. A disconnect frees the working thread."""
+"""Server-sent events: an answer while it is written, a job while it runs. A disconnect frees the working thread."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def streaming_operations(contract: Contract) -> frozenset[str]:
 
 
 def wants_events(request: Request) -> bool:
-    """Return whether `Accept` names events without excluding them by `q=0`."""
+    """Return whether `Accept` names events and does not exclude them with `q=0`."""
     ranges = [part.strip().lower().split(";") for part in request.headers.get("accept", "").split(",")]
     return any(kind.strip() == MEDIA_TYPE and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
 

@@ -27,7 +27,7 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Guard:
-    """A filter that refuses requests a foreign web page could have caused, and remote ones without a token."""
+    """A filter that rejects requests that a foreign web page could have caused, and remote requests without a token."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app = app

@@ -25,7 +25,7 @@ DEEPEST = 60  # maximum nesting of elements; deeper content is shown in the deep
 
 
 def elements_of(text: str) -> list[Node]:
-    """Parse a Markdown text. Its HTML stays text; an image becomes a link.
+    """Parse a Markdown text. HTML remains text; an image becomes a link.
 
     A text with excessive nesting is shown as plain text.
     """
@@ -53,7 +53,7 @@ def elements_of(text: str) -> list[Node]:
 
 
 def is_safe(address: str) -> bool:
-    """Return whether a link target is allowed: the web, a mailbox, or a relative place."""
+    """Return whether a link target is allowed: a web address, a mailbox, or a relative path."""
     before_path = address.partition("?")[0].partition("#")[0].partition("/")[0]
     scheme, colon, _ = before_path.partition(":")
     return scheme.lower() in SCHEMES if colon else not address.startswith("//")

@@ -1,4 +1,4 @@
-"""MCP over HTTP: without the token, a client sees only tools that do not need it; calls of others explain it."""
+"""MCP over HTTP: without the token, a client sees only tools that do not need it; calls to others explain why."""
 
 from __future__ import annotations
 

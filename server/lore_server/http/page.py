@@ -80,7 +80,7 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
 
 
 def page_settings(site: Site, name: str | None) -> dict[str, str]:
-    """Return the values for the page; if others can load it, none that require the token."""
+    """Return the values for the page; if other machines can load it, none that require the token."""
     known = {"editor": EDITOR, "version": __version__, "token": "", "project": "", "root": ""}
     if not site.is_private(name):
         return known
@@ -120,7 +120,7 @@ def pulse_routes(pulse: Pulse) -> list[Route]:
 
 
 async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
-    """Stream `state` on change and at intervals, shorter ones while a job runs, because its times change."""
+    """Stream `state` on change and at intervals, which are shorter while a job runs because its times change."""
     shown: object = None
     shown_at = 0.0
     while not pulse.stopping.is_set():

@@ -21,7 +21,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Refuse the connection if there are too many, otherwise wait for its first request."""
+        """Reject the connection if there are too many, otherwise wait for its first request."""
         super().connection_made(transport)
         if len(self.connections) > self.max_connections:
             self._refuse(Busy(f"The limit of {self.max_connections} connections is reached."))

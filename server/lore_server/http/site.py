@@ -87,7 +87,7 @@ def site_of(root: Path, settings: Settings, host: str | None = None, port: int |
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address. Other names than `localhost` may be any machine's."""
+    """Return whether only this machine can reach an address. Names other than `localhost` may belong to any machine."""
     if host.casefold() == "localhost":
         return True
     try:

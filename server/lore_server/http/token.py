@@ -22,7 +22,7 @@ _ALLOWED = re.compile(rf"[!-~]{{{SHORTEST},512}}")
 
 @dataclass(frozen=True)
 class Token:
-    """A secret and its location, which users are shown. The `repr` does not contain it, so it is not logged."""
+    """A secret and its location, which users may see. The `repr` does not contain the secret, so it is not logged."""
 
     value: str = field(repr=False)
     place: str
@@ -36,9 +36,8 @@ class Token:
 def token_of(folder: Path, make: bool = True) -> Token:
     """Return `LORE_TOKEN`, or the token in the index folder, created on first use.
 
-    Raises:
-        ConfigError: the variable is too short or has characters that a header cannot carry; or there is no token and
-            `make` is False.
+    Raises: ConfigError: the variable is too short or has characters that a header cannot contain; or there is no token
+    and `make` is False.
         StorageError: the file cannot be created or read.
     """
     given = os.environ.get(VARIABLE)
@@ -59,7 +58,7 @@ def token_of(folder: Path, make: bool = True) -> Token:
 
 
 def _read(file: Path) -> str | None:
-    """Return the token if only this user has it: a file from a project or readable by others is not a secret."""
+    """Return the token if only this user can read it: a file from a project, or readable by others, is not secret."""
     try:
         descriptor = open_regular(file)
     except FileNotFoundError:

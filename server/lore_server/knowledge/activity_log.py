@@ -1,4 +1,4 @@
-"""Log of calls: one JSON object per line. An error in logging never makes a call fail."""
+"""Log of calls: one JSON object per line. A logging error never makes a call fail."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def new_document(
 
 
 def rewrite(new: str) -> Edit:
-    """Replace the whole text, except that an `updated` field equal to the old one is set to the present time.
+    """Replace the whole text; an unchanged `updated` field is set to the current time.
 
     Raises:
         InvalidContent: the text is too long, has too many chapters, or gets a `valid_until` that is not a date.

@@ -49,7 +49,7 @@ def identity_of(root: Path, known: Container[str] = ()) -> Identity:
     """Return the identity of a folder.
 
     A linked worktree has the identity of its repository if that is one of the `known` folders and lists the worktree.
-    Nothing else outside the folder is read, no symlink is followed, and git is not run in the folder.
+    Nothing else outside the folder is read, no symlink is followed, and git does not run in the folder.
     """
     folder = spelled(root)
     git = root / ".git"

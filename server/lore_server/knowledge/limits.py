@@ -1,4 +1,4 @@
-"""Check the texts of knowledge documents: the seed's limits, and characters that a file cannot contain."""
+"""Check the texts of knowledge documents for length and for characters that a file cannot contain."""
 
 from __future__ import annotations
 

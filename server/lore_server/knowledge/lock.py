@@ -28,7 +28,7 @@ class StoreLock:
 
     @property
     def descriptor(self) -> int:
-        """Return the descriptor for git to inherit: if we are killed, the lock is held until git has finished too."""
+        """Return the descriptor for git to inherit, so that after a kill the lock is held until git has finished."""
         assert self._descriptor is not None, "only while the lock is held"
         return self._descriptor
 

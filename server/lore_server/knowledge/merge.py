@@ -12,7 +12,7 @@ from lore_server.knowledge.registry import INDEX, merged_index
 
 
 class Clash(Exception):
-    """The conflict of both sides having changed the same lines."""
+    """Both sides have changed the same lines."""
 
 
 def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Read and change the front matter of a knowledge document: untrusted, changed key by key, otherwise kept."""
+"""Read the untrusted front matter of a knowledge document, and change single keys of it."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def slug(text: str) -> str:
     """Return the text as lower-case letters, digits, underscores and hyphens of any script, in Unicode form NFC.
 
     Accents of Latin letters are dropped. A short digest is added if letters are lost, or if a word mixes ASCII with
-    other letters, which may look alike: such names must give different files.
+    other letters, which may look alike, so that such names give different files.
     """
     normal = unicodedata.normalize("NFKC", text)
     name = unicodedata.normalize("NFC", re.sub("-+", "-", "".join(_kept(normal))).strip("-"))

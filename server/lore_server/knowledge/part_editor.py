@@ -36,7 +36,7 @@ class PartKind:
     most: int | None = None
 
     def outline(self, text: str) -> Outline:
-        """Return the outline of a text with such parts."""
+        """Return the outline of a text that has such parts."""
         return outline(text, front_matter_lines(text) if self.has_front_matter else 0)
 
     def headings(self, found: Outline) -> list[Heading]:

@@ -51,7 +51,7 @@ class CommitFiles:
 
 
 class Past:
-    """The commits of a knowledge folder in terms of its projects and documents."""
+    """The commits of a knowledge folder, by project and document."""
 
     def __init__(self, files: Files, history: History, writer: Writer, projects: Projects) -> None:
         self._files = files
@@ -92,7 +92,7 @@ class Past:
         filename: str | None = None,
         main: bool = False,
     ) -> str:
-        """Return the changes between two commits as a patch; without `new`, up to the present files.
+        """Return the changes between two commits as a patch; without `new`, up to the current files.
 
         Raises:
             CommitNotFound: a commit does not exist.
@@ -145,8 +145,7 @@ class Past:
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
         """Return the changes with an index that has every project with files.
 
-        Raises:
-            Conflict: a project has another folder now, or a folder another project.
+        Raises: Conflict: a project now has a different folder, or a folder a different project.
         """
         now = read_index(self._files.read(INDEX))
         data = wanted.get(INDEX, self._files.read(INDEX))

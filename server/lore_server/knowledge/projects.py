@@ -15,7 +15,7 @@ from lore_server.knowledge.safe_files import Files
 
 
 class Projects:
-    """The projects of a knowledge folder. `identity` returns the identity of the folder that writes, or None."""
+    """The projects of a knowledge folder. `identity` returns the identity of the current folder, or None."""
 
     def __init__(self, files: Files, history: History, identity: Callable[[], Identity | None]) -> None:
         self._files = files

@@ -1,4 +1,4 @@
-"""Read the projects, main documents and knowledge documents of a knowledge folder, without lock or write."""
+"""Read the projects, main documents and knowledge documents of a knowledge folder, without locking or writing."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class StoredDocument:
 
 
 class Readable(Protocol):
-    """The files of a knowledge folder: the present ones, or those of a commit."""
+    """The files of a knowledge folder: the current ones, or those of a commit."""
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file; None if the file does not exist."""
@@ -96,7 +96,7 @@ class Readable(Protocol):
 
 
 class DocumentReader:
-    """The projects, main documents and knowledge documents in the present files, or in those of a commit."""
+    """The projects, main documents and knowledge documents in the current files, or in those of a commit."""
 
     def __init__(self, files: Readable) -> None:
         self._files = files

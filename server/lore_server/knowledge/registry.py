@@ -39,7 +39,7 @@ class Registry:
     def project_of(self, identity: Identity) -> str:
         """Return the project of a folder: the recorded project if its remote is unchanged, otherwise a new project.
 
-        A remote alone never opens existing knowledge: a person must confirm it by `lore knowledge adopt`.
+        A remote alone never opens existing knowledge: a person must confirm it with `lore knowledge adopt`.
         """
         use = self.folders.get(identity.folder)
         if use is not None and use.remote == identity.remote:
@@ -51,7 +51,7 @@ class Registry:
         return identity._replace(remote="") if identity.remote in self.origins.values() else identity
 
     def candidates(self, identity: Identity) -> list[str]:
-        """Return other projects that may be this folder's: by remote or path, or by name if they have no origin."""
+        """Return other projects that may belong to this folder: by remote or path, or by name if no origin is known."""
         current, use = self.project_of(identity), self.folders.get(identity.folder)
         is_current = use is not None and use.remote == identity.remote
         is_unconfirmed = bool(identity.remote) and self.origins.get(current) == identity.folder
@@ -103,7 +103,7 @@ def index_with(data: bytes | None, project_id: str, slug: str | None) -> bytes:
 def index_with_use(data: bytes | None, project_id: str, identity: Identity) -> bytes:
     """Return the index with the folder using the project, which gets the folder's origin if it has none.
 
-    If the folder's former project had this origin, it loses it.
+    If the folder's former project had this origin, the origin is removed from that project.
     """
     whole, registry = _whole(data), read_registry(data)
     origins = dict(registry.origins)
@@ -118,7 +118,7 @@ def index_with_use(data: bytes | None, project_id: str, identity: Identity) -> b
 
 
 def merged_index(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """Return the index with both sides' changes; None if they conflict about a project. For folders, ours win."""
+    """Return the index with both sides' changes; None if they conflict about a project. For folders, our side wins."""
     before, left, right = (_whole(data) for data in (base, ours, theirs))
     merged = dict[str, Any]()
     for name in (PROJECTS, ORIGINS, FOLDERS):

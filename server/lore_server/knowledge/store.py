@@ -48,9 +48,9 @@ class KnowledgeStore:
     """The projects and their documents in a git repository that threads and processes may share.
 
     `reader` and `listing` read, `past` has the history, `writer` commits, `remote` pulls and pushes. Every write may
-    raise InvalidProjectId, InvalidFilename, InvalidContent, Conflict (`expected_version` is not the present version),
+    raise InvalidProjectId, InvalidFilename, InvalidContent, Conflict (`expected_version` is not the current version),
     Busy, InvalidPath, StorageError or GitError, besides the errors that its own docstring names. `changed` is called
-    after every write, merge and recovery; `identity` returns the identity of the folder that writes, if there is one.
+    after every write, merge and recovery; `identity` returns the identity of the current folder, if there is one.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class KnowledgeStore:
     def open(self, wait_for_remote: bool = True) -> Opened:
         """Recover the writes of a killed process, commit changes made outside Lore, and pull from the remote.
 
-        This may take a minute if the remote does not answer; without waiting, the remote is contacted in the
+        This may take a minute if the remote does not respond; without waiting, the remote is contacted in the
         background, and `changed` is called if files change. An empty folder stays empty, and no error is raised.
         """
         if not self.history.exists and not self.files.exists(INDEX):
@@ -99,7 +99,7 @@ class KnowledgeStore:
         return Opened(count, pulled)
 
     def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait for the background push; return False if it has not finished, and is repeated at the next start."""
+        """Wait for the background push; return False if it has not finished, so that the next start repeats it."""
         self.writer.close()
         return self.remote.wait(wait_seconds)
 
@@ -156,7 +156,7 @@ class KnowledgeStore:
             return self.writer.save(project, {path: None}, f"Deleted {file_name(path)}", author, path)
 
     def adopt(self, project_id: str, author: Author) -> Written:
-        """Record that the folder that writes uses a project. Raises ProjectNotFound."""
+        """Record that the current folder uses a project. Raises ProjectNotFound."""
         with self.writer.writing():
             project, identity = self.projects.existing(project_id), self.projects.identity()
             assert identity is not None, "a store that adopts belongs to a folder"

@@ -1,4 +1,4 @@
-"""Write to the knowledge folder: under its lock, from its present files, and with one commit per write."""
+"""Write to the knowledge folder: under its lock, based on its current files, and with one commit per write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Written:
 
 
 class Writer:
-    """The writer of a folder, which takes turns with other threads and processes.
+    """The writer of a folder, which locks out other threads and processes.
 
     `changed` is called after every write, merge and recovery, `committed` after every commit of a write.
     """
@@ -58,7 +58,7 @@ class Writer:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[int]:
-        """Lock the folder and recover a killed writer's changes; yield the number of files committed for that."""
+        """Lock the folder and recover a killed writer's changes; yield the number of recovered files."""
         folder = self._history.home / ".git"
         if folder.is_symlink():
             raise InvalidPath("`.git` of the knowledge folder is a symlink.")

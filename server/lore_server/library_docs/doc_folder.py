@@ -49,7 +49,7 @@ class DocFolder:
 
     @property
     def shown(self) -> str:
-        """Return the folder as results show it."""
+        """Return the folder as shown in results."""
         return f"@{self.below}"
 
     def write(self, path: str, text: str, is_durable: bool = True) -> bool | None:

@@ -21,7 +21,7 @@ TEXT_SUFFIX = ".txt"
 
 
 class Readable(NamedTuple):
-    """The text of a page in Markdown, and its title if it has one besides its headings."""
+    """The text of a page in Markdown, and its title, if it is not among the headings."""
 
     text: str
     title: str = ""
@@ -47,7 +47,7 @@ def page_path(path: str) -> str:
 
 
 def markdown_page(origin: PageOrigin, page: Readable) -> str:
-    """Return the Markdown file. Only its front matter is read as such, so a page cannot claim another origin."""
+    """Return the Markdown file. Only this front matter counts, so a page cannot claim another origin."""
     front = {
         "title": clip(page.title, 300),
         "library": origin.library,

@@ -1,4 +1,4 @@
-"""The sets of documentation that the user added to an index, recorded in her own state folder.
+"""The sets of documentation that the user added to an index, recorded in the user's state folder.
 
 A record in the index folder could come with a checkout and name a host or a folder, so it is never used.
 """
@@ -30,8 +30,8 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 class DocSet:
     """A set of documentation: its origin, and how to bring it up to date.
 
-    `origin` is a folder or an address. `package` is the name of a package installed there. `pinned` is the version that
-    the user gave; otherwise, `version` is the one that was found. `is_private`: the host may be in a private network.
+    `origin` is a folder or an address. `package` is the name of a package installed there. `pinned` is the version
+    given by the user; otherwise, `version` is the version found. `is_private`: the host may be in a private network.
     """
 
     name: str

@@ -33,7 +33,7 @@ _TEXT_KINDS = frozenset({"text/markdown", "text/x-markdown", "text/plain"})
 
 
 class SiteCopy:
-    """A run over the pages of one site. `is_renewed` means that unchanged pages have to be written again too."""
+    """A run over the pages of one site. `is_renewed` means that unchanged pages must be rewritten too."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class SiteCopy:
         return self._client.get(page.url, etag, modified, limit)
 
     def _read(self, page: SitePage) -> int:
-        """Read a page of the run, and return how many pages that it links are over the limit."""
+        """Read a page of the run, and return how many of its links exceed the limit of pages."""
         reply = self._fetched(page)
         if page.url == self._start and self._follows_links and (reply.problem or reply.status in _GONE):
             reason = reply.problem or f"status {reply.status}"
@@ -193,7 +193,7 @@ class SiteCopy:
         return [("", page)] if 0 < len(page.text.strip()) <= MAX_TEXT else []
 
     def _named(self, page: SitePage, parts: list[tuple[str, Readable]]) -> list[str]:
-        """Return a file for each part, which belongs to no other page on any system."""
+        """Return a file for each part, which on no system is also the file of another page."""
         taken = {file.casefold() for file in self._taken - set(page.files)}
         names = []
         for part, _ in parts:

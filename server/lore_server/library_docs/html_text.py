@@ -29,7 +29,7 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 
 class _Tag(NamedTuple):
-    """A tag with the range of its text, its name in lower case, and its attributes as they are written."""
+    """A tag with the range of its text, its name in lower case, and its attributes as written."""
 
     first: int
     last: int
@@ -96,7 +96,7 @@ def _main(tags: list[_Tag]) -> list[_Tag]:
 
 
 def _end_of(tags: list[_Tag], start: int) -> int:
-    """Return the number after the tag that ends an element; that of the last tag if it is not ended."""
+    """Return the index after the closing tag of an element, or after the last tag if it is never closed."""
     depth = 0
     for number in range(start, len(tags)):
         if tags[number].name == tags[start].name:
@@ -107,7 +107,7 @@ def _end_of(tags: list[_Tag], start: int) -> int:
 
 
 def _pieces(page: str, tags: list[_Tag], position: int, is_to_the_end: bool) -> list[tuple[str, _Tag | None]]:
-    """Return the text before each tag with the tag, without the elements that are no content."""
+    """Return the text before each tag with the tag, without elements that are not content."""
     pieces: list[tuple[str, _Tag | None]] = []
     number = 0
     while number < len(tags):

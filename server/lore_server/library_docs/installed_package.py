@@ -34,7 +34,7 @@ def check_package(name: str) -> None:
 
 
 def find_package(name: str, place: Path) -> tuple[str, LocalDocs]:
-    """Return the kind of a package and its documentation. The place is a folder of packages, or one with such a folder.
+    """Return the kind of a package and its documentation. The place is a folder of packages, or contains one.
 
     Raises:
         NotFound: the package is not installed there.
@@ -95,7 +95,7 @@ def _address(metadata: RawMetadata) -> str:
 
 
 def _npm_docs(name: str, folder: Path) -> LocalDocs:
-    """Return the documentation of an npm package. Some installers link packages from elsewhere in their folder."""
+    """Return the documentation of an npm package. Some installers put symlinks to packages into the folder."""
     root, real = folder.resolve(), (folder / name).resolve()
     if not real.is_relative_to(root):
         raise UsageError(f"{folder / name} leads outside the folder.", f"Add its target instead: lore add-docs {real}")

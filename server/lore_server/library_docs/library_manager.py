@@ -68,11 +68,11 @@ class LibraryManager:
         return [sets[name]]
 
     def update(self, wanted: DocSet, progress: Callable[[str], None]) -> DocSetReport:
-        """Bring a new or known set up to date.
+        """Update a new or known set.
 
         Raises:
             Busy: another command is adding documentation.
-            UsageError: the name belongs to documentation from another place, or there is none in this one.
+            UsageError: the name belongs to documentation from another place, or this place has none.
         """
         with self._alone():
             sets = self._record.read()

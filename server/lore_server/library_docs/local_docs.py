@@ -80,13 +80,13 @@ def add_files(found: LocalDocs, folder: Path, below: str, paths: Iterator[str]) 
 
 
 def name_of_folder(folder: Path) -> str:
-    """Return the name for a folder's documentation: the folder's, or that of the nearest one with a telling name."""
+    """Return the name for a folder's documentation: that of the nearest folder upwards with a meaningful name."""
     named = (place.name for place in (folder, *folder.parents) if place.name.lower() not in _GENERIC)
     return next(named, "") or folder.name
 
 
 def _version_in(files: Files) -> str:
-    """Return the version in a folder's package.json or pyproject.toml, which nothing executes."""
+    """Return the version in a folder's package.json or pyproject.toml, without executing anything."""
     readers: dict[str, Callable[[str], Any]] = {
         "package.json": lambda text: json.loads(text)["version"],
         "pyproject.toml": lambda text: tomllib.loads(text)["project"]["version"],

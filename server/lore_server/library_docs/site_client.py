@@ -1,4 +1,4 @@
-"""Read one documentation site: only its own host, slowly, as its robots.txt allows, and with limits."""
+"""Read one documentation site: only its own host, slowly, within limits, and as its robots.txt allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True)
 class SiteReply:
-    """A reply. `problem` is the reason why there is no text although the site answered.
+    """A reply. `problem` is the reason why there is no text although the site responded.
 
     `is_unlisted` means that a header asks programs not to index the page.
     """
@@ -86,8 +86,7 @@ class SiteClient:
     def read_robots(self) -> list[str]:
         """Read robots.txt, and return the sitemaps that it names.
 
-        Raises:
-            ProviderUnavailable: it cannot be read, so that nothing else may be.
+        Raises: ProviderUnavailable: it cannot be read, so that no other page may be read either.
         """
         self._robots.parse([])
         reply = self.get(urljoin(f"{self._origin[0]}://{self._host}/", "robots.txt"), limit=MAX_ROBOTS_BYTES)
@@ -101,15 +100,14 @@ class SiteClient:
         return list(self._robots.site_maps() or ())
 
     def allows(self, url: str) -> bool:
-        """Return whether robots.txt allows to read a page."""
+        """Return whether robots.txt allows reading a page."""
         return self._robots.can_fetch(AGENT, url)
 
     def get(self, url: str, etag: str = "", modified: str = "", limit: int | None = None) -> SiteReply:
         """Return a page; status 304 if it has not changed since.
 
-        Raises:
-            Busy: the time is over, or the site asks for a longer pause than the patience.
-            ProviderUnavailable: the site does not answer.
+        Raises: Busy: the time is over, or the site asks for a longer pause than allowed.
+            ProviderUnavailable: the site does not respond.
         """
         known = {"If-None-Match": etag, "If-Modified-Since": modified}
         headers = {name: value for name, value in known.items() if value}
@@ -229,7 +227,7 @@ def _is_public(address: str) -> bool:
 
 
 def unpacked_gzip(data: bytes, limit: int) -> bytes | None:
-    """Return what a gzip file contains; None if that is damaged or has more than `limit` bytes."""
+    """Return the content of a gzip file; None if it is damaged or has more than `limit` bytes."""
     reader = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         found = reader.decompress(data, limit + 1)

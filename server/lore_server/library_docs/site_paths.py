@@ -1,4 +1,4 @@
-"""Addresses of a documentation site: which belong to it, their files, and what its lists of pages name. Pure."""
+"""Addresses of a documentation site: which ones belong to it, their files, and the pages that its lists name. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def start_of(given: str) -> str:
 
 
 def normalised(address: str) -> str | None:
-    """Return an http address without its fragment and query; None if it is not one."""
+    """Return an http address without its fragment and query; None for any other text."""
     try:
         parts = urlsplit(address.strip())
         if parts.scheme not in ("http", "https") or not parts.hostname or len(address) > MAX_ADDRESS or parts.port == 0:
@@ -102,7 +102,7 @@ def file_of(start: str, address: str) -> str:
 
 
 def digest(address: str) -> str:
-    """Return a short text that tells pages with the same file apart."""
+    """Return a short text that distinguishes pages with the same file."""
     return hashlib.sha256(address.encode()).hexdigest()[:8]
 
 
@@ -112,7 +112,7 @@ def _part(part: str) -> str:
 
 
 def name_of_site(address: str) -> str:
-    """Return the name of the library that a site documents, as far as its address tells."""
+    """Return the name of the library that a site documents, guessed from its address."""
     host = urlsplit(address).hostname or ""
     if host.endswith(_SHARED_HOSTS) and (first := urlsplit(address).path.strip("/").partition("/")[0]):
         return first

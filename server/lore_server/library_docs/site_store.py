@@ -1,4 +1,4 @@
-"""Record the pages of a site, so that a killed run continues, and a later one reads only what changed."""
+"""Record the pages of a site, so that a killed run can continue, and a later run reads only changed pages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SiteStore:
         return False
 
     def finish(self) -> None:
-        """End the run, and forget the pages that the site no longer has."""
+        """End the run, and drop the pages that the site no longer has."""
         self._rows.execute("DELETE FROM page WHERE NOT is_listed")
         self._rows.execute("DELETE FROM run")
         self._rows.commit()
@@ -73,7 +73,7 @@ class SiteStore:
         return left_out
 
     def next(self) -> SitePage | None:
-        """Return a page of this run that was not read yet."""
+        """Return a page of this run that has not been read yet."""
         return next(self._pages("is_listed AND NOT is_read ORDER BY rowid LIMIT 1"), None)
 
     def put(self, page: SitePage) -> None:

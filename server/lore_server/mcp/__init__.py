@@ -1,1 +1,1 @@
-"""The MCP interface: tools, resources and prompts from the contract, over any line stream and streamable HTTP."""
+"""The MCP interface: tools, resources and prompts from the contract, over a line stream or streamable HTTP."""

@@ -83,7 +83,7 @@ class Conversation:
             await self._replies()
 
     async def _replies(self) -> None:
-        """Wait for the open requests while messages arrive at the client, who may send SIGTERM to wait no longer.
+        """Wait for the open requests while the client receives messages; it can send SIGTERM to stop the wait.
 
         Some requests are never answered, such as those with an invalid id.
         """
@@ -129,7 +129,7 @@ def _encoded(message: types.JSONRPCMessage) -> bytes:
 
 
 async def _lines(received: BufferedByteReceiveStream) -> AsyncIterator[bytes]:
-    """Yield the lines from a client. A line that is too long is cut and made unreadable, so that it is refused."""
+    """Yield the lines from a client. A line that is too long is cut and made invalid, so that it is rejected."""
     with suppress(*DISCONNECTED):
         while True:
             try:
@@ -151,7 +151,7 @@ async def _skip_line(received: BufferedByteReceiveStream) -> None:
 
 @contextmanager
 def _wire() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Reserve standard input and output for the protocol: other code reads nothing and prints to standard error."""
+    """Reserve standard input and output for the protocol: other code cannot read, and prints to standard error."""
     with open(os.dup(0), "rb") as source, open(os.dup(1), "wb") as target, open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
         os.dup2(2, 1)

@@ -19,7 +19,7 @@ NOT_A_REQUEST = 'A message needs `jsonrpc`: "2.0", `method`: a string and, for a
 
 
 class Malformed(ValueError):
-    """A line that is not a message; `reply` is the answer to it."""
+    """A line that is not a message; `reply` is the response to it."""
 
     def __init__(self, code: int, message: str, value: object = None) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage | None:
 
 
 def _kind(value: JSON) -> type[types.JSONRPCMessage]:
-    """Return the intended message type. The SDK's union would take a request with a wrong `id` for a notification."""
+    """Return the intended message type. The SDK's union would read a request with a wrong `id` as a notification."""
     if "method" in value:
         return types.JSONRPCRequest if "id" in value else types.JSONRPCNotification
     return types.JSONRPCResponse if "result" in value else types.JSONRPCError
@@ -74,7 +74,7 @@ def _decoded(line: bytes) -> object:
 
 
 def _integer(digits: str) -> int | float:
-    """Parse a number of any length; one that is too long becomes infinite, which is refused with the id intact."""
+    """Parse a number of any length; too long a number becomes infinite, which is rejected with the id intact."""
     return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
 
 

@@ -18,14 +18,14 @@ Outline = tuple[Schema, Schema]
 def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
     """Outline the arguments and results of operations; a repeated schema refers to its first description.
 
-    Whatever is valid for the full schemas is valid for these.
+    Every value that is valid for the full schemas is valid for these.
     """
     texts: dict[str, str] = {}
     return {operation.id: (_arguments(operation, texts), _result(operation, texts)) for operation in operations}
 
 
 def _arguments(operation: Operation, texts: dict[str, str]) -> Schema:
-    """Outline the arguments, without limits that nobody exceeds by accident."""
+    """Outline the arguments, without limits that are never exceeded by accident."""
     full = operation.input_schema
     properties = {
         name: _argument(name, property_, texts, operation.id) for name, property_ in full["properties"].items()
@@ -35,7 +35,7 @@ def _arguments(operation: Operation, texts: dict[str, str]) -> Schema:
 
 
 def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Schema:
-    """Outline an argument. One that an earlier tool described in the same words needs no description again."""
+    """Outline an argument. The description is omitted if an earlier tool has the same one."""
     outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_obvious(key, value)}
     if texts.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
         del outline["description"]

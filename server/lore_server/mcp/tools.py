@@ -20,7 +20,7 @@ LONGEST_NAME = 200  # of a client's name as an author
 
 
 class Tools:
-    """The tools of the `listed` toolsets, with calls of those in the `allowed` toolsets, which may be more.
+    """The tools of the `listed` toolsets, with calls to those in the `allowed` toolsets, which may be more.
 
     The SDK's low-level server validates nothing: `call` does.
     """

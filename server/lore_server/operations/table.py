@@ -80,8 +80,8 @@ class Entry(NamedTuple):
 def entry(method: Callable[[Services], Callable[..., Reply]], text: Callable[[Reply], ReplyText]) -> Entry:
     """Return the entry of an operation.
 
-    The method is keyword-only and takes the arguments of the contract by their names. If it has a parameter `listener`,
-    it also receives the listener of the call; a parameter `request` receives the arguments that are in `WriteRequest`.
+    The method is keyword-only, and its parameters have the names of the contract's arguments. A parameter `listener`
+    receives the listener of the call, a parameter `request` the arguments that are in `WriteRequest`.
     """
     return Entry(method, text)
 
@@ -171,7 +171,7 @@ def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JS
 
 
 def _takes(parameters: Mapping[str, inspect.Parameter], grouped: Collection[str], schema: Schema) -> bool:
-    """Return whether the parameters are keyword-only, have the arguments' names, and are optional if those are."""
+    """Return whether the parameters are keyword-only, named like the arguments, and optional if those are."""
     properties = {name: definition for name, definition in schema["properties"].items() if name not in grouped}
     accepted = {
         *schema.get("required", ()),

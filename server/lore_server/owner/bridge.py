@@ -1,8 +1,8 @@
 """Pass MCP messages between standard input and output and the owner's socket (`lore mcp`).
 
-The bridge knows only as much of MCP as it needs to survive the end of an owner: the open requests and the client's
-`initialize`. If the owner ends, the bridge finds or starts another one, repeats the handshake and sends the open
-requests again if they are repeatable. It uses the standard library only, so that it starts fast and stays small.
+Of MCP, the bridge handles only the parts that it needs to survive the end of an owner: the open requests and the
+client's `initialize`. If the owner ends, the bridge finds or starts another one, repeats the handshake and sends the
+open requests again if they are repeatable. It uses the standard library only, so that it starts fast and stays small.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Bridge:
     def _is_done(self) -> bool:
         """Return whether the input has ended and no more replies will come.
 
-        A running owner leaves open only what it never answers, such as invalid requests.
+        A running owner leaves only those requests open that it never answers, such as invalid ones.
         """
         return self._has_ended and (not self._open or is_running(*self._owner))
 
@@ -196,7 +196,7 @@ def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
 
 
 def _end_with_the_parent(parent: int) -> None:
-    """End this process with its parent: a killed client may leave our input open in another of its processes."""
+    """End this process with its parent, because another process of a killed client may keep our input open."""
     wait_for_parent(parent, PARENT_SECONDS)
     os._exit(0)
 

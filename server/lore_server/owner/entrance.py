@@ -60,7 +60,7 @@ class Entrance:
         return self._file is None or _identity(self._file) == self._identity
 
     async def close(self) -> None:
-        """Accept no more clients, and delete the socket."""
+        """Stop accepting clients, and delete the socket."""
         await self._hang_up()
         if self._file is not None and self.is_there():
             self._file.unlink(missing_ok=True)

@@ -53,7 +53,7 @@ class OwnerRequirements(NamedTuple):
         return self.is_same_program(note) and {*self.key.split()} <= {*note.key.split()}
 
     def is_same_program(self, note: Note) -> bool:
-        """Return whether the owner differs in its keys at most."""
+        """Return whether the owner differs at most in its keys."""
         return (note.build, note.config) == (self.build, self.config)
 
 
@@ -64,7 +64,7 @@ def wanted(place: Place) -> OwnerRequirements:
 
 
 def home_digest() -> str:
-    """Return a digest of the knowledge folder: an owner writes to the folder that its environment named."""
+    """Return a digest of the knowledge folder, because an owner writes to the folder that its environment named."""
     return hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
 
 
@@ -78,8 +78,8 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[LineSo
     """Connect to a suitable owner of the index; start it, or replace the running one if that is allowed.
 
     A client that returns after its owner ended (`may_replace` is False) must not replace an owner with another
-    configuration, or two clients that differ would replace each other's owners forever. It accepts an owner with
-    other keys and replaces one without any, which can happen only once.
+    configuration, or two clients that differ would replace each other's owners forever. It accepts an owner with other
+    keys and replaces an owner without keys, which can happen only once.
 
     Raises:
         LoreError: another process holds the index, or an owner cannot start.
@@ -129,7 +129,7 @@ def _introduced(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
 
 
 def ask(note: Note, want: str) -> JSON | None:
-    """Send one request to a running owner and return its reply; None if it does not answer."""
+    """Send one request to a running owner and return its reply; None if it does not respond."""
     try:
         line, reply = dial(note.address, {"want": want, "token": note.token})
     except OSError:
@@ -152,8 +152,8 @@ def holder(folder: Path) -> Note | None:
 def stop(folder: Path, note: Note) -> bool:
     """Stop an owner and wait for its end; return False if it still runs after 30 seconds.
 
-    The owner is asked first. If it does not answer, it receives signals; the note's process id and start time ensure
-    that they reach no other process.
+    The owner is first asked to stop. If it does not respond, it receives signals; the note's process id and start time
+    ensure that they reach no other process.
     """
     now = time.monotonic()
     deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")

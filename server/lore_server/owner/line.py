@@ -75,7 +75,7 @@ def dial(address: str, hello: JSON) -> tuple[LineSocket, JSON]:
 
     Raises:
         ConnectionRefusedError: nothing listens there.
-        OSError: the listener does not answer like an owner, or the address does not belong to this user.
+        OSError: the listener does not respond like an owner, or the address does not belong to this user.
     """
     line = LineSocket(_connected(address))
     try:

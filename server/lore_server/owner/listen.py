@@ -133,7 +133,7 @@ class SocketServer:
 
 
 async def until_quiet(connections: Connections, idle_seconds: float, is_needed: Callable[[], bool]) -> None:
-    """Return when no client was connected for `idle_seconds` and the owner is not needed, or when it should stop."""
+    """Return when the owner should stop, or when it is not needed and no client was connected for `idle_seconds`."""
     while not connections.stopping.is_set():
         with anyio.move_on_after(min(LOOK_SECONDS, idle_seconds)):
             await connections.stopping.wait()
@@ -164,7 +164,7 @@ def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
 
 
 def _text_to(stream: ByteStream) -> Callable[[str], None]:
-    """Return a function that sends the parts of an answer to the client as lines; it ends the answer if that left."""
+    """Return a function that sends an answer's parts to a client as lines, and ends the answer if the client left."""
     loop = anyio.lowlevel.current_token()
 
     def report(text: str) -> None:

@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _send(message: dict[str, object]) -> None:
-    """Send one line to the process that started us, then nothing more: that process may have ended."""
+    """Send one line to the process that started us, and nothing after it, because that process may have ended."""
     import json
 
     if sys.stdout is not None and not sys.stdout.closed:

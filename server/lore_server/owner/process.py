@@ -112,7 +112,7 @@ class Owner:
                 was_restored = False
 
     def _restore_note(self, address: str) -> None:
-        """Write the note again if it is missing, damaged or belongs to another owner. Raises OSError."""
+        """Rewrite the note if it is missing, damaged or belongs to another owner. Raises OSError."""
         assert self._note is not None
         self._note = self._note._replace(address=address)
         found = read_note(self.place.folder)
@@ -122,8 +122,8 @@ class Owner:
     def close(self) -> None:
         """Stop running jobs, close the stores, remove the note and release the lock.
 
-        A model that does not return can block its call for minutes. The process then ends without it, because killing
-        it at any time is harmless.
+        A model that does not respond can block its call for minutes. The process then ends without waiting, because
+        killing it at any time is harmless.
         """
         closing = threading.Thread(target=self.app.close, daemon=True)
         closing.start()

@@ -75,7 +75,7 @@ class Session:
     def ask(self, operation: str, **arguments: object) -> JSON:
         """Run one operation: through the owner of the index, or in this process with `--no-daemon`.
 
-        Without an index, an operation that changes nothing does not start an owner: it leaves no files behind.
+        Without an index, an operation that changes nothing does not start an owner, and so leaves no files behind.
         """
         self._answering = self._answering or self._found(operation)
         try:

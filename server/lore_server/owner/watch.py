@@ -37,7 +37,7 @@ async def watch(app: App, stop: anyio.Event) -> None:
 async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bool) -> None:
     """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document.
 
-    With `must_look`, look at the files once the watcher runs, because no watcher noticed changes just before.
+    With `must_look`, check the files once the watcher runs, because nothing noticed earlier changes.
     """
     limit = max_files(app.index.settings)
     events = awatch(

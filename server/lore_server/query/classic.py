@@ -1,7 +1,7 @@
-"""The ranking of the system that Lore succeeds, reproduced exactly; its golden vectors are the test.
+"""The ranking of Lore's predecessor, reproduced exactly and tested with its golden vectors.
 
-Rank in the vector result, plus points for each word and chunk, summed by file, plus points for ancestors; then the
-folders of the five best files count a tenth more.
+The score of a chunk is its rank in the vector result plus points for each word; a file adds up its chunks and gets
+points for ancestors; then files in the folders of the five best files get a tenth more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimate whether the index answers a query at all, from its best passage by meaning and by keywords."""
+"""Estimate whether the index answers a query at all, from the best passages by vector and by keyword search."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def confidence(question: str, candidates: Candidates, rarity: Rarity) -> float:
     """Return a value from 0 to 1: half the passage's similarity, half the share of the query's words in it.
 
     Words count by `rarity`, their inverse document frequency; the best passage decides. Words in a script that the
-    passages are not written in cannot occur in them and do not count; without other words, the similarity decides.
+    passages do not use cannot occur in them and do not count; if there are no other words, the similarity decides.
     """
     own = native(question, candidates.scripts)
     words = stems(own)
@@ -47,7 +47,7 @@ def share_of(words: Sequence[tuple[str, str]], rarity: Rarity) -> Callable[[str]
 
 
 def has_foreign_letters(question: str, candidates: Candidates) -> bool:
-    """Return whether a question has letters of a script that the best passages are not written in."""
+    """Return whether a question has letters of a script that the best passages do not use."""
     return bool(candidates.found) and not scripts(question).keys() <= candidates.scripts
 
 

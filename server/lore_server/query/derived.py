@@ -1,4 +1,4 @@
-"""Rank saved answers below the documents that they quote, which they would otherwise outrank for their question."""
+"""Rank saved answers below the documents that they quote; otherwise they would outrank them for their question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CITED = re.compile(r"^\[\d+\] `([^`\n]+):\d+(?:-\d+)?`", re.MULTILINE)
 
 
 def below_sources(files: Sequence[Ranked], chunks_of: Callable[[str], Sequence[Chunk]]) -> list[Ranked]:
-    """Return the files, best first, with each saved answer among the best below all of these that it cites."""
+    """Return the files, best first, with each top saved answer below all top files that it cites."""
     best = list(files[:LOOKED_AT])
     by_source = {file.source: file for file in best}
     for file in best:

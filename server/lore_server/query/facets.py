@@ -20,9 +20,9 @@ def by_type(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
 
 
 def by_folder(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
-    """Return (pattern, passages), largest first, for what lies in the deepest folder that holds all matches.
+    """Return (pattern, passages), largest first, for the entries of the deepest folder that contains all matches.
 
-    A pattern selects exactly what it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
+    A pattern selects exactly the passages it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
     """
     places = {file: file.source.split("/") for file in matches}
     depth = len(commonprefix([parts[:-1] for parts in places.values()]))  # it also takes lists of folders

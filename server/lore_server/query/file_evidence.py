@@ -1,4 +1,4 @@
-"""Add up the evidence of all passages of a file, because different chunks of it match by words and by meaning."""
+"""Add up the evidence of all passages of a file, because keywords and vectors may match different chunks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ BEST = frozenset({"vectors", "namePartMatch", "proximity"})
 def files(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
     """Return each file with its best passage and its own score, by source.
 
-    Vectors, names and nearness of words count as in the passage where they are highest. For keywords, every further
+    Vectors, names and proximity count as in the passage where they are highest. For keywords, every further
     passage adds a share of the one before it: `furtherPassages` times the share of passages that are not the first of
-    their file. Where files are short, a second passage is only the rest of the same text. All other terms are those of
-    the best passage. `passages` are in order, best first.
+    their file. In short files, a second passage is only the rest of the same text. All other terms come from the best
+    passage. `passages` are in order, best first.
     """
     grouped: dict[str, list[Ranked]] = {}
     for passage in passages:

@@ -61,7 +61,7 @@ class Filters:
         return replace(self, types=(), without_types=())
 
     def accept_file(self, path: str, type_: str, suffix: str = "") -> bool:
-        """Return whether passages of a file can pass; `suffix` is that of its language if the file has none."""
+        """Return whether passages of a file can pass; `suffix` is the suffix of its language if the file has none."""
         if (self.types and type_ not in self.types) or type_ in self.without_types:
             return False
         return self._path.accepts(path) and self._lang.accepts(path + suffix)
@@ -96,7 +96,7 @@ def pattern_of(phrase: str) -> re.Pattern[str]:
 
 
 def _is_bounded(character: str) -> bool:
-    """Return whether a word can be told from its neighbours, which scripts without spaces do not allow."""
+    """Return whether a word can be separated from its neighbours, which is impossible in scripts without spaces."""
     return re.fullmatch(rf"[^\W{SPACELESS}]", character) is not None
 
 
@@ -128,7 +128,7 @@ def _suffixes(langs: Sequence[str]) -> list[str]:
 
 
 def _any_of(forms: Sequence[str]) -> re.Pattern[str]:
-    """Compile alternatives for RE2, which is linear, because the patterns come from outside."""
+    """Compile alternatives for RE2, which takes linear time, because the patterns come from outside."""
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False

@@ -22,7 +22,7 @@ WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file s
 
 
 class Freshness:
-    """Compares the files' stamps with the catalogue's, as often as is cheap; in small projects at every reply."""
+    """Compares the files' stamps with the catalogue's as often as is cheap; in small projects, at every reply."""
 
     def __init__(self, index: Index, job: Callable[[], str | None] = lambda: None) -> None:
         self._index = index
@@ -59,7 +59,7 @@ class Freshness:
         return record
 
     def brief(self) -> FreshnessRecord:
-        """Return the `freshness` of a list or a file: when the last sync ended, and only what is out of date."""
+        """Return the `freshness` of a list or a file: the end of the last sync, and anything out of date."""
         record = self.record()
         return cast("FreshnessRecord", {**urgent(record), "synced_at": record.get("synced_at")})
 
@@ -97,5 +97,5 @@ class Freshness:
 
 
 def urgent(freshness: FreshnessRecord) -> FreshnessRecord:
-    """Return the state and what is out of date."""
+    """Return the state, and the parts that are out of date."""
     return cast("FreshnessRecord", {name: value for name, value in freshness.items() if name in MATTERS and value})

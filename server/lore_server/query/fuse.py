@@ -19,7 +19,7 @@ MAX_SHARE = 0.95
 def flatness(scores: Sequence[float]) -> float:
     """Return how little the keywords discriminate: the mean of the best 100 keyword scores as a share of the best.
 
-    Near 0 one chunk holds the words and the others do not; near 1 a hundred chunks match as well as the best.
+    Near 0, only one chunk contains the words; near 1, a hundred chunks match as well as the best.
     """
     best = scores[:FLATNESS_DEPTH]
     return sum(best) / (best[0] * FLATNESS_DEPTH) if best and best[0] > 0 else 0.0
@@ -28,9 +28,9 @@ def flatness(scores: Sequence[float]) -> float:
 def vector_share(query: Query, candidates: Candidates, weights: Weights) -> float:
     """Return the vector leg's share of the fused score, from 0 to 1.
 
-    It rises for a few words that fit many chunks alike if a passage is close in meaning; many words are reliable even
-    if each of them is common. While the index is being filled, it falls in proportion to the keyword hits that have no
-    vector yet, so that words decide until there are vectors.
+    It rises if the query has few words that fit many chunks alike and a passage is close in meaning; many words are
+    reliable even if each is common. While the index is being filled, it falls in proportion to the keyword hits without
+    a vector, so that keywords decide until there are vectors.
     """
     flat = flatness([score for _, score in candidates.by_word])
     closest = max((score for _, score in candidates.by_meaning), default=0.0)
@@ -43,9 +43,9 @@ def vector_share(query: Query, candidates: Candidates, weights: Weights) -> floa
 def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, float]]:
     """Return (vector, keyword, path) parts per candidate; the first two sum to at most 1, the third is at most 1.
 
-    A share of the best score, not a rank and not a place between best and worst: ranks throw away what the scores
-    say, and the worst candidate depends on how many were asked for (docs/adr/0003). A chunk without a vector counts as
-    the average one, because nothing is known of it.
+    Each part is a share of the best score, neither a rank nor a position between best and worst: ranks discard the
+    distances between scores, and the worst candidate depends on the number of candidates (docs/adr/0003). A chunk
+    without a vector counts as average, because nothing is known about it.
     """
     typical = _typical(found)
     vectors = shares_of_best(

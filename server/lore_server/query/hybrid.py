@@ -88,8 +88,8 @@ def rank(
 ) -> list[Ranked]:
     """Return the files by score, best first.
 
-    `parents` are the class chunks of ancestors by class name; `relatives` those of the classes that answer a question
-    about inheritance, nearest first; `heads` the first chunks of documents that replaced others, by source, and
+    `parents` has the class chunks of ancestors by class name, `relatives` those of the classes that answer a question
+    about inheritance, nearest first. `heads` has the first chunks of documents that replaced others, by source, and
     `named` those of documents that the question names by number.
     """
     by_source = files(passages, weights)
@@ -117,7 +117,7 @@ def _last(symbol: str) -> str:
 
 
 def _definition(query: Query, chunk: Chunk) -> float:
-    """Return how surely the chunk defines a queried name: 1 for its full name, less for its last part."""
+    """Return how well the chunk's definitions match a queried name: 1 for a full name, less for its last part."""
     if chunk.source.rpartition("/")[2].casefold() in query.names:
         return 1.0
     qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
@@ -172,13 +172,13 @@ def _version_of(chunk: Chunk) -> set[str]:
 
 
 def _freshness(day: float, newest: float) -> float:
-    """Return how new a document is relative to the newest, from 0 to 1; the clock is not used."""
+    """Return how new a document is relative to the newest, from 0 to 1, independently of the current date."""
     return float(0.5 ** ((newest - day) / HALF_LIFE_DAYS))
 
 
 @lru_cache
 def _day(text: str | None) -> float:
-    """Return the number of the day with which a text begins, 0 if there is none."""
+    """Return the ordinal of the day with which a text begins; 0 if there is none."""
     try:
         return float(datetime.date.fromisoformat((text or "")[:10]).toordinal())
     except ValueError:
@@ -186,7 +186,7 @@ def _day(text: str | None) -> float:
 
 
 def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:
-    """Put the files of the class tree's answer first, in tree order."""
+    """Put the files that the class tree gives as the answer first, in tree order."""
     best = max((result.score for result in by_source.values()), default=0.0)
     for number, chunk in enumerate(relatives):
         have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))

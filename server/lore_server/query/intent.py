@@ -62,8 +62,8 @@ _INTENTS = tuple((types, re.compile(rf"\b(?:{'|'.join(forms)})\b", re.IGNORECASE
 def wanted_types(text: str) -> frozenset[KnowledgeType]:
     """Return the types that the wording of a question asks for; empty if it gives no indication.
 
-    A text that asks nothing, such as a line of a change log, must open with the word for a type: `tests of the parser`
-    asks for tests, `Fix tests of the parser` does not.
+    A text that is not a question, such as a line of a change log, must begin with the word for a type: `tests of the
+    parser` asks for tests, `Fix tests of the parser` does not.
     """
     if len(text.split()) > MAX_WORDS:
         return frozenset()

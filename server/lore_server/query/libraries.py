@@ -1,4 +1,4 @@
-"""Detect that a query names the library of a passage, and that such passages crowd out the others."""
+"""Detect whether a query names the library of a passage, and whether such passages crowd out the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BETWEEN_WORDS = re.compile(r"[-_. ]+")
 
 
 def names_library(text: str, chunk: Chunk) -> bool:
-    """Return whether a query names the library of a passage, in any case and with any separator of its words."""
+    """Return whether a query names the library of a passage, in any case and with any separator between its words."""
     return chunk.library is not None and _pattern(chunk.library.partition(" ")[0]).search(text) is not None
 
 

@@ -22,7 +22,7 @@ STEP = 1e-6  # so close that nothing else fits between
 def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
     """Return the best passage of the best matching class for each class name in the query, if it asks for classes.
 
-    A text of many words mentions classes in passing: with their ancestors below them, tickets lost .02 nDCG@10.
+    A long text mentions classes in passing: showing their ancestors cost tickets .02 nDCG@10.
     """
     if len(query.text.split()) > MAX_WORDS:
         return []
@@ -55,8 +55,8 @@ def bring_ancestors(
 ) -> None:
     """Insert the ancestors of a named class directly below it, and some ancestors of found classes further down.
 
-    `heads` are the chunks of ancestors that may come along, by class name. `inheritanceBoost` says how far they are
-    lifted: 0 to 1; `inheritanceDecay` how much less each step upwards counts where there are too many.
+    `heads` has the chunks of ancestors that may be added, by class name. `inheritanceBoost` is how far they are raised,
+    from 0 to 1; `inheritanceDecay` how much less each step upwards counts if there are too many.
     """
     share = min(1.0, max(0.0, weights["inheritanceBoost"]))
     if not (share and heads):

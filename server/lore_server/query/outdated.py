@@ -46,7 +46,7 @@ def lower_outdated(
 ) -> None:
     """Lower the score of outdated documents; a successor scores at least as high and ranks above.
 
-    `heads` are the first chunks of successors by source: one that was not found itself comes along.
+    `heads` has the first chunks of successors by source; a successor that was not found is added.
     """
     for result in by_source.values():
         if result.chunk.valid_until and is_over(result.chunk.valid_until, today):

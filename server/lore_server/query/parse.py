@@ -22,9 +22,9 @@ _SPLIT = re.compile(r"[./:#\\]+")
 class Query:
     """A parsed question.
 
-    `names` are tokens that look like identifiers or paths, in lower case, without call brackets; `releases` are the
-    versions that are asked for as such, not in passing; `wanted_types` are the kinds of documents that the question
-    asks for by the way it is put, `sought_types` those that it asks for by name, as its answer.
+    `names` are tokens that look like identifiers or paths, in lower case, without call brackets. `releases` are the
+    versions that are the subject of the question, not mentioned in passing. `wanted_types` are the types of documents
+    that the wording of the question suggests, `sought_types` those that it names as its answer.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Measure how close together a passage contains the words of a query."""
+"""Measure how close together the words of a query are in a passage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def proximities(question: str, texts: Sequence[str]) -> list[float]:
-    """Return for each text the share of the query's words in its best window, weighted by rarity."""
+    """Return, for each text, the share of the query's words in its best window, weighted by rarity."""
     wanted = dict.fromkeys(stem for _, stem in stems(question))
     found = _positions(wanted, texts)
     texts_with = Counter(stem for positions in found for stem in {stem for _, stem in positions})
@@ -39,13 +39,14 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def stems_among(wanted: Collection[str], text: str) -> set[str]:
-    """Return those of these stems that the significant words of a text have."""
+    """Return which of these stems occur among the significant words of a text."""
     words = map(str.casefold, set(_words(text)))
     return {stem for word in words if (stem := word[:STEM]) in wanted and word not in STOPWORDS}
 
 
 def _positions(wanted: Collection[str], texts: Sequence[str]) -> list[list[tuple[int, str]]]:
-    """Return for each text the places of the wanted stems. Texts repeat most words: each is compared once."""
+    """Return the places of the wanted stems in each text. Each distinct word is compared once, because texts repeat
+    most words."""
     words_of = list(map(_words, texts))
     stem_of = {word: stem for word in set().union(*words_of) if (stem := word.casefold()[:STEM]) in wanted}
     return [[(place, stem_of[word]) for place, word in enumerate(words) if word in stem_of] for words in words_of]

@@ -1,4 +1,4 @@
-"""The query service: runs a query through the whole pipeline."""
+"""Run a query through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Retrieved:
 class SearchOutcome:
     """A ranked list with the data needed to show it.
 
-    `ranked` has a file once, `passages` every candidate; `among` is the part of the index that was searched, as chunk
-    ids, and `total` the number of its passages that contain a word of the query. `similar` has the other files with the
-    text of a result, by its source. `is_foreign` means that the model cannot judge the question's script. `seconds` has
-    the duration of each step.
+    `ranked` has each file once, `passages` every candidate; `among` is the searched part of the index, as chunk ids,
+    and `total` the number of its passages that contain a word of the query. `similar` has the other files with the same
+    text as a result, by the result's source. `is_foreign` means that the model cannot judge the question's script.
+    `seconds` has the duration of each step.
     """
 
     query: Query
@@ -95,7 +95,8 @@ class QueryService:
         filters: Filters = NO_FILTERS,
         group_copies: bool = False,
     ) -> SearchOutcome:
-        """Return files by score, best first, from the whole index, a scope of it, or what passes the filters.
+        """Return files by score, best first, from the whole index, a scope of it, or the passages that pass the
+        filters.
 
         With `group_copies`, files with the same text are one result.
 
@@ -171,7 +172,7 @@ class QueryService:
         vector: QueryVector,
         state: State | None,
     ) -> SearchOutcome:
-        """Return the results with one of each group; if copies were most candidates, search again without them."""
+        """Return the results with one of each group; if most candidates were copies, search again without them."""
         files = self._rows_by_source(state)
         if found.among is not None:
             files = {path: rows for path, rows in files.items() if not found.among.keys().isdisjoint(rows)}
@@ -193,7 +194,7 @@ class QueryService:
         return {file.source: rows for file, rows in self._all_files(state).items()}
 
     def matches(self, found: SearchOutcome, filters: Filters) -> Counter[FileKey]:
-        """Return the files with the number of their passages that `total` counts, or would count with these filters."""
+        """Return, for each file, the number of its passages that `total` counts, or would count with these filters."""
         with self._index.gate.reading():
             self._index.require()
             state = self._recent.state(self._today())
@@ -207,7 +208,7 @@ class QueryService:
     def _among(
         self, part: Part | None, type_: str | None, filters: Filters, state: State | None
     ) -> Mapping[str, str] | None:
-        """Return the chunks in the scope and those that pass the filters, None for all chunks: chunk id -> row."""
+        """Return the chunks in the scope and those that pass the filters, as chunk id -> row; None means all chunks."""
         if part is None and filters == NO_FILTERS:
             return None
 
@@ -245,7 +246,7 @@ class QueryService:
         return Retrieved(query, type_, found)
 
     def _without_libraries(self, among: Mapping[str, str] | None) -> dict[str, str]:
-        """Return the chunks that document no library: chunk id -> row."""
+        """Return the chunks that do not document a library: chunk id -> row."""
         files = self._all_files(self._recent.state(self._today()))
         return {
             id_: row

@@ -37,7 +37,8 @@ def named_documents(query: Query, paths_of: Callable[[str], Iterable[str]]) -> l
 def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[str, Chunk]) -> None:
     """Rank the named documents above all others, in their own order.
 
-    `named` are their first chunks by source. A ticket shows its own text, not the line that mentions its number.
+    `named` are their first chunks by source. A ticket shows its own text, not a line elsewhere that mentions its
+    number.
     """
     mentions = re.compile("|".join(rf"#{number}\b" for number in tickets(query.text)) or r"(?!)")
     for source, head in named.items():
@@ -50,7 +51,7 @@ def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[s
 
 
 def lead_with_sought(query: Query, by_source: dict[str, Ranked]) -> None:
-    """Rank the best document of the type asked for (which ticket …) above all others."""
+    """Rank the best document of the requested type (which ticket …) above all others."""
     lead(by_source, "soughtMatch", [result for result in by_source.values() if result.chunk.type in query.sought_types])
 
 

@@ -17,7 +17,7 @@ SHARE = 0.5  # of the cross-encoder's opinion in the order of what it read
 
 
 class Reranker:
-    """Opens the model at the first query; an error is then returned for every query until the configuration changes."""
+    """Opens the model at the first query; if that fails, queries return the error until the configuration changes."""
 
     def __init__(self, settings: QuerySettings, threads: int) -> None:
         self._settings, self._threads = settings, threads

@@ -22,7 +22,8 @@ class Recent(Generic[Found]):
         self._kept = RecentlyUsed[tuple[Hashable, State], Found](kept)
 
     def state(self, today: datetime.date) -> State | None:
-        """Return the state of the index on this day as a comparable value; None during a load, when results may change.
+        """Return the state of the index on this day as a comparable value; None during a load, because results may
+        change.
 
         The caller holds the gate.
         """

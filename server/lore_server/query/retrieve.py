@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors on the way.
+    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors that occurred.
 
     `total` is the number of chunks that contain a word of the query.
     """
@@ -71,7 +71,7 @@ class Candidates:
 
     @cached_property
     def scripts(self) -> frozenset[str]:
-        """Return the scripts that the best candidates are written in."""
+        """Return the scripts of the best candidates."""
         return written_in(candidate.chunk.text for candidate in self.best)
 
 
@@ -84,7 +84,7 @@ class QueryVector:
 
 
 def embedded(index: Index, text: str) -> QueryVector:
-    """Embed a query. A model can take seconds or fail, so this needs no gate and never compiles a model.
+    """Embed a query. A model can take seconds or fail, so this holds no gate and never compiles a model.
 
     Raises:
         ModelMismatch: the vectors were made with another model.
@@ -107,7 +107,7 @@ def retrieve(
 ) -> Candidates:
     """Return up to `limit` candidates from each leg, of all chunks of the type or of `among` (chunk id -> row id).
 
-    `question` was embedded before, where a gate is held. `watch` measures the steps.
+    `question` was embedded earlier if the caller holds a gate. `watch` measures the steps.
 
     Raises:
         IndexMissing: there is nothing to search.
@@ -181,7 +181,7 @@ def _similarities(index: Index, vector: Vectors, chunks: Sequence[Chunk]) -> dic
     """Return chunk id -> cosine similarity for those of these chunks that have a vector.
 
     The cache returns vectors in a tenth of the store's time. But while chunks wait for their vectors, the cache may
-    have some that the store does not have yet.
+    have vectors that the store does not have yet.
     """
     cached: dict[str, float] = {}
     if not index.catalogue.waiting():

@@ -20,7 +20,7 @@ def type_or_none(type_: str) -> str | None:
 
 
 class Part(Protocol):
-    """A scope. Equal scopes are equal values, so their content can be cached while the index does not change."""
+    """A scope. Equal scopes compare equal, so their content can be cached while the index does not change."""
 
     def __hash__(self) -> int: ...
 
@@ -88,7 +88,7 @@ def filtered(index: Index, files: Files, filters: Filters) -> dict[str, str]:
 
 
 def _having(index: Index, phrase: str, among: Mapping[str, str]) -> set[str]:
-    """Return the chunks whose text contains a phrase. Keywords tell which texts must be read; without any, all."""
+    """Return the chunks whose text contains a phrase. Keywords limit the texts to read; without any, all are read."""
     words = phrase_words(phrase)
     likely = index.keywords.holding(words) & among.keys() if words else among.keys()
     pattern = pattern_of(phrase)

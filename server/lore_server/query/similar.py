@@ -1,7 +1,7 @@
 """Group files with the same text, such as a page that was copied into several folders.
 
-Only the white space, the case, the targets of links and the version in the first line may differ: in a changelog or a
-reference, a single other word or number can be the substance.
+Only white space, case, link targets and the version in the first line may differ: in a changelog or a reference, a
+single word or number can be the essential difference.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def original(paths: Sequence[str]) -> str:
 
 
 def joined(ranked: Sequence[Ranked], groups: Sequence[Sequence[Ranked]]) -> list[Ranked]:
-    """Return the results with the original of each group in the place of its best copy, and without the others."""
+    """Return the results with the original of each group in place of its best copy, and without the other copies."""
     place: dict[str, Ranked | None] = {}
     for group in groups:
         best = max(group, key=lambda result: result.score)
@@ -69,7 +69,7 @@ def joined(ranked: Sequence[Ranked], groups: Sequence[Sequence[Ranked]]) -> list
 
 
 def members(group: Sequence[Ranked], files: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the paths of a group, with the files whose chunks are all equal to those of one of its files.
+    """Return the paths of a group, with the files whose chunks all equal those of one of its files.
 
     `files` has the rows in the vector store by chunk id, which end with a hash of the content.
     """

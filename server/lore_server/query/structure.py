@@ -33,7 +33,7 @@ _HYPHENATED = re.compile(r"(?<![\w$.-])[A-Za-z_$][\w$]*(?:-[\w$]+)+(?:\.[\w$-]+)
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
     """Return the full names of classes that answer a question about inheritance, nearest first; else empty.
 
-    Below the named class, unless the question asks upwards.
+    They are below the named class, unless the question asks for base classes.
     """
     asks_upwards = bool(_UPWARDS.search(text))
     if len(text.split()) > MAX_WORDS or not (asks_upwards or _DOWNWARDS.search(text)):
@@ -47,7 +47,7 @@ def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
 
 
 def first_of_each_file(names: Iterable[str], hierarchy: Hierarchy) -> list[str]:
-    """Return the first of these classes in each file, up to a maximum of files, since a result is a file."""
+    """Return the first of these classes in each file, up to a maximum of files, because a result is a file."""
     found: dict[str, str] = {}
     for name in names:
         if source := hierarchy.nodes[name].source:

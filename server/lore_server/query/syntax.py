@@ -1,4 +1,4 @@
-"""Read the filters, phrases and excluded words in the text of a query. All other text is left as it is."""
+"""Parse the filters, phrases and excluded words in a query. All other text is left unchanged."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_request(
 def _divided(
     text: str, given: Mapping[str, list[str]], without: Mapping[str, list[str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Return the phrases, what is excluded, and the text without syntax; add the values of filters to the lists."""
+    """Return the phrases, the excluded words, and the text without syntax; add the values of filters to the lists."""
     if _PASTED.match(text) or "\n" in text.strip():
         return (), (), text
     quotes_are_text = _MEMBER.search(text) is not None  # a part of JSON

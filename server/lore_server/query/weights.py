@@ -1,4 +1,4 @@
-"""The weights of both rankings, with the names used by the system that Lore succeeds."""
+"""The weights of both rankings, with the names used by Lore's predecessor."""
 
 from __future__ import annotations
 

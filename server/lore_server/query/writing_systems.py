@@ -1,4 +1,4 @@
-"""Tell whether a question is in a script that the documents are not written in."""
+"""Detect whether a question is in a script that the documents do not use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _JOINED = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 
 
 def scripts(text: str) -> Counter[str]:
-    """Return how many letters of each script a text has, such as LATIN, CYRILLIC or CJK (with Japanese)."""
+    """Return the number of letters of each script in a text, such as LATIN, CYRILLIC or CJK (with Japanese)."""
     if text.isascii():
         letters = len(text.encode("ascii").translate(None, _NO_LETTERS))
         return Counter(LATIN=letters) if letters else Counter()
@@ -25,7 +25,7 @@ def scripts(text: str) -> Counter[str]:
 
 
 def written_in(texts: Iterable[str]) -> frozenset[str]:
-    """Return the scripts that texts are written in, without those of a few quoted words."""
+    """Return the scripts of texts, without those of a few quoted words."""
     found: Counter[str] = Counter()
     for text in texts:
         found += scripts(text)
@@ -33,7 +33,7 @@ def written_in(texts: Iterable[str]) -> frozenset[str]:
 
 
 def native(text: str, known: Collection[str]) -> str:
-    """Return a text with spaces instead of the letters of other scripts than the known ones."""
+    """Return a text with spaces instead of letters of unknown scripts."""
     return "".join(
         " " if (script := _script(letter)) is not None and script not in known else letter for letter in text
     )

@@ -83,7 +83,7 @@ def fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
 
 
 def _fitted(text: str, words: Sequence[str], characters: int) -> tuple[str, int]:
-    """Return an excerpt of at most `characters` characters as JSON, and how many it has."""
+    """Return an excerpt of at most `characters` characters as JSON, and its length."""
     shown, asked = excerpt(text, words, characters), characters
     taken = size(shown) - 2
     while taken > characters and asked > SMALLEST_EXCERPT:

@@ -35,7 +35,7 @@ class More(TypedDict):
 def of_rows(
     reply: Mapping[str, object], name: str, rows: Sequence[Row], page: Page, max_tokens: int
 ) -> tuple[list[Row], More]:
-    """Return as many of the rows as fit beside the reply, which does not contain any rows yet.
+    """Return as many of the rows as fit into the reply, which does not contain any rows yet.
 
     Raises:
         InvalidArgument: the budget is too small for a single row.
@@ -57,7 +57,7 @@ def of_passages(
     page: Page,
     max_tokens: int,
 ) -> tuple[list[Passage], More]:
-    """Return as many of the results as fit beside the reply, each with an excerpt of its text around the words.
+    """Return as many of the results as fit into the reply, each with an excerpt of its text around the words.
 
     Raises:
         InvalidArgument: the budget is too small for a single result.
@@ -86,7 +86,7 @@ def _smallest(result: Passage) -> Passage:
 def of_parts(
     reply: Mapping[str, object], parts: Mapping[str, Part], at: Sequence[int], mark: str, max_tokens: int
 ) -> JSON:
-    """Return the reply with its parts, in order, from the cursor's position (part, offset) on, as far as they fit.
+    """Return the reply with as many of its parts as fit, in order from the cursor's position (part, offset) on.
 
     Raises:
         InvalidArgument: the budget is too small for the next line or row.

@@ -32,7 +32,7 @@ def problem(error: BaseException) -> ErrorRecord | KnowledgeErrorRecord:
 
 
 def error_record(error: BaseException) -> ErrorRecord:
-    """Return the record of an error; an unforeseen one is logged, and its text is not disclosed."""
+    """Return the record of an error; an unexpected error is logged, and its text is not disclosed."""
     own_id = error.trace_id if isinstance(error, LoreError) else None
     trace_id = own_id or secrets.token_hex(8)
     if isinstance(error, OSError):
@@ -62,7 +62,7 @@ def in_envelope(error: Error, envelope: str, arguments: Mapping[str, Any]) -> Er
 
 
 def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names in the arguments of a call, never content."""
+    """Return the names in the arguments of a call, but never content."""
     return {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
 
 

@@ -42,7 +42,7 @@ def _facets(result: records.QueryResultRecord) -> Iterator[str]:
 
 
 def _timings(result: records.QueryResultRecord) -> Iterator[str]:
-    """Yield the time of the search with that of each step."""
+    """Yield the time of the search and of each step."""
     if (timings := result.get("timings")) is not None:
         steps: dict[str, float] = {**timings}  # type: ignore[dict-item]
         yield f"{sum(steps.values()):.1f} ms: {', '.join(f'{step} {taken:.1f}' for step, taken in steps.items())}"
@@ -66,7 +66,7 @@ def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
 
 
 def _similar(result: records.ResultRecord) -> str:
-    """Return how many files have the same text; all their paths if the score is explained, else the first."""
+    """Return how many files have the same text, with all paths if the score is explained, else with the first."""
     paths = result.get("similar_sources", [])
     shown = paths if "why" in result else paths[:SIMILAR_SHOWN]
     more = ", …" if len(shown) < result["similar"] else ""
@@ -121,7 +121,7 @@ def classes(result: records.HierarchyResultRecord) -> ReplyText:
 
 
 def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
-    """Yield a line for each class, indented below its shown base classes; a class without these is not indented."""
+    """Yield a line for each class, indented below its base classes if these are shown."""
     by_name = {class_["class"]: class_ for class_ in result["classes"]}
     children: dict[str | None, list[records.HierarchyNodeRecord]] = defaultdict(list)
     for class_ in result["classes"]:
@@ -161,7 +161,7 @@ def document(result: records.DocumentRecord) -> ReplyText:
 
 
 def _facts(result: records.DocumentRecord) -> Iterator[str]:
-    """Yield the metadata of a chunk, a line each; a small budget leaves some of it to the next page."""
+    """Yield the metadata of a chunk, a line each; with a small budget, some of it follows on the next page."""
     chain = [ancestor["class"] for ancestor in result["chain"]]
     facts = {
         "class": " > ".join([result.get("class") or "…", *chain]) if result.get("class") or chain else "",
@@ -204,7 +204,7 @@ def job(result: records.JobRecord) -> ReplyText:
 
 
 def _inventory(result: records.SyncResultRecord | records.HealthRecord) -> list[str]:
-    """Return lines that name the languages that were found and what was left out; the JSON has the types too."""
+    """Return lines that name the languages found and the files left out; the JSON has the types too."""
     if "inventory" not in result:
         return []
     found, left_out = result["inventory"]["found"], result["inventory"]["left_out"]

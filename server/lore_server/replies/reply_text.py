@@ -13,7 +13,7 @@ from lore_etl.core.text import counted
 class ReplyText:
     """The text of a reply, with notes on it and the cursor to the next page.
 
-    `is_enough` means that the next page is not likely to help; then its cursor is not shown.
+    `is_enough` means that the next page is unlikely to help, so its cursor is not shown.
     """
 
     body: str
@@ -60,7 +60,7 @@ def outdated(row: Mapping[str, Any]) -> str:
 
 
 def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the notes on a reply: what was found, how certain that is, what is missing, and the state of the index."""
+    """Return the notes on a reply: the number of results, their confidence, omissions, and the state of the index."""
     return tuple(_notes(result))
 
 
@@ -76,7 +76,7 @@ def _notes(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _freshness(record: Mapping[str, Any]) -> str:
-    """Return the state of the index in a line."""
+    """Return the state of the index as one line."""
     synced = f"synced {record['synced_at']}" if record.get("synced_at") else ""
     at = f", {synced}" if synced else ""
     if record["state"] == "stale":

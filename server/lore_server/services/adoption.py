@@ -18,7 +18,7 @@ class Adoption:
         self._library = library
 
     def proposal(self, project_id: str | None) -> JSON:
-        """Return the project that the folder would use, and the project that it would no longer use.
+        """Return the project that the folder would use, and the project that it would stop using.
 
         Raises:
             ProjectNotFound: no project is given, and no other project seems to belong to this folder.

@@ -210,7 +210,7 @@ def _row(chunk: Chunk) -> records.DocumentRowRecord:
 
 
 def _brief(record: JSON) -> JSON:
-    """Return the fields that locate a chunk, shortened; the other fields are only needed once."""
+    """Return the fields that locate a chunk, shortened; the other fields are needed only once."""
     return {
         **{name: record[name] for name in ("id", "type", "kind", "source")},
         "title": budget.clipped(record["title"], budget.SHORT),

@@ -20,7 +20,7 @@ LONGEST = 120  # the maximum length of a title or heading, in characters
 
 
 class LineRange(NamedTuple):
-    """The lines of a file that are asked for, from 1; without a last line, those to the end."""
+    """The requested lines of a file, from 1; without a last line, those to the end."""
 
     first: int = 1
     last: int | None = None

@@ -106,7 +106,7 @@ class HealthService:
         }
 
     def _known(self, read: Callable[[Catalogue], T], default: T) -> T:
-        """Return a value of the catalogue; the default if it cannot be read, since the checks report the cause."""
+        """Return a value of the catalogue; the default if it cannot be read, because the checks report the cause."""
         try:
             return read(self._index.catalogue) if self._index.exists() else default
         except LoreError:
@@ -182,7 +182,7 @@ class HealthService:
 
 
 def size_of(folder: Path) -> int:
-    """Return the total size of all files below the folder, in bytes, without those that vanish meanwhile."""
+    """Return the total size of all files below the folder, in bytes; ignore files that vanish meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):  # ignores folders that vanish; rglob raises
         for name in names:

@@ -1,4 +1,4 @@
-"""Insights: what was asked, what was not answered, which files nobody found, and which results a person marked."""
+"""Summarize the logged questions: which were unanswered, which files no question found, which results are marked."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def latencies(asked: Iterable[AskedQuestion]) -> list[records.LatencyRecord]:
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least this share of the values do not exceed."""
+    """Return the smallest value that at least this share of the values does not exceed."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 

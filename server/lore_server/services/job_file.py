@@ -65,7 +65,7 @@ class StoredJob:
         }
 
     def cancelled(self) -> StoredJob:
-        """Return the job as cancelled if it was interrupted, so that it is not resumed."""
+        """Return an interrupted job as cancelled, so that it is not resumed."""
         return StoredJob({**self.shown(), "state": "cancelled"}) if self.is_interrupted else self
 
 

@@ -1,4 +1,4 @@
-"""Run builds of the index as jobs: one at a time, shared by equal requests, followed and cancelled by id."""
+"""Run builds of the index as jobs: one at a time, shared by equal requests; clients follow and cancel them by id."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class JobService:
         return {**record, "joined": True} if joined else record
 
     def index_knowledge(self) -> None:
-        """Begin to index the documents that agents have just written, and return immediately.
+        """Start indexing the documents that agents have just written, and return immediately.
 
         If nothing has been synced yet, the first sync finds them. A failure is logged, and `freshness` reports it.
         """
@@ -219,7 +219,7 @@ class JobService:
         self._remember(job)
 
     def _begin(self, job: Job) -> None:
-        """Record that the job runs: if this process is killed, the next one resumes it."""
+        """Record that the job is running, so that if this process is killed, the next one resumes it."""
         if job.wanted and job.action in ("sync", "create"):
             self._index.own()
         if job.wanted:
@@ -300,7 +300,7 @@ class JobService:
         raise JobNotFound(f"There is no job `{id_}`.")
 
     def _remember(self, job: Job) -> None:
-        """Store the job for the next process; a failure is only logged, because a full disk was reported already."""
+        """Store the job for the next process; a failure is only logged, because a full disk was reported before."""
         try:
             if self._index.folder.is_dir():
                 write_job(self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed))

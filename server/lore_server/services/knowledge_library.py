@@ -42,7 +42,7 @@ class Library:
     def store(self) -> KnowledgeStore:
         """The store, repaired if a writer was killed; the remote is fetched in the background.
 
-        A folder that has a remote but no commit is fetched first: documents written before that would diverge.
+        A folder that has a remote but no commit is fetched first, because documents written earlier would diverge.
         """
         with self._guard:
             is_empty = self.unopened.is_unfetched

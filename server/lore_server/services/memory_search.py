@@ -176,7 +176,7 @@ def _path(stored: StoredMemory) -> str:
 
 
 def _matches(documents: Sequence[MatchPage], text: str) -> list[Match]:
-    """Return the pages with a word as written, such as `apt-28` or `"C++"`; if there are none, with a part of one."""
+    """Return the pages with a word as written, such as `apt-28` or `"C++"`; if there are none, with part of a word."""
     plain = folded(text.replace("\\", ""))
     written = (word.strip(QUOTES) for word in plain.split())
     words = dict.fromkeys((*written, *tokens(plain)))

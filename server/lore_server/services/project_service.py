@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ProjectService:
-    """The operations on projects, their main documents and the sections of these."""
+    """The operations on projects, their main documents and the sections of main documents."""
 
     def __init__(self, library: Library) -> None:
         self._library = library

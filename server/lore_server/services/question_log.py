@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One question or search, and how it went."""
+    """A question or search, and its outcome."""
 
     at: str
     operation: str
@@ -93,7 +93,7 @@ class QuestionLog:
         return self._settings.log
 
     def note(self, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float) -> None:
-        """Keep a question, later and in another thread. A further page or an explanation is no new question."""
+        """Store a question in the background. Requests for another page or an explanation do not count."""
         is_repeated = arguments.get("cursor") or arguments.get("explain")
         if self.is_enabled and operation in (ASK, SEARCH) and not is_repeated:
             asked = asked_question(timestamp(self._now()), operation, arguments, reply, seconds)
@@ -116,7 +116,7 @@ class QuestionLog:
         return next((EarlierAnswer(one.searched, one.cited) for one in map(_question, self._all(sql, answer))), None)
 
     def mark(self, query: str, source: str, is_right: bool | None) -> str:
-        """Record a judgement, or remove it; return the question as it is kept, without secrets."""
+        """Record a judgement, or remove it; return the question as stored, without secrets."""
         query = without_secrets(one_line(query))[:MAX_CHARACTERS]
 
         def write(connection: sqlite3.Connection) -> None:
@@ -146,7 +146,7 @@ class QuestionLog:
         return counts[0] if counts else (0, 0)
 
     def close(self) -> None:
-        """Write what is still waiting."""
+        """Write all pending questions."""
         self._hurry.set()
         self._writer.shutdown()
 
@@ -170,7 +170,7 @@ class QuestionLog:
             raise _failure(error) from error
 
     def _write(self) -> None:
-        """Write the questions so far and those of the next moment, unless somebody waits for them."""
+        """Write the pending questions, after waiting a moment for more unless a caller waits for them."""
         self._hurry.wait(TOGETHER_SECONDS)
         self._hurry.clear()
         with self._guard:
@@ -217,7 +217,7 @@ class QuestionLog:
 def asked_question(
     at: str, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float
 ) -> AskedQuestion:
-    """Return what the log keeps of a call."""
+    """Return the log's record of a call."""
     query, found = one_line(arguments["query"]), reply.get("references") or reply.get("results", ())
     cited = reply.get("citations", ())
     return AskedQuestion(

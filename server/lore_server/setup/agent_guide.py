@@ -1,4 +1,4 @@
-"""Tell agents when to use Lore: a short block in the project's file of instructions, such as AGENTS.md."""
+"""Explain to agents when to use Lore, in a short block in the project's file of instructions, such as AGENTS.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ This project has an index of its guides, code, tickets, releases, specs and deci
 
 
 def change(path: Path, label: str, project: Path, is_wanted: bool) -> Literal["written", "removed", "unchanged"]:
-    """Add the block at the end of the file or renew it, or remove it; the rest of the file stays.
+    """Add the block at the end of the file, update it, or remove it; the rest of the file is unchanged.
 
     Raises:
         ConfigError: the file is not a regular UTF-8 file inside the project.
@@ -37,7 +37,7 @@ def change(path: Path, label: str, project: Path, is_wanted: bool) -> Literal["w
 
 
 def with_block(text: str) -> str:
-    """Return the text with the current block, in the place of an older one or at the end."""
+    """Return the text with the current block, in place of an older block or at the end."""
     if parts := _around(text):
         return parts[0] + BLOCK + parts[1]
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -54,7 +54,7 @@ def without_block(text: str) -> str:
 
 
 def _around(text: str) -> tuple[str, str] | None:
-    """Return the text before and after the block, None if there is no whole block."""
+    """Return the text before and after the block; None if there is no complete block."""
     start = text.find(START)
     end = text.find(END, start) if start >= 0 else -1
     return (text[:start], text[end + len(END) :].removeprefix("\n")) if end >= 0 else None

@@ -16,7 +16,7 @@ Form = Literal["json", "toml"]
 
 @dataclass(frozen=True)
 class Client:
-    """A client. `root` is its placeholder for the project folder; None: it starts servers in that folder.
+    """A client. `root` is its placeholder for the project folder, or None if it starts servers in that folder.
 
     Without a `project_file` the client has only the user's file.
     """
@@ -113,7 +113,7 @@ CLIENTS = {
 
 
 def label_of(path: Path, root: Path) -> str:
-    """Return the path of a client's file as messages show it: that of a project's file from the root."""
+    """Return the path of a client's file as messages show it; for a project's file, from the root."""
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 

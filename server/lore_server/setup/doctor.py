@@ -1,4 +1,4 @@
-"""`lore doctor`: run every check independently; one that raises has failed, and the next one runs."""
+"""`lore doctor`: run every check independently; a check that raises has failed, and the others still run."""
 
 from __future__ import annotations
 

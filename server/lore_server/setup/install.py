@@ -1,4 +1,4 @@
-"""Add Lore to a client's configuration or remove it: change one entry of the text or none, keep everything else."""
+"""Add Lore to a client's configuration or remove it: change at most one entry of the text."""
 
 from __future__ import annotations
 

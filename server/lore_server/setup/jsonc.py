@@ -14,7 +14,7 @@ _DECODER = json.JSONDecoder()
 
 
 class NotAnObject(ValueError):
-    """Raised if a value that must be an object is something else; the message is its path."""
+    """Raised if a value that must be an object is not; the message is its path."""
 
 
 @dataclass(frozen=True)

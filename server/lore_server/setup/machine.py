@@ -1,6 +1,6 @@
 """Check the machine: Python, the platform, package versions, the model's files.
 
-Packages may be missing or broken, so they are imported where they are used, here and in the other checks.
+Packages may be missing or broken, so all checks import them only where they use them.
 """
 
 from __future__ import annotations

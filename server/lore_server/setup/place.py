@@ -114,7 +114,7 @@ def _locks_hold(folder: Path) -> bool:
 
 
 def owner(here: Examined) -> Finding:
-    """Report the current owner of the index; the note of a process that crashed does not matter."""
+    """Report the current owner of the index; ignore the note of a crashed process."""
     from lore_etl.stores.claim import is_in_use
     from lore_etl.stores.owner_file import read_note
 

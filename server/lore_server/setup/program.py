@@ -21,7 +21,7 @@ def running() -> list[str]:
 
 
 def is_on_path() -> bool:
-    """Return whether `lore` means this program outside an activated environment too."""
+    """Return whether `lore` means this program even outside an activated environment."""
     activated = os.environ.get("VIRTUAL_ENV")
     own = str(Path(activated) / ("Scripts" if sys.platform == "win32" else "bin")) if activated else ""
     folders = [

@@ -144,7 +144,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
 
 
 def _of_project(data: JSON, root: Path, key: str) -> object:
-    """Return the servers of this project from the user's file, where Claude Code can also keep them."""
+    """Return the servers of this project from the user's file, where Claude Code may also store them."""
     projects = data.get("projects")
     own = projects.get(str(root)) if isinstance(projects, dict) else None
     return own.get(key) if isinstance(own, dict) else None

@@ -154,7 +154,7 @@ def _discussion(node: Mapping[str, Any], before: TicketRecord | None) -> TicketR
 
 
 def file_name(text: str) -> str:
-    """Return a text as the name of a file on every system."""
+    """Return a text as a file name that is valid on every system."""
     return "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in text).strip(".-")[
         :100
     ]

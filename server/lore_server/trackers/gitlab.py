@@ -34,7 +34,7 @@ def streams(project: str, client: TrackerClient) -> list[Stream]:
 
 
 def _ticket(kind: str, base: str, client: TrackerClient) -> Callable[[TicketStore, Item], None]:
-    """Return a function that stores a ticket with its notes, which GitLab lists for each ticket only."""
+    """Return a function that stores a ticket with its notes, which GitLab lists only by ticket."""
 
     def store_ticket(store: TicketStore, item: Item) -> None:
         number = str(item["iid"])

@@ -25,7 +25,7 @@ _PROJECT = {
 
 @dataclass(frozen=True)
 class PullRequest:
-    """The project to pull, the place for its tickets, and an address that replaces the tracker's own.
+    """The project to pull, the place for its tickets, and an address to use instead of the tracker's own.
 
     The place is a path `below` the folder `home`; no symlink below `home` is followed.
     """
@@ -41,7 +41,7 @@ class PullRequest:
 
 @dataclass
 class PullReport:
-    """The result of a pull: the paths of the files that changed, and what was left out."""
+    """The result of a pull: the paths of the changed files, and notes on omissions."""
 
     changed: list[str]
     requests: int
@@ -61,7 +61,7 @@ def check_project(tracker: str, project: str) -> None:
 
 
 def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
-    """Bring the folder up to date. What was read before an error is kept, and the next pull continues there.
+    """Update the folder. Tickets read before an error are kept, and the next pull continues from there.
 
     Raises:
         Busy: the rate limit is reached, or another pull into this folder is running.

@@ -31,8 +31,8 @@ def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> No
     """Store all items that changed since the last pull.
 
     Each page is stored before the position moves on, so a killed pull repeats one page at most. Pages are requested by
-    the time of the last item, because an item that changes meanwhile moves to the end and would shift numbered pages.
-    An unchanged stream costs one request, which the tag of the last one answers.
+    the time of the last item, because an item that changes during the pull moves to the end and would shift numbered
+    pages. An unchanged stream costs one request, because the tag of the last reply is still valid.
     """
     position = store.position(stream.name)
     since, tag = position.get("since", ""), position.get("tag")
@@ -76,5 +76,5 @@ def _earlier(time: str) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return a value of a tracker if it is text, else an empty text."""
+    """Return a tracker's value if it is text, else an empty text."""
     return value if isinstance(value, str) else ""

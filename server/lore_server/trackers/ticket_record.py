@@ -1,4 +1,4 @@
-"""A ticket as it is kept between pulls, and the Markdown that is written from it."""
+"""A ticket as stored between pulls, and its Markdown file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TicketRecord:
 
 
 def record_from(data: Mapping[str, Any]) -> TicketRecord:
-    """Return the record of its JSON."""
+    """Return the ticket from its JSON."""
     comments = {key: TicketComment(**value) for key, value in data["comments"].items()}
     return TicketRecord(**{**data, "labels": tuple(data["labels"]), "comments": comments})
 
@@ -78,7 +78,7 @@ def markdown(ticket: TicketRecord) -> str:
 
 
 def _sign(relation: str) -> str:
-    """Return the sign of a number; GitLab numbers merge requests apart from issues."""
+    """Return the sign of a number; GitLab numbers merge requests separately from issues."""
     return "!" if relation.startswith("merge request") else "#"
 
 

@@ -22,8 +22,8 @@ CREATE TABLE IF NOT EXISTS position (stream TEXT PRIMARY KEY, data TEXT NOT NULL
 class TicketStore:
     """The tickets of one project, below `home`. A pull can be killed at any time.
 
-    The records of a page and the position after it are one transaction. Files are written afterwards; those that a
-    killed pull did not write are written by the next.
+    The records of a page and the position after it are one transaction. Files are written afterwards; the next pull
+    writes those that a killed pull did not write.
     """
 
     def __init__(self, home: Path, below: str = "") -> None:
@@ -37,17 +37,17 @@ class TicketStore:
         self._rows = open_records(file, _TABLES, "Delete it; the next pull reads all tickets again.")
 
     def close(self) -> None:
-        """Discard what belongs to an incomplete page, and close the records."""
+        """Discard the records of an incomplete page, and close the store."""
         self._rows.rollback()
         self._rows.close()
 
     def position(self, stream: str) -> dict[str, str]:
-        """Return how far a stream was read."""
+        """Return the position up to which a stream was read."""
         row = self._rows.execute("SELECT data FROM position WHERE stream = ?", (stream,)).fetchone()
         return dict(json.loads(row[0])) if row else {}
 
     def move_to(self, stream: str, position: dict[str, str]) -> None:
-        """Store the tickets so far, and how far the stream was read."""
+        """Store the pending tickets, and the position up to which the stream was read."""
         self._rows.execute("INSERT OR REPLACE INTO position VALUES (?, ?)", (stream, json.dumps(position)))
         self._rows.commit()
 

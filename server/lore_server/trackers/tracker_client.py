@@ -1,4 +1,4 @@
-"""Read a tracker over HTTP: pages by `Link`, conditional requests, rate limits, and no other host than the user's."""
+"""Read a tracker over HTTP: pages by `Link`, conditional requests, rate limits, and no host but the user's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNAVAILABLE = frozenset({500, 502, 503, 504})
 
 @dataclass(frozen=True)
 class TrackerReply:
-    """A reply: its data, or None if nothing changed since the tag; the address of the next page; and its tag."""
+    """A reply: its data, or None if nothing has changed since the tag; the address of the next page; and its tag."""
 
     data: Any
     next: str | None = None
@@ -65,7 +65,7 @@ class TrackerClient:
         Raises:
             Busy: the rate limit lasts longer than the patience.
             NotFound, UsageError: there is no such project, or the token is not valid.
-            ProviderUnavailable: the tracker does not answer, or not as expected.
+            ProviderUnavailable: the tracker does not respond, or not as expected.
         """
         address = urljoin(self._address, path)
         return self._reply(self._send("GET", address, parameters, {"If-None-Match": tag} if tag else {}))
@@ -115,7 +115,7 @@ class TrackerClient:
             )
 
     def _pause(self, reply: httpx.Response) -> float | None:
-        """Return how many seconds the tracker asks to wait; None if it sets no limit."""
+        """Return the number of seconds to wait at the tracker's request; None if it sets no limit."""
         if reply.status_code not in (403, 429):
             return None
         headers = reply.headers

@@ -1,5 +1,4 @@
-"""Read an RTF file as paragraphs. The format has no slides or sheets, and headings differ from other text only in
-style."""
+"""Read an RTF file as paragraphs. The format has no slides or sheets, and marks headings only by style."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run git with arguments as a list, without foreign configuration or hooks, and with a deadline."""
+"""Run git with a list of arguments, without foreign configuration or hooks, and with a deadline."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class History:
 
     @property
     def branch(self) -> str:
-        """Return the branch that writes commit to."""
+        """Return the branch to which writes are committed."""
         return head(self.home).branch or "HEAD"
 
     @property
@@ -222,7 +222,7 @@ class History:
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
         """Return the changes between two commits as a patch.
 
-        Without `old` it begins with an empty folder; without `new` it ends with the present files.
+        Without `old` it begins with an empty folder; without `new` it ends with the current files.
         """
         if self.tip is None:
             raise CommitNotFound("Nothing has been written yet.")
