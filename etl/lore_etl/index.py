@@ -14,7 +14,7 @@ from lore_etl.config.project import index_folder
 from lore_etl.config.settings import Settings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.atomic import put_aside, remove_folder
-from lore_etl.core.errors import IndexMissing, StorageError
+from lore_etl.core.errors import IndexMissing, StorageError, os_errors_as
 from lore_etl.core.progress import Progress
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Model
@@ -101,10 +101,8 @@ class Index:
         with self._guard:
             if self._ownership is not None:
                 return
-            try:
+            with os_errors_as(StorageError, "Cannot create the index folder"):
                 notice = claim(self.folder)
-            except OSError as error:
-                raise StorageError(f"Cannot create the index folder: {error.strerror}.") from error
             if notice:
                 log.warning(notice)
             ownership = Ownership(self.folder, kind)

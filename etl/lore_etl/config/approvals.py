@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lore_etl.config.user_folders import private_folder, user_state_folder
-from lore_etl.core.errors import StorageError
+from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 
 NAME = "trust.json"
@@ -58,8 +58,6 @@ def _write(projects: dict[str, str], environment: Mapping[str, str]) -> None:
     from lore_etl.core.atomic import write_atomically
 
     target, hint = approvals_file(environment), "Check the permissions of that folder."
-    try:
+    with os_errors_as(StorageError, f"Cannot write {target}", hint):
         private_folder(target.parent)
-    except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}.", hint) from error
     write_atomically(target, [json.dumps({"projects": projects}, indent=2, sort_keys=True)], hint, mode=0o600)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lore_etl.config import approvals
 from lore_etl.config.policy import is_inside, split
-from lore_etl.core.errors import ConfigError
+from lore_etl.core.errors import ConfigError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.system.nofollow import read_regular
 
@@ -100,10 +100,8 @@ def _users_table(file: Path, root: Path) -> JSON:
 
 
 def _read(file: Path) -> bytes:
-    try:
+    with os_errors_as(ConfigError, f"Cannot read {file.name}"):
         return file.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"Cannot read {file.name}: {error.strerror}.") from error
 
 
 def _parsed(file: Path, data: bytes) -> JSON:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from lore_etl.core.errors import StorageError
+from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.system.durable import replace, sync_folder
 from lore_etl.system.nofollow import open_regular
 
@@ -21,11 +21,9 @@ def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None 
     Raises:
         StorageError: the disk is full or not writable; the target is unchanged.
     """
-    try:
+    with os_errors_as(StorageError, f"Cannot write {path.name}", hint):
         replace_content(path, parts, mode, is_durable=True)
         sync_folder(path.parent)
-    except OSError as error:
-        raise StorageError(f"Cannot write {path.name}: {error.strerror}.", hint) from error
 
 
 def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_durable: bool = False) -> None:

@@ -54,7 +54,8 @@ LoreError                       exit  HTTP
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -313,6 +314,15 @@ class ProviderUnavailable(ProviderError):
 class InternalError(LoreError):
     code, http_status, exit_code = "INTERNAL_ERROR", 500, 70
     default_hint = "This is a bug in Lore; the log on stderr has the details for this trace_id."
+
+
+@contextmanager
+def os_errors_as(kind: type[LoreError], message: str, hint: str | None = None) -> Iterator[None]:
+    """Raise an error of this kind for an OSError: the message, followed by the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{message}: {error.strerror}.", hint) from error
 
 
 def from_record(record: Mapping[str, Any]) -> LoreError:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from pydantic import ValidationError
 
 from lore_etl.core.atomic import append_durably, write_atomically
-from lore_etl.core.errors import IndexDamaged, StorageError
+from lore_etl.core.errors import IndexDamaged, StorageError, os_errors_as
 from lore_etl.core.model import Ancestor, Chunk, canonical_json, parse_chunk, position, row_id_of
 from lore_etl.relations.classes import Hierarchy, from_records
 
@@ -191,13 +191,11 @@ def update_chunks(folder: Path, groups: Mapping[str, Sequence[ChunkLine]], appen
     head = canonical_json({"sources": sources}).encode() + b"\n"
     update = b"".join(_compressed((head, body)))
     path = folder / CHUNKS
-    try:
+    with os_errors_as(StorageError, f"Cannot write {CHUNKS}"):
         size, total = path.stat().st_size, appended + len(update)
         if total <= max(SMALL_BYTES, UPDATED_SHARE * (size - appended)):
             append_durably(path, update)
             return total
-    except OSError as error:
-        raise StorageError(f"Cannot write {CHUNKS}: {error.strerror}.") from error
     write_chunks(folder, _sorted({**by_source(read_lines(folder)), **groups}))
     return 0
 

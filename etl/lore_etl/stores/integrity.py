@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import StorageError
+from lore_etl.core.errors import StorageError, os_errors_as
 
 SEAL = "seal.json"
 Stamp = tuple[int, int, str]
@@ -56,10 +56,8 @@ def changed(folder: Path) -> set[str] | None:
 
 def is_sealed(folder: Path) -> bool:
     """Return whether the files are unchanged since they were sealed. Raises StorageError."""
-    try:
+    with os_errors_as(StorageError, f"Cannot access {folder.name}/"):
         return changed(folder) == set()
-    except OSError as error:
-        raise StorageError(f"Cannot access {folder.name}/: {error.strerror}.") from error
 
 
 def _is_as_sealed(path: Path, recorded: Stamp, now: tuple[int, int]) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lore_etl.core.atomic import remove_folder
-from lore_etl.core.errors import Busy, Conflict, StorageError
+from lore_etl.core.errors import Busy, Conflict, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_etl.stores import claim
@@ -56,10 +56,8 @@ def adopt(session: Session) -> None:
     index = session.place.folder
     if is_ours(index):
         _make_room(index)
-    try:
+    with os_errors_as(StorageError, "There is no index folder to adopt", "Run `lore sync`."):
         claim.adopt(index)
-    except OSError as error:
-        raise StorageError(f"There is no index folder to adopt: {error.strerror}.", "Run `lore sync`.") from error
     session.show({"adopted": str(index)}, f"{index} is now in use.")
 
 

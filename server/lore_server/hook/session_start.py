@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lore_etl.core.errors import LoreError, StorageError
+from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running
 from lore_server.console import output
@@ -109,10 +109,8 @@ def _upload_in_background(
     """Start the work, follow it for a few seconds, and print its progress."""
     log_file = target.file("log")
     make_folder(log_file.parent)
-    try:
+    with os_errors_as(StorageError, "Cannot start in the background", HINT):
         source = background.start(work, log_file)
-    except OSError as error:
-        raise StorageError(f"Cannot start in the background: {error.strerror}.", HINT) from error
     warnings, is_over, has_ended = [], False, False
     for message in background.messages(source, seconds):
         tally = Tally.of(message["tally"]) if "tally" in message else tally

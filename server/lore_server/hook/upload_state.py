@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lore_etl.core.atomic import put_aside, write_atomically
-from lore_etl.core.errors import StorageError
+from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 
 VERSION = 1
@@ -118,10 +118,8 @@ class UploadState:
 
     def put_aside(self) -> None:
         """Rename a file that cannot be read. Raises StorageError."""
-        try:
+        with os_errors_as(StorageError, "Cannot rename the damaged sync state", HINT):
             put_aside(self.path)
-        except OSError as error:
-            raise StorageError(f"Cannot rename the damaged sync state: {error.strerror}.", HINT) from error
 
     def is_used(self, memory: str) -> bool:
         """Return whether the id belongs to the current version of any file."""
@@ -140,12 +138,10 @@ class UploadState:
 def make_folder(folder: Path) -> None:
     """Create the folder for states and logs: in the knowledge folder, ignored by its git. Raises StorageError."""
     ignore = folder / ".gitignore"
-    try:
+    with os_errors_as(StorageError, "Cannot write to the folder of the hook", HINT):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not ignore.exists():
             ignore.write_text("# Written by Lore: records of this machine.\n*\n", encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"Cannot write to the folder of the hook: {error.strerror}.", HINT) from error
 
 
 def read_state(path: Path) -> UploadState:

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lore_etl.core.errors import ConfigError, StorageError
+from lore_etl.core.errors import ConfigError, StorageError, os_errors_as
 from lore_etl.stores.claim import claim, is_ours
 from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular
@@ -47,13 +47,11 @@ def token_of(folder: Path, make: bool = True) -> Token:
             raise ConfigError(f"{VARIABLE} is not a valid token.", rule)
         return Token(given, f"the environment variable {VARIABLE}")
     file = folder / FILE
-    try:
+    with os_errors_as(StorageError, f"Cannot create or read the token in {FILE}"):
         value = _read(file) if is_ours(folder) else None
         if value is None and not make:
             raise ConfigError("There is no token yet.", f"Set {VARIABLE}, or run `lore serve` on this machine once.")
         value = value or _make(file)
-    except OSError as error:
-        raise StorageError(f"Cannot create or read the token in {FILE}: {error.strerror}.") from error
     return Token(value, f"the file {file}")
 
 

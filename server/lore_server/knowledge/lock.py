@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from lore_etl.core.errors import AccessDenied, Busy
+from lore_etl.core.errors import AccessDenied, Busy, os_errors_as
 from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import open_regular
 
@@ -66,10 +66,8 @@ class StoreLock:
             self._thread.release()
 
     def _locked(self, deadline: float) -> int:
-        try:
+        with os_errors_as(AccessDenied, "Cannot lock the knowledge folder"):
             descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT)
-        except OSError as error:
-            raise AccessDenied(f"Cannot lock the knowledge folder: {error.strerror}.") from error
         try:
             while not try_lock(descriptor):
                 if time.monotonic() > deadline:

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from lore_etl.config.project import place_of
 from lore_etl.config.settings import load_settings
-from lore_etl.core.errors import StorageError
+from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import Note, my_note, read_note, remove_note, write_note
@@ -60,10 +60,8 @@ class Owner:
         token = secrets.token_hex(16)
         server = SocketServer(self.app, token, connections, self._status)
         entrance = Entrance(self.place.folder, self.settings.owner.transport)
-        try:
+        with os_errors_as(StorageError, "The owner cannot open its socket", _SOCKET):
             await entrance.open()
-        except OSError as error:
-            raise StorageError(f"The owner cannot open its socket: {error.strerror}.", _SOCKET) from error
         try:
             self._note = self._written(entrance.address, token, web)
             async with anyio.create_task_group() as tasks:
@@ -137,10 +135,8 @@ class Owner:
         need = wanted(self.place)
         facts = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
         note = my_note(self._kind, address=address, token=token, **facts)
-        try:
+        with os_errors_as(StorageError, "Cannot write the owner's note", _STATE):
             write_note(self.place.folder, note)
-        except OSError as error:
-            raise StorageError(f"Cannot write the owner's note: {error.strerror}.", _STATE) from error
         return note
 
     def _record(self) -> HealthOwnerRecord | None:

@@ -15,7 +15,7 @@ from tomlkit.items import InlineTable
 
 from lore_etl.config.layers import merge
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import ConfigError, StorageError
+from lore_etl.core.errors import ConfigError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_server.setup import jsonc
 from lore_server.setup.client_entry import starts_lore
@@ -154,11 +154,9 @@ def _is_inside(path: Path, project: Path) -> bool:
 def write(path: Path, text: str, label: str) -> None:
     """Write a client's file, keeping symlinks and permissions. Raises StorageError."""
     target = path.resolve()
-    try:
+    with os_errors_as(StorageError, f"Cannot write {label}", "Check the folder's permissions."):
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o777 if target.exists() else None
-    except OSError as error:
-        raise StorageError(f"Cannot write {label}: {error.strerror}.", "Check the folder's permissions.") from error
     if mode is not None and not os.access(target, os.W_OK):
         raise StorageError(f"Cannot write {label}: it is read-only.", "Check the file's permissions.")
     # created with its permissions: a client's file may contain keys and must never be more open

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from lore_etl.core.errors import GitError
+from lore_etl.core.errors import GitError, os_errors_as
 from lore_etl.system.processes import inheriting
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
@@ -60,7 +60,7 @@ class Git:
 
     def start(self, *arguments: str, keep: Sequence[int] = (), remote: bool = False) -> subprocess.Popen[bytes]:
         """Start git and return its process; `finish` waits for it. Raises GitError."""
-        try:
+        with os_errors_as(GitError, "Git cannot be started", "Install git, 2.31 or newer."):
             return subprocess.Popen(
                 [*self._prefix, *arguments],
                 stdin=subprocess.PIPE,
@@ -71,8 +71,6 @@ class Git:
                 **inheriting(tuple(keep)),
                 start_new_session=remote,  # without a terminal, no program can ask for a password
             )
-        except OSError as error:
-            raise GitError(f"Git cannot be started: {error.strerror}.", "Install git, 2.31 or newer.") from error
 
 
 def finish(process: subprocess.Popen[bytes], data: bytes = b"", seconds: float = SECONDS) -> bytes:
