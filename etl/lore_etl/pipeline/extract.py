@@ -14,7 +14,7 @@ from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonica
 from lore_etl.core.progress import Progress
 from lore_etl.digest import digest
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, readable
-from lore_etl.files.indexed import ProjectFiles, differing
+from lore_etl.files.indexed import differing
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
@@ -38,19 +38,8 @@ from lore_etl.stores.file_facts import pack, unpack
 
 PART = 0.5  # share of files up to which only the changed ones are compared
 
-Look = Callable[[ProjectFiles, Mapping[str, str]], Scan]
-"""Find the files to process, given the stamps of the known files."""
 Show = Callable[[list[ChunkLine]], None]
 """Make chunks searchable by keywords while a first sync reads further files."""
-
-
-def whole_project(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
-    return files.scan()
-
-
-def only_knowledge(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
-    """Find the documents written by agents, and assume that the project's files are unchanged, if any are known."""
-    return files.scan_knowledge(known) if known else files.scan()
 
 
 def create(
@@ -58,32 +47,39 @@ def create(
     report: SyncReport,
     progress: Progress,
     allow_mass_delete: bool = False,
-    look: Look = whole_project,
+    only_knowledge: bool = False,
     show: Show | None = None,
 ) -> WrittenChunks | None:
-    """Update `chunks.jsonl.gz` and the class tree to match the files that `look` finds.
+    """Update `chunks.jsonl.gz` and the class tree to match the project's files.
 
+    With `only_knowledge`, only the documents written by agents are looked for; the project's own files stay as known.
     Return the written chunks; None if `chunks.jsonl.gz` did not change.
 
     Raises:
         GuardTripped: too much would be deleted; nothing was written.
     """
     try:
-        return _create(index, report, progress, allow_mass_delete, look, show)
+        return _create(index, report, progress, allow_mass_delete, only_knowledge, show)
     except CatalogueDamaged:
         raise
     except IndexDamaged:  # damage that did not change the size and time of the file
         index.catalogue.set_meta(chunks=None)
-        return _create(index, report, progress, allow_mass_delete, look, show)
+        return _create(index, report, progress, allow_mass_delete, only_knowledge, show)
 
 
 def _create(
-    index: Index, report: SyncReport, progress: Progress, allow_mass_delete: bool, look: Look, show: Show | None
+    index: Index,
+    report: SyncReport,
+    progress: Progress,
+    allow_mass_delete: bool,
+    only_knowledge: bool,
+    show: Show | None,
 ) -> WrittenChunks | None:
     catalogue, signature = index.catalogue, chunkfile.signature(index.folder)
     is_current = catalogue.meta("chunks") == signature is not None
     known = catalogue.files_without_facts() if is_current else {}
-    found = look(index.files, {path: row.stamp for path, row in known.items()})
+    stamps = {path: row.stamp for path, row in known.items()}
+    found = index.files.scan_knowledge(stamps) if only_knowledge and known else index.files.scan()
     index.files.settle(found)
     layout = _layout(index, found)
     same_layout = is_current and catalogue.meta("layout") == layout

@@ -187,7 +187,7 @@ def _differing_rows(run: _Load, present: Mapping[str, tuple[str, str]] | None) -
     if present is None:
         retagged = [chunk_id for chunk_id in run.plan.retagged if states[chunk_id].has_vector]
         old = [chunk_id for chunk_id in (*run.plan.changed, *run.plan.deleted) if states[chunk_id].has_vector]
-        return catalogue.keys_of(retagged), [_stored_row(chunk_id, states[chunk_id]) for chunk_id in old]
+        return catalogue.keys_of(retagged), [row_id_of(chunk_id, states[chunk_id].content_hash) for chunk_id in old]
     wanted = {key.row_id: key for key in catalogue.chunk_keys()}
     changed = [key for row, key in wanted.items() if row in present and present[row] != key.row[1:]]
     return changed, [row for row in present if row not in wanted]
@@ -197,16 +197,12 @@ def _trust_only(run: _Load, present: Container[str]) -> None:
     """Correct the catalogue where it records vectors that the store does not contain."""
     lost = [
         chunk_id
-        for chunk_id, states in run.states.items()
-        if states.has_vector and _stored_row(chunk_id, states) not in present
+        for chunk_id, state in run.states.items()
+        if state.has_vector and row_id_of(chunk_id, state.content_hash) not in present
     ]
     for chunk_id in lost:
         run.states[chunk_id] = run.states[chunk_id]._replace(has_vector=False)
     run.index.catalogue.mark_vectors(lost, present=False)
-
-
-def _stored_row(chunk_id: str, states: ChunkState) -> str:
-    return row_id_of(chunk_id, states.content_hash)
 
 
 def _publish(run: _Load) -> None:

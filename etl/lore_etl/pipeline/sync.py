@@ -12,7 +12,7 @@ from lore_etl.core.progress import Progress, silent
 from lore_etl.files.git_head import head
 from lore_etl.index import Index
 from lore_etl.pipeline.diff import plan
-from lore_etl.pipeline.extract import create, only_knowledge
+from lore_etl.pipeline.extract import create
 from lore_etl.pipeline.failure import forget_failure, remember_failure
 from lore_etl.pipeline.load import is_loaded, load, show_words
 from lore_etl.stores import chunkfile
@@ -50,7 +50,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress, may_download=False)
-        written = create(index, report, progress, allow_mass_delete=True, look=only_knowledge)
+        written = create(index, report, progress, allow_mass_delete=True, only_knowledge=True)
         if not is_loaded(index):
             load(index, report, progress, {}, written)
 

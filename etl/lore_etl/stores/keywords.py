@@ -82,7 +82,8 @@ class KeywordStore:
                 raise IndexDamaged("The keyword index is damaged: its files have changed since they were written.")
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(folder))
-            self._index.register_tokenizer("prose", _between_spaces())  # the words of a document are stems already
+            words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()  # they are stems already
+            self._index.register_tokenizer("prose", words)
             self._index.config_reader("manual")
             self._index.reload()
             self._snapshot = _Snapshot(self._index)
@@ -236,10 +237,6 @@ def _schema() -> tantivy.Schema:
     for field in get_args(Field):
         builder.add_text_field(field, tokenizer_name="prose", index_option="freq")
     return builder.build()
-
-
-def _between_spaces() -> tantivy.TextAnalyzer:
-    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 
 @cache

@@ -13,6 +13,7 @@ import re2
 from lore_etl.stores.tokenizer import SPACELESS
 from lore_server.query.file_languages import suffixes_of
 
+_WILDCARDS = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
 _WILD = re.compile(r"\*\*/|/\*\*$|\*+|\?")
 
 
@@ -76,7 +77,7 @@ class Filters:
 
     @cached_property
     def _path(self) -> _NameFilter:
-        return _NameFilter(_globs(self.paths), _globs(self.without_paths))
+        return _NameFilter([*map(_glob, self.paths)], [*map(_glob, self.without_paths)])
 
     @cached_property
     def _lang(self) -> _NameFilter:
@@ -100,10 +101,6 @@ def _is_bounded(character: str) -> bool:
     return re.fullmatch(rf"[^\W{SPACELESS}]", character) is not None
 
 
-def _globs(patterns: Sequence[str]) -> list[str]:
-    return [_glob(pattern) for pattern in patterns]
-
-
 def _glob(pattern: str) -> str:
     """Return the regular expression of a path pattern, which matches a file or everything below a folder.
 
@@ -113,14 +110,10 @@ def _glob(pattern: str) -> str:
     parts, last = [], 0
     for wild in _WILD.finditer(pattern):
         parts.append(re.escape(pattern[last : wild.start()]))
-        parts.append({"**/": "(?:.*/)?", "/**": "/.*", "?": "[^/]"}.get(wild.group()) or _star(wild.group()))
+        parts.append(_WILDCARDS.get(wild.group(), ".*"))
         last = wild.end()
     parts.append(re.escape(pattern[last:]))
     return f"{start}{''.join(parts)}(?:/|$)"
-
-
-def _star(wild: str) -> str:
-    return "[^/]*" if len(wild) == 1 else ".*"
 
 
 def _suffixes(langs: Sequence[str]) -> list[str]:

@@ -67,8 +67,8 @@ def read_request(
         without_paths=_paths(without["path"]),
         langs=_langs(given["lang"]),
         without_langs=_langs(without["lang"]),
-        after=max(_days("after", given["after"]), default=None),
-        before=min(_days("before", given["before"]), default=None),
+        after=max((_day("after", value) for value in given["after"]), default=None),
+        before=min((_day("before", value) for value in given["before"]), default=None),
         phrases=phrases,
     )
     if not rest and excluded and filters == Filters():
@@ -189,12 +189,9 @@ def _langs(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _days(name: str, given: Iterable[str]) -> list[datetime.date]:
-    """Return the dates: a day, or the first day of a month or year. Raises InvalidArgument."""
-    return [_day(name, value.strip()) for value in given]
-
-
-def _day(name: str, value: str) -> datetime.date:
+def _day(name: str, given: str) -> datetime.date:
+    """Return a day, or the first day of a month or year. Raises InvalidArgument."""
+    value = given.strip()
     try:
         if found := _DAY.fullmatch(value):
             year, month, day = found.groups(default="1")
