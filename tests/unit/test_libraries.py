@@ -24,7 +24,7 @@ def page(library: str = "scikit-learn 1.7") -> Chunk:
 def order(query: str, type_: str | None = None) -> list[str]:
     found = Candidates([candidate(page(), 0.9, 10.0), candidate(make_chunk("docs/own.md"), 0.8, 8.0)])
     asked = parse(query)
-    return [result.chunk.type.value for result in rank(asked, score(asked, found, type_, HYBRID), type_, HYBRID, {})]
+    return [result.chunk.type.value for result in rank(asked, score(asked, found, type_, HYBRID), type_, HYBRID)]
 
 
 def test_the_projects_own_files_come_before_a_library() -> None:

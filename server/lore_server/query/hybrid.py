@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import PurePosixPath
-from types import MappingProxyType
 
 from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -75,32 +75,44 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     return scored
 
 
-def rank(
-    query: Query,
-    passages: Sequence[Ranked],
-    type_: str | None,
-    weights: Weights,
-    parents: Mapping[str, Chunk],
-    relatives: Sequence[Chunk] = (),
-    heads: Mapping[str, Chunk] = MappingProxyType({}),
-    today: datetime.date = datetime.date.min,
-    named: Mapping[str, Chunk] = MappingProxyType({}),
-) -> list[Ranked]:
-    """Return the files by score, best first.
+@dataclass(frozen=True)
+class Companions:
+    """Chunks of further files that may come along.
 
     `parents` has the class chunks of ancestors by class name, `relatives` those of the classes that answer a question
     about inheritance, nearest first. `heads` has the first chunks of documents that replaced others, by source, and
     `named` those of documents that the question names by number.
     """
+
+    parents: Mapping[str, Chunk] = field(default_factory=dict)
+    relatives: Sequence[Chunk] = ()
+    heads: Mapping[str, Chunk] = field(default_factory=dict)
+    named: Mapping[str, Chunk] = field(default_factory=dict)
+
+
+NO_COMPANIONS = Companions()
+
+
+def rank(
+    query: Query,
+    passages: Sequence[Ranked],
+    type_: str | None,
+    weights: Weights,
+    others: Companions = NO_COMPANIONS,
+    today: datetime.date = datetime.date.min,
+) -> list[Ranked]:
+    """Return the files by score, best first."""
     by_source = files(passages, weights)
     lead_with_sought(query, by_source)
-    lead_with_named(query, by_source, {source: chunk for source, chunk in named.items() if type_ in (None, chunk.type)})
-    parents = {name: chunk for name, chunk in parents.items() if type_ in (None, chunk.type)}
-    bring_ancestors(query, passages, by_source, parents, weights)
-    _lift_relatives(by_source, [chunk for chunk in relatives if type_ in (None, chunk.type)], weights)
-    wanted = {source: chunk for source, chunk in heads.items() if type_ in (None, chunk.type)}
-    lower_outdated(by_source, wanted, today, weights)
+    lead_with_named(query, by_source, _of_type(others.named, type_))
+    bring_ancestors(query, passages, by_source, _of_type(others.parents, type_), weights)
+    _lift_relatives(by_source, [chunk for chunk in others.relatives if type_ in (None, chunk.type)], weights)
+    lower_outdated(by_source, _of_type(others.heads, type_), today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
+
+
+def _of_type(chunks: Mapping[str, Chunk], type_: str | None) -> dict[str, Chunk]:
+    return {name: chunk for name, chunk in chunks.items() if type_ in (None, chunk.type)}
 
 
 def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:

@@ -275,12 +275,11 @@ class QueryService:
         hierarchy = self._index.hierarchy
         parents = self._heads(lineage.wanted_ancestors(query, passages), hierarchy)
         below = structure.first_of_each_file(structure.relatives(query.text, hierarchy), hierarchy)
-        relatives = self._heads(below, hierarchy)
+        relatives = list(self._heads(below, hierarchy).values())
         heads = self._openings(outdated.successors(passages))
         named = self._openings(reference.named_documents(query, self._index.catalogue.paths))
-        files = hybrid.rank(
-            query, passages, retrieved.type, weights, parents, list(relatives.values()), heads, self._today(), named
-        )
+        others = hybrid.Companions(parents, relatives, heads, named)
+        files = hybrid.rank(query, passages, retrieved.type, weights, others, self._today())
         return passages, below_sources(files, self._index.catalogue.of_source)
 
     def _heads(self, classes: Iterable[str], hierarchy: Hierarchy) -> dict[str, Chunk]:
