@@ -59,7 +59,7 @@ def checked_day(text: str) -> str:
 
 
 def checked_text(text: str, maximum: int, label: str) -> str:
-    """Return the text, if a file can contain it and it has at most `most` bytes in UTF-8.
+    """Return the text, if a file can contain it and it has at most `maximum` bytes in UTF-8.
 
     Raises:
         InvalidContent: the text contains NUL or a lone surrogate, or is too long.
@@ -72,7 +72,7 @@ def checked_text(text: str, maximum: int, label: str) -> str:
 
 
 def checked_size(text: str, maximum: int, label: str) -> str:
-    """Return the text, if it has at most `most` bytes; it may contain bytes that are not UTF-8, as surrogates.
+    """Return the text, if it has at most `maximum` bytes; it may contain bytes that are not UTF-8, as surrogates.
 
     Raises:
         InvalidContent: the text is too long.
