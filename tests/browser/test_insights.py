@@ -61,7 +61,7 @@ def test_an_answer_is_followed_up_saved_and_judged_and_appears_in_the_insights(a
     expect(page.locator(".insights .said")).to_contain_text("0 questions")
 
 
-def test_a_follow_up_to_a_forgotten_answer_says_what_to_do(asking: Reader) -> None:
+def test_a_follow_up_to_an_expired_answer_suggests_what_to_do(asking: Reader) -> None:
     asking.expected.append("404")
     page = asking.open("#/ask?q=and then?&after=0123456789ab")
 

@@ -51,7 +51,7 @@ class Place:
         write_project(self.memories, files)
 
     def command(self, *arguments: str) -> list[str]:
-        patient = ("--budget", "600")  # a test may give another one
+        patient = ("--budget", "600")  # a test may pass a different one
         return [LORE, "hook", "session-start", *patient, "--memory-dir", str(self.memories), *arguments]
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -78,7 +78,7 @@ def test_concurrent_starts_result_in_one_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe on Windows does not report that its reader has left")
-def test_an_owner_that_nobody_waits_for_does_not_take_the_index(project: Path) -> None:
+def test_an_owner_whose_starter_has_gone_does_not_take_the_index(project: Path) -> None:
     stop_owners(project)
     reader, writer = os.pipe()
     os.close(reader)  # as a command that found another owner meanwhile

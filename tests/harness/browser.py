@@ -24,7 +24,7 @@ ARGUMENTS = [
     "--disable-component-update", "--disable-sync",
     "--renderer-process-limit=1",  # pages of several contexts share a process, and nothing else
 ]  # fmt: skip
-PATIENCE = 180_000  # milliseconds: a busy machine is not a failure, and a page that works does not wait so long
+PATIENCE = 180_000  # milliseconds: a busy machine is not a failure, and a working page does not wait that long
 DESK = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
 FONTS = {

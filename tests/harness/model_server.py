@@ -283,7 +283,7 @@ def embeddings_waiting(most: int) -> Reply:
     def reply(handler: Any, body: dict[str, Any]) -> None:
         if len(body["requests"]) > most:
             handler.released.wait()
-        with suppress(ConnectionError):  # the client gave up and asked again
+        with suppress(ConnectionError):  # the client gave up and retried
             embeddings()(handler, body)
 
     return reply

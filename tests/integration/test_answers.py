@@ -45,7 +45,7 @@ def test_a_question_about_classes_is_answered_from_the_class_tree(app: App) -> N
     assert "degraded" not in reply
 
 
-def test_a_question_for_a_ticket_or_release_is_answered_with_its_number(app: App) -> None:
+def test_a_question_that_asks_for_a_ticket_or_release_gets_its_number(app: App) -> None:
     ticket = app.call("ask_knowledge_base", {"query": "Which ticket reports that two schedulers enqueue a job twice?"})
     release = app.call("ask_knowledge_base", {"query": "Which release introduced the dashboard?"})
 
@@ -75,7 +75,7 @@ def test_a_question_without_an_answer_is_recognised_and_gets_the_nearest_documen
         ("issue-38 はどんなバグですか？", "issues/issue-38.md"),
     ],
 )
-def test_a_chinese_or_japanese_question_finds_the_file_that_it_names_and_is_doubtful(
+def test_a_chinese_or_japanese_question_finds_the_file_it_names_and_is_doubtful(
     app: App, question: str, source: str
 ) -> None:
     reply = app.call("ask_knowledge_base", {"query": question})

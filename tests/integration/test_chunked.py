@@ -107,7 +107,7 @@ def test_this_process_chunks_documents_instead_of_waiting_for_a_child(tmp_path: 
         Releasing(**values | {"front": {"fifo": fifo, "opened": opened}}),
     ]
 
-    found = list(all_chunked(all_documents, counter, MANY, alone=0, children=1))  # else this would wait for ever
+    found = list(all_chunked(all_documents, counter, MANY, alone=0, children=1))  # otherwise this would wait forever
 
     for descriptor in opened:
         os.close(descriptor)

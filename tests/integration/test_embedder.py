@@ -233,7 +233,7 @@ def test_a_copy_of_a_model_at_another_place_needs_no_compilation(tiny_model: Pat
     assert compiled_folder(str(copy), str(copy), KIND) == compiled_folder(folder, folder, KIND)
 
 
-def test_a_new_compilation_deletes_what_earlier_ones_left_a_week_ago(tiny_model: Path, compiled: Path) -> None:
+def test_a_new_compilation_deletes_unused_copies_older_than_a_week(tiny_model: Path, compiled: Path) -> None:
     current = prepared(str(tiny_model)).folder
 
     left = {path.name.removesuffix(".lock") for path in current.parent.glob("*-*")}

@@ -209,7 +209,7 @@ def test_the_history_takes_at_most_half_of_the_budget_and_only_on_the_first_page
         ("which commit fixed #12?", "#12 (closed) “issue-12: The delay overflows” [1] is closed by commit", []),
     ],
 )
-def test_a_question_for_the_reason_is_answered_with_commits_and_cites_their_tickets(
+def test_a_question_about_the_reason_for_a_change_cites_commits_and_tickets(
     app: App, question: str, beginning: str, sources: list[str]
 ) -> None:
     reply = app.call("ask_knowledge_base", {"query": question})
@@ -283,7 +283,7 @@ def test_a_project_in_a_subfolder_of_a_repository_has_its_own_paths(tmp_path: Pa
     assert found(root / "harbour", 4, 5) == (["Begin"], None)
 
 
-def test_a_note_names_what_is_missing(project: Path) -> None:
+def test_a_note_names_missing_parts(project: Path) -> None:
     assert found(project) == ([], "This project has no git history.")
     git(project, "init", "--quiet")
     assert found(project) == ([], "This project has no git history.")

@@ -78,7 +78,7 @@ QUIET = "-path:docs/noise"
         ("retry type:blog", {}, set()),
     ],
 )
-def test_only_what_passes_the_filters_is_found_and_all_of_it(
+def test_all_passages_that_pass_the_filters_are_found_and_no_others(
     filters_app: App, query: str, arguments: dict[str, Any], sources: set[str]
 ) -> None:
     assert found(search(filters_app, query, **arguments)) == sources
@@ -89,7 +89,7 @@ def test_a_filter_that_leaves_one_file_finds_it_however_deep_it_ranks(filters_ap
     assert found(search(filters_app, "worker retry", path=source)) == {source}
 
 
-def test_a_large_filter_does_not_take_the_place_of_what_it_leaves(filters_app: App) -> None:
+def test_a_large_filter_does_not_displace_the_results_that_pass_it(filters_app: App) -> None:
     """The candidates of both legs are of pages that the filter removes."""
     reply = search(filters_app, f"retry of the worker, number {QUIET}")
 
@@ -220,13 +220,13 @@ def test_a_wrong_filter_is_an_error_that_names_it(
 
 
 @pytest.mark.parametrize("query", ["std::vector", "a -> b", "note: this", r"C:\dir\file", "--flag", "type: guide"])
-def test_text_that_only_looks_like_syntax_finds_what_it_found_before(filters_app: App, query: str) -> None:
+def test_text_that_only_looks_like_syntax_is_searched_as_text(filters_app: App, query: str) -> None:
     reply = search(filters_app, query)
 
     assert len(reply["results"]) > 10
 
 
-def test_an_answer_uses_only_what_passes_the_filters(filters_app: App) -> None:
+def test_an_answer_uses_only_passages_that_pass_the_filters(filters_app: App) -> None:
     reply = filters_app.call(
         "ask_knowledge_base", {"query": "is the retry bounded? after:2025", "type": ["ticket", "adr"]}
     )
@@ -234,7 +234,7 @@ def test_an_answer_uses_only_what_passes_the_filters(filters_app: App) -> None:
     assert {one["source"] for one in reply["references"]} == {"issues/issue-1.md", "issues/issue-2.md"}
 
 
-def test_filters_see_what_a_sync_changed(tmp_path: Path, contract: Contract) -> None:
+def test_filters_apply_to_the_changes_of_a_sync(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra runs.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})

@@ -26,7 +26,7 @@ QUESTION = "How does Ferry stop a worker gracefully?"
         ("How are failed jobs retried?", "What about the maximum?", "docs/retries.md"),
     ],
 )
-def test_a_follow_up_finds_what_the_earlier_question_was_about(
+def test_a_follow_up_finds_the_subject_of_the_earlier_question(
     app: App, earlier: str, question: str, source: str
 ) -> None:
     first = app.call("ask_knowledge_base", {"query": earlier})

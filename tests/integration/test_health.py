@@ -168,7 +168,7 @@ def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(pro
     assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")
 
 
-def test_the_status_names_what_was_found_and_what_was_left_out(tmp_path: Path, contract: Contract) -> None:
+def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path, contract: Contract) -> None:
     files: dict[str, str | bytes] = {
         "main.go": "package main\n\nfunc run() {}\n",
         "app.yaml": "port: 80\n",
@@ -201,7 +201,7 @@ def test_the_status_names_what_was_found_and_what_was_left_out(tmp_path: Path, c
         (AnswerSettings(provider="none"), "answer.provider is none"),
     ],
 )
-def test_the_check_of_answers_names_what_is_missing(
+def test_the_check_of_answers_names_the_missing_setting(
     project: Path, contract: Contract, answer: AnswerSettings, detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -148,7 +148,7 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     caplog.set_level(logging.INFO)
     server.set(*[fault] * 2)
 
-    second = 0.5 if fault["do"] == "half" else 1.0  # memories that had arrived are no failure
+    second = 0.5 if fault["do"] == "half" else 1.0  # memories that had arrived do not count as failures
     hangs = fault["do"] == "hang"  # a busy machine may exceed this patience too
     assert hook.run(5.0 if hangs else SECONDS, attempts=50) == Tally(found=3, succeeded=3)
     assert hook.pauses[:2] == [0.5, second]

@@ -82,7 +82,7 @@ def test_a_follow_up_works_after_a_restart_because_its_question_is_in_the_log(
     assert "retries failed jobs" in reply["searched"]
 
 
-def test_insights_show_what_to_document_next(call: Call) -> None:
+def test_insights_list_the_questions_to_document_next(call: Call) -> None:
     for query in (QUESTION, QUESTION.lower(), "Which spices belong in a curry from Goa?"):
         call("ask_knowledge_base", query=query, limit=1)
     call("query_documents", query="retries", limit=1)

@@ -274,7 +274,7 @@ def test_a_full_disk_is_reported_and_the_next_sync_recovers(tmp_path: Path, smal
         assert_equals_fresh(index)
 
 
-def test_an_index_whose_store_cannot_be_closed_is_not_owned_any_longer(tmp_path: Path) -> None:
+def test_an_index_whose_store_cannot_be_closed_is_released(tmp_path: Path) -> None:
     become(tmp_path, 0)
     index = open_index(tmp_path)
     sync(index)

@@ -179,7 +179,7 @@ def test_a_passage_of_a_single_line_is_cited_by_that_line() -> None:
     assert [line.rpartition(" ")[2] for line in text.splitlines()] == ["docs/guide.md:63", "docs/guide.md:63-64"]
 
 
-def test_the_quick_check_of_a_reply_refuses_what_the_contract_refuses(hash_app: App) -> None:
+def test_the_quick_check_of_a_reply_rejects_the_same_replies_as_the_contract(hash_app: App) -> None:
     write_project(
         hash_app.index.root, {"docs/a.md": "# Alpha\n\nText.\n", "a.py": "class A(B):\n    def f(self): ...\n"}
     )

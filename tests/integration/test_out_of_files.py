@@ -53,7 +53,7 @@ print(json.dumps(found))
 """
 
 
-def test_a_process_without_free_file_descriptors_reports_that_and_damages_nothing(tmp_path: Path) -> None:
+def test_a_process_without_free_file_descriptors_reports_it_without_damage(tmp_path: Path) -> None:
     pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(PAGES)}
     project = write_project(tmp_path / "project", pages)
     with closing(open_index(project)) as index:

@@ -111,7 +111,7 @@ def test_an_index_opened_in_one_thread_can_be_closed_in_another(tmp_path: Path) 
     other.close()
 
 
-def test_two_indexes_of_a_folder_exclude_each_other_also_within_a_process(tmp_path: Path) -> None:
+def test_two_indexes_of_a_folder_exclude_each_other_even_within_a_process(tmp_path: Path) -> None:
     first, second = (Index(tmp_path.resolve(), Settings(), HashModel()) for _ in range(2))
     first.own()
 

@@ -76,7 +76,7 @@ def test_similarities_are_the_same_with_and_without_the_cache(index: Index) -> N
     assert cached == pytest.approx(read, abs=1e-3)
 
 
-def test_a_vector_that_only_the_cache_has_does_not_count(index: Index) -> None:
+def test_a_vector_that_is_only_in_the_cache_does_not_count(index: Index) -> None:
     waiting = retrieve(index, "the crew moves the cargo", None, 10).found[0].chunk  # it has all words
     index.vectors.delete([row_id(waiting)])
     index.catalogue.mark_vectors([waiting.id], present=False)

@@ -76,7 +76,7 @@ def test_only_the_difference_is_embedded(clone: Index, file: Path) -> None:
     assert (taken, report.created, report.embedded) == (19, 21, 2)
 
 
-def test_a_synced_project_takes_only_what_it_needs(clone: Index, file: Path) -> None:
+def test_a_synced_project_imports_only_the_embeddings_it_needs(clone: Index, file: Path) -> None:
     (clone.root / "docs/3.md").unlink()
     sync(clone)
 

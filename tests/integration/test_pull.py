@@ -117,7 +117,7 @@ def test_a_rate_limit_or_a_failure_delays_a_pull(tmp_path: Path, status: int, he
     assert report.changed == ["issues/1.md", "releases/v1.2.md"]
 
 
-def test_a_long_rate_limit_ends_the_pull_and_keeps_what_was_read(tmp_path: Path) -> None:
+def test_a_long_rate_limit_ends_the_pull_and_keeps_the_tickets_read_so_far(tmp_path: Path) -> None:
     tracker = many()
     tracker.instead = lambda number, path: (429, {"Retry-After": "3600"}, {}) if number == 3 else None
 

@@ -125,7 +125,7 @@ def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_pa
 
     write_project(tmp_path, {"a.md": "# Alpha\n\nOther text.\n", "c.md": "# Gamma\n"})
     (tmp_path / "b.md").unlink()
-    wait_until(lambda: search(app, "alpha")["freshness"]["changed_files"] == 3)  # a look that took long is not repeated
+    wait_until(lambda: search(app, "alpha")["freshness"]["changed_files"] == 3)  # a slow check is not repeated
     after = search(app, "alpha")["freshness"]
     app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True, "wait_seconds": 600})
     again = search(app, "alpha")["freshness"]
@@ -211,7 +211,7 @@ def test_a_reply_that_marks_a_file_as_changed_is_stale(
 ) -> None:
     write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.freshness.watched = True  # so it does not look at all files again by itself
+    app.freshness.watched = True  # so it does not check all files again by itself
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     arguments = arguments or {"id": search(app, "alpha")["results"][0]["id"]}
     before = app.call(operation, arguments)["freshness"]

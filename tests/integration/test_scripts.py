@@ -99,7 +99,7 @@ def test_the_patterns_of_sources_decide_about_scripts_as_about_other_code(tmp_pa
     assert {path: chunks[0].type.value for path, chunks in some.items()} == {"bin/a": "src", "tools/d": "example"}
 
 
-def test_a_script_that_changes_its_language_or_is_no_script_any_more_is_indexed_again(tmp_path: Path) -> None:
+def test_a_script_is_indexed_again_if_its_language_changes_or_it_stops_being_a_script(tmp_path: Path) -> None:
     root = write_project(tmp_path.resolve(), {"a.py": "pass\n", "run": f"#!/usr/bin/env python3\n{PYTHON}"})
     first = synced(root)[1]
     write_project(root, {"run": "#!/bin/sh\nmoor() {\n  echo moored\n}\n"})

@@ -89,7 +89,7 @@ def test_a_damaged_file_is_replaced_by_the_next_process(tmp_path: Path, damage: 
         assert store.get("model", keys(0, 10)) == values(0, 10)
 
 
-def test_without_a_usable_folder_nothing_is_kept(tmp_path: Path) -> None:
+def test_without_a_usable_folder_no_vectors_are_cached(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with closing(SharedVectors(tmp_path / "file", LIMIT)) as store:

@@ -283,7 +283,7 @@ def test_editing_one_file_embeds_only_its_changed_chunks(index: Index, model: Ha
     assert_equals_fresh(index)
 
 
-def test_an_edit_appends_to_the_chunks_and_a_later_process_goes_on_from_there(index: Index, project: Path) -> None:
+def test_an_edit_appends_to_the_chunks_and_a_later_process_continues_from_there(index: Index, project: Path) -> None:
     sync(index)
     before = (index.folder / chunkfile.CHUNKS).read_bytes()
     edit(index, "docs/ferry.md", str(FILES["docs/ferry.md"]).replace("one ferry", "two ferries"))

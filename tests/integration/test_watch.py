@@ -36,7 +36,7 @@ def app(tmp_path: Path, contract: Contract) -> Iterator[App]:
         yield app
 
 
-def test_a_change_noticed_during_a_look_is_seen_at_the_next(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_noticed_during_a_check_is_found_by_the_next_check(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     app.freshness.watched = True
     scan = app.index.files.scan
 

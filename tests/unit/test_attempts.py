@@ -80,7 +80,7 @@ def test_an_unusual_retry_after_is_ignored(value: str | None) -> None:
     assert failed_status(429, value).retry_after is None
 
 
-def test_after_three_failures_the_model_is_left_alone_and_then_tried_once() -> None:
+def test_after_three_failures_the_model_gets_a_pause_and_then_one_trial() -> None:
     clock = Clock()
     breaker = CircuitBreaker(lambda: clock.now)
     for _ in range(3):
@@ -111,7 +111,7 @@ def test_a_failed_trial_starts_another_pause_as_long_as_the_server_asks() -> Non
         breaker.check()
 
 
-def test_an_answer_or_a_lasting_failure_ends_the_row_of_failures() -> None:
+def test_an_answer_or_a_lasting_failure_resets_the_count_of_failures() -> None:
     breaker = CircuitBreaker(lambda: 0.0)
     for failure in (BUSY, BUSY, None, BUSY, BUSY, failed_status(400, None), BUSY):
         breaker.record(failure)

@@ -45,7 +45,7 @@ def place(question: str) -> ChangedPlace | None:
         ("which ticket led to reset?", ChangedPlace("reset", "lib/limits.ts", (1, 9))),
     ],
 )
-def test_a_question_for_the_reason_of_a_change_names_its_place(question: str, expected: ChangedPlace) -> None:
+def test_a_question_about_the_reason_for_a_change_names_its_place(question: str, expected: ChangedPlace) -> None:
     assert place(question) == expected
 
 
@@ -76,7 +76,7 @@ def test_other_questions_and_unknown_or_ambiguous_names_are_left_to_the_search(q
         ("why was #12 closed", None),
     ],
 )
-def test_a_question_for_the_commits_of_a_ticket_names_it(question: str, name: str | None) -> None:
+def test_a_question_about_the_commits_of_a_ticket_names_it(question: str, name: str | None) -> None:
     assert ticket_of(question) == name
 
 

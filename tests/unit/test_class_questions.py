@@ -51,7 +51,7 @@ def test_subclasses_are_listed_at_any_depth(question: str) -> None:
     assert [one.source for one in fact.places] == ["shop/memory.py", "shop/sql.py", "shop/sqlite.py"]
 
 
-def test_only_direct_subclasses_are_listed_if_they_are_asked_for() -> None:
+def test_only_direct_subclasses_are_listed_on_request() -> None:
     assert names("Which classes derive directly from shop.Store?") == ["MemoryStore", "SQLStore"]
 
 

@@ -25,7 +25,7 @@ def shown(chunks: Sequence[Chunk], *places: int, characters: int = 5_000) -> lis
     return [passage.chunk.text for passage in widened(passages, characters, lambda _: chunks)]
 
 
-def test_a_passage_of_prose_gets_the_rest_of_its_section() -> None:
+def test_a_passage_of_prose_is_extended_to_its_section() -> None:
     (passage,) = widened([Passage(1, section("a", "b", "c")[1])], 5_000, lambda _: section("a", "b", "c"))
 
     assert (passage.chunk.text, passage.chunk.lines) == ("a\n\nb\n\nc", (1, 5))

@@ -40,7 +40,7 @@ def test_further_passages_with_the_words_raise_a_file_by_less_and_less() -> None
     assert gains[-1] == 0
 
 
-def test_a_further_passage_counts_less_where_most_files_are_single_passages() -> None:
+def test_a_further_passage_counts_less_if_most_files_are_single_passages() -> None:
     two = [passage("a.md", ("keywords", 20.0)), passage("a.md", ("keywords", 20.0), line=2)]
 
     def score(names: str) -> float:

@@ -24,7 +24,7 @@ FACTS = FileFacts(
 )
 
 
-def test_facts_are_unpacked_as_they_were_packed_but_for_the_members_of_classes() -> None:
+def test_unpacked_facts_equal_the_packed_ones_except_for_members_of_classes() -> None:
     packed = pack(FACTS, {"1": "Boat"}, None)
 
     check(packed)

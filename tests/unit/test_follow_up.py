@@ -25,7 +25,9 @@ WATCHING = "How does Lore watch the files of a project?"
         ("重试策略是什么", "为什么?", "为什么? (重试策略是什么)"),
     ],
 )
-def test_a_question_that_lacks_words_borrows_them(earlier: str, question: str, expected: str) -> None:
+def test_a_question_with_too_few_words_gets_those_of_the_earlier_question(
+    earlier: str, question: str, expected: str
+) -> None:
     assert completed(question, earlier) == expected
 
 
@@ -39,7 +41,7 @@ def test_a_question_that_lacks_words_borrows_them(earlier: str, question: str, e
         "where is SearchOutcome defined",
     ],
 )
-def test_a_question_that_stands_alone_stays_as_it_is(question: str) -> None:
+def test_a_question_that_stands_alone_is_unchanged(question: str) -> None:
     assert completed(question, WATCHING) == question
 
 

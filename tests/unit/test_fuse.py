@@ -67,7 +67,7 @@ def share(
 STEEP, USUAL, FLAT = [9.0] + [1.0] * 99, [9.0] + [4.0] * 99, [9.0] * 100
 
 
-def test_vectors_weigh_more_where_words_fit_many_chunks_alike_and_a_passage_is_close() -> None:
+def test_vectors_weigh_more_if_words_fit_many_chunks_equally_and_a_passage_is_close() -> None:
     assert share(STEEP) < share(USUAL) < share(FLAT)
     assert share(USUAL, closest=0.6) < share(USUAL, closest=0.7)
     assert share(FLAT, closest=0.4) == share(STEEP)

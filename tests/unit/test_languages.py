@@ -247,7 +247,7 @@ def test_minified_code_is_indexed_as_text_with_a_warning() -> None:
 @pytest.mark.parametrize(
     "text", ["{" * 100_000, "([" * 3_000, "class A {\n" * 1_000, "1 + " * 4_000, "\ufffd\ufffd\n" * 1000, "", "\n"]
 )
-def test_hostile_code_is_indexed_one_way_or_the_other(language: str, text: str) -> None:
+def test_hostile_code_is_indexed_either_by_structure_or_as_text(language: str, text: str) -> None:
     name = code_languages()[language].files[0]
     split = "\n".join(text[at : at + 10_000] for at in range(0, len(text), 10_000))
 

@@ -112,7 +112,7 @@ def test_traits_of_rust_are_bases_of_the_types_that_implement_them() -> None:
     assert found["Store"] == ("Send",)
     assert found["Disk"] == ("Store", "fmt.Debug", "Clone")
     assert found["Far"] == ("Store",)
-    assert found["Writer"] == ()  # bounds of parameters are no bases
+    assert found["Writer"] == ()  # bounds of parameters are not bases
     assert found["App"] == ("Store", "serde.Root")
 
 
@@ -154,7 +154,7 @@ def test_classes_of_different_languages_do_not_mix() -> None:
     assert found["Sheet"] == ("swift:Page",)
 
 
-def test_classes_of_the_same_name_are_told_apart_by_their_files() -> None:
+def test_classes_of_the_same_name_are_distinguished_by_their_files() -> None:
     found = tree(
         {
             "x/A.java": "package p;\nclass A {}\nclass B extends A {}\n",

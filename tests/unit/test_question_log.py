@@ -83,14 +83,14 @@ def test_projects_have_separate_logs(state: Path) -> None:
     assert (texts(log), texts(other)) == (["mine"], [])
 
 
-def test_the_oldest_questions_are_forgotten(state: Path) -> None:
+def test_the_oldest_questions_are_deleted(state: Path) -> None:
     log = opened(max_questions=10)
     note(log, *(f"question number {number}" for number in range(25)))
 
     assert texts(log) == [f"question number {number}" for number in range(15, 25)]
 
 
-def test_questions_older_than_the_limit_are_forgotten(state: Path) -> None:
+def test_questions_older_than_the_limit_are_deleted(state: Path) -> None:
     log = QuestionLog(Path("/project"), InsightsSettings(), now=lambda: 1_000_000_000)
     note(log, "long ago")
     assert texts(log) == ["long ago"]
@@ -116,7 +116,7 @@ def test_a_secret_in_a_question_is_not_stored(state: Path) -> None:
     assert texts(opened()) == ["why is [redacted github-token] refused?"]
 
 
-def test_only_prose_is_kept_without_a_check_for_secrets() -> None:
+def test_only_prose_is_stored_without_a_check_for_secrets() -> None:
     prose = ["how do I turn it off?", "What's the read/write lock's purpose (in short)?", "重试策略是什么"]
     others = ["what is v2.0.0", "password=hunter", "why is ABCDEFGHIJKLMNOPQRSTUVWX refused", "a_b_c_d", "x@y.z"]
 

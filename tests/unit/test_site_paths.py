@@ -71,7 +71,7 @@ def test_the_path_names_the_version() -> None:
 
 
 @pytest.mark.parametrize("given", ["ftp://a.test", "https://", "https://u:p@a.test/", "file:///etc/passwd", "x" * 3000])
-def test_what_is_no_address_of_a_site_is_refused(given: str) -> None:
+def test_a_text_that_is_not_the_address_of_a_site_is_rejected(given: str) -> None:
     with pytest.raises(UsageError):
         start_of(given)
 

@@ -248,7 +248,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
-def test_a_quick_look_at_patterns_decides_as_git_does(kind: type[Source]) -> None:
+def test_the_quick_check_of_patterns_decides_as_git_does(kind: type[Source]) -> None:
     patterns, exact = FilePatterns("sources.a", kind.patterns), _exact(kind.patterns)
     paths = [*TYPES, *(folder + name for folder in FOLDERS for name in NAMES)]
     assert {path: patterns.includes(path) for path in paths} == {path: exact.match_file(path) for path in paths}

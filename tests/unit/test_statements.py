@@ -114,7 +114,7 @@ def test_a_statement_appears_with_its_last_character(size: int, before: str, aft
     assert len(start) <= found[0][0] < len(start) + size
 
 
-def test_a_statement_of_another_form_counts_as_one_that_cannot_be_verified() -> None:
+def test_a_statement_in_another_format_counts_as_unverifiable() -> None:
     assert read('{"statements": [{"text": 1}, {"quote": "a", "passages": "1", "text": ""}]}', 5)[0][1] is None
 
 
@@ -127,7 +127,7 @@ def test_a_reply_that_is_not_complete_json_cannot_be_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"statements": [1]}', '{"statements": [' + "[" * 100_000])
-def test_anything_but_an_object_among_the_statements_is_refused(text: str) -> None:
+def test_a_statement_that_is_not_an_object_is_rejected(text: str) -> None:
     with pytest.raises(ModelFailure, match="cannot be read"):
         read(text, len(text))
 

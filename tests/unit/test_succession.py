@@ -25,7 +25,7 @@ def test_a_missing_or_outside_document_or_the_document_itself_supersedes_nothing
         assert successor("docs/new.md", name) == {}
 
 
-def test_the_last_document_of_a_chain_is_the_successor_of_all() -> None:
+def test_the_last_document_of_a_chain_is_the_successor_of_all_others() -> None:
     found = succession({"c.md": ["b"], "b.md": ["a"]}, {"a.md": "A", "b.md": "B", "c.md": "C"})
 
     assert found.successor == {"a.md": "c.md", "b.md": "c.md"}

@@ -233,7 +233,7 @@ def _items(matches: list[Match], doubts: Doubts) -> Iterator[Item]:
         seen.add(key)
         part = "extension" if kind in EXTENSIONS else "partial" if "partial" in match else ""
         owner = cleaned(match["owner"][0].text) if "owner" in match else ""
-        # what belongs to it, but not to its node
+        # parts that belong to it but not to its node
         start, end = (match.get(edge, [mark])[0] for edge in ("start", "end"))
         item = Item(kind, start.start, end.end, (start.lines[0], end.lines[1]), names, owner, part=part)
         item.doubts = doubts.get((mark.start, mark.end), ())

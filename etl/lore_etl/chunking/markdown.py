@@ -17,7 +17,7 @@ from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.headings import heading_of
 from lore_etl.core.model import Document, KnowledgeType
 
-HEAD_LINES = 80  # the lines in which a document's title is looked for
+HEAD_LINES = 80  # the lines that are searched for a document's title
 _SOLID = {"fence", "code_block", "table_open", "html_block"}
 _INTERRUPTING = ["paragraph", "reference", "blockquote"]
 _MARKED: dict[str, tuple[RuleFuncBlockType, list[str]]] = {

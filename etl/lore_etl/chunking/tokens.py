@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 KNOWN_WORDS = 1 << 15  # a project repeats most of its words
-LONG_LINE = 1000  # characters; a longer line may be a single word, which is not worth remembering
+LONG_LINE = 1000  # characters; a longer line may be a single word, which is not worth caching
 _ASCII = re.compile(r"[\t\n -~]*")
 _WORD = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
 _BERT = ("BertNormalizer", "BertPreTokenizer", "WordPiece")

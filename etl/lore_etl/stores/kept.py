@@ -61,7 +61,7 @@ class Kept(Generic[Value]):
         """Return the values that are kept among these keys, by key."""
         with self._guard:
             found = {key: self._values[key] for key in keys if key in self._values}
-            if len(self._values) == self._limit:  # until then, nothing has to go
+            if len(self._values) == self._limit:  # until then, nothing is dropped
                 for key in found:
                     self._values.move_to_end(key)
         return found

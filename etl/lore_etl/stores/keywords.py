@@ -163,7 +163,7 @@ class KeywordStore:
         with self._reporting():
             searcher = self._snapshot.searcher
             most = sum(searcher.doc_freq(field, _stem(term)) for term in found)
-        if most < len(ids):  # to read all matches is cheaper than a query with all ids
+        if most < len(ids):  # reading all matches is cheaper than a query with all ids
             wanted = set(ids)
             return {id_: score for id_, score in self._hits(query, most) if id_ in wanted}
         return dict(self._hits(self._among(query, ids), len(ids)))

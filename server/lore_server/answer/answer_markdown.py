@@ -32,10 +32,10 @@ def parsed(text: str, environment: dict[str, Any] | None = None) -> list[Token]:
 def with_closed_fence(text: str) -> str:
     """Return the text, with its last fence closed if it is open."""
     tokens = parsed(text)
-    if not tokens or tokens[-1].type != "fence":  # one in a list or a quotation ends with it
+    if not tokens or tokens[-1].type != "fence":  # a fence in a list or a quotation ends with it
         return text
     closed = f"{text}\n{tokens[-1].markup}"
-    return closed if len(parsed(closed)) == len(tokens) else text  # else it has opened another fence
+    return closed if len(parsed(closed)) == len(tokens) else text  # otherwise it has opened another fence
 
 
 def with_citation(text: str, citation: str) -> str:

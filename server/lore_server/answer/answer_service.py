@@ -128,7 +128,7 @@ class AnswerService:
                 log.warning("answer model failed: %s", error.message)
                 reason = error.message
             reply = {**reply, "model": _use(written)}
-            on_text = ignore_text if written.statements else on_text  # passages would read as the end of what was begun
+            on_text = ignore_text if written.statements else on_text  # passages would look like the end of that text
         shown = self._passages.from_passages(found, limit, max_tokens)
         on_text(shown["answer"])
         return {**reply, **shown, "degraded": f"{reason[:260]}; showing passages instead"}

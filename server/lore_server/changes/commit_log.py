@@ -13,7 +13,7 @@ from lore_server.changes.project_git import LOG, read_git
 
 SECONDS = 8.0  # of git for one reply; the log of lines is the slow one
 MAX_BYTES = 4_000_000
-MAX_FOLLOWED = 20_000  # latest commits in which the merge of a commit is looked for
+MAX_FOLLOWED = 20_000  # latest commits that are searched for the merge of a commit
 MAX_FILE_BYTES = 20_000_000
 _FORMAT = "--format=%H%n%as%n%an%n%B"
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -119,7 +119,7 @@ def committed(root: Path, path: str, lines: list[str], first: int, last: int) ->
     try:
         output = read_git(root, "cat-file", "blob", f"HEAD:./{path}", seconds=SECONDS, max_bytes=MAX_FILE_BYTES)
     except InvalidArgument:
-        read_git(root, "rev-parse", "--verify", "HEAD", seconds=SECONDS)  # without any commit, that is the reason
+        read_git(root, "rev-parse", "--verify", "HEAD", seconds=SECONDS)  # if there are no commits, this is the reason
         return None
     before = [line.removesuffix("\r") for line in output.text.removesuffix("\n").split("\n")]
     return located(before, lines[:-1] if lines and not lines[-1] else lines, first, last)

@@ -29,7 +29,7 @@ def main() -> int:
         from lore_server.owner.process import own
 
         if not has_reader(sys.stdout):
-            return 0  # the starter found another owner, and a later stop must not bring up this one
+            return 0  # the starter found another owner, and a later stop must not let this one take over
         own(root, config, lambda: _send({"ready": True}))
     except LoreError as error:
         from lore_server.replies.problem import problem

@@ -51,7 +51,7 @@ class Session:
     @property
     def settings(self) -> Settings:
         """Return the configuration. Raises ConfigError."""
-        from lore_etl.config.settings import load_settings  # the client of an owner does without it
+        from lore_etl.config.settings import load_settings  # the client of an owner works without it
 
         return load_settings(self.root, self.config)
 

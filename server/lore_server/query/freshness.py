@@ -16,9 +16,9 @@ from lore_etl.stores.catalogue import FILES_AT, UNREAD
 if TYPE_CHECKING:
     from lore_server.replies.records import FreshnessRecord
 
-SHARE_OF_TIME = 0.1  # looking at the files takes at most a tenth of the time
+SHARE_OF_TIME = 0.1  # checking the files takes at most a tenth of the time
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
-WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems): look all the same
+WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems), so check anyway
 
 
 class Freshness:
@@ -70,7 +70,7 @@ class Freshness:
             state = catalogue.meta(FILES_AT)
             started = time.monotonic()
             if self._noticed.is_set() or started >= self._look_again_at or state != self._state:
-                self._noticed.clear()  # before the look: it may miss what is noticed during it
+                self._noticed.clear()  # before the check, which may miss changes that are noticed during it
                 known = {path: stamp.removeprefix(UNREAD) for path, stamp in catalogue.stamps().items()}
                 self._changed = differing(self._index.files.scan(), known)
                 now = time.monotonic()

@@ -23,9 +23,9 @@ from lore_server.query.reference import is_version, lead_with_named, lead_with_s
 from lore_server.query.retrieve import Candidates
 from lore_server.query.weights import Weights
 
-READ = 60  # passages whose text is looked at
+READ = 60  # passages whose text is examined
 OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
-BARE_NAME = 2.0  # who asks for a name alone wants its definition: it counts double
+BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
 _TYPE_WEIGHTS = {
@@ -42,7 +42,7 @@ _KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
     """Return all candidates with their scores and score terms, best first."""
     share = vector_share(query, candidates, weights)
-    # what only imports names much and says nothing: it answers only who asks for a name
+    # imports mention many names and explain none, so they answer only queries for names
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
     ] or candidates.found
@@ -68,7 +68,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             terms.append(("recency", weights["recency"] * _freshness(day, newest)))
         why = [term for term in terms if term[1]]
         scored.append(Ranked(chunk.source, sum([value for _, value in why]), chunk, why))
-    scored.sort(key=_PLACE)  # decides between equal scores, since the next sorts keep their order
+    scored.sort(key=_PLACE)  # decides between equal scores, because the next sorts are stable
     scored.sort(key=_SCORE, reverse=True)
     _add_proximity(query, scored, (1 - share) * weights["proximity"])
     scored.sort(key=_SCORE, reverse=True)

@@ -6,7 +6,7 @@ import re
 
 from lore_etl.core.model import KnowledgeType
 
-MAX_WORDS = 25  # a longer text is no question any more
+MAX_WORDS = 25  # a longer text is not a question
 _T = KnowledgeType
 _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
     (
@@ -39,7 +39,7 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
     ((_T.PRP,), ("spec(?:s|ification)?", "prp", "planned", "requirements?", "acceptance")),
 )  # fmt: skip
 _TICKETS = r"(?:tickets?|pull[ -]requests?|bug reports?|prs?)"
-_SOUGHT: tuple[tuple[KnowledgeType, str], ...] = (  # asked for by name
+_SOUGHT: tuple[tuple[KnowledgeType, str], ...] = (  # named in the question
     (_T.TICKET, rf"(?:which|what) (?:[\w-]+ ){{0,2}}{_TICKETS}|which (?:[\w-]+ )?issues?"),
     (_T.TICKET, rf"(?:^|the|an?|any|all|find|list|show|open|closed) ?{_TICKETS} (?:about|for|on|that|which|where|who)"),
     (_T.TICKET, r"(?:the|an?|any|all|open|closed|github) issues? (?:that|which) "

@@ -12,11 +12,11 @@ from lore_server.query.ranking import Ranked
 from lore_server.query.weights import Weights
 
 MAX_ANCESTORS = 6  # of one class, nearest first
-FOUND = 5  # the best files, whose ancestors come along
-BROUGHT = 2  # so many of them
-LAST_PLACE = 10  # and they end up here, below the answers
+FOUND = 5  # the best files, whose ancestors are added
+BROUGHT = 2  # at most this many
+LAST_PLACE = 10  # and their last rank, below the answers
 MAX_WORDS = 4  # a longer text mentions classes in passing
-STEP = 1e-6  # so close that nothing else fits between
+STEP = 1e-6  # so close that no other result fits between
 
 
 def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lore_etl.stores.tokenizer import STOPWORDS, spaceless_parts
 
 WINDOW = 8  # words
-STEM = 5  # letters: enough to join the forms of a word
+STEM = 5  # letters: enough to match the forms of a word
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+|[A-Z]+[a-z0-9]*")  # the same words as with both others, in one pass
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -135,7 +135,7 @@ class QueryService:
         self, retrieved: Retrieved, among: Mapping[str, str] | None, total: MatchCount | None
     ) -> SearchOutcome:
         passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
-        if among is not None:  # ancestors, relatives and successors come along from anywhere
+        if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
             ranked = [result for result in ranked if result.chunk.id in among]
         candidates, certainty = retrieved.candidates, self.confidence(retrieved)
         number = candidates.total if total is None else total

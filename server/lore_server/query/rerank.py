@@ -13,7 +13,7 @@ from lore_server.query.ranking import Ranked
 if TYPE_CHECKING:
     from lore_etl.models.reranking import CrossEncoder
 
-SHARE = 0.5  # of the cross-encoder's opinion in the order of what it read
+SHARE = 0.5  # weight of the cross-encoder's score in the order of the files that it read
 
 
 class Reranker:

@@ -125,7 +125,7 @@ def retrieve(
     try:
         wanted = None if among is None else list(among.values())
         rows = dict(index.vectors.search(vector, limit, type_, wanted)) if vector is not None else {}
-    except DatabaseUnavailable as error:  # it is another process: words are found without it
+    except DatabaseUnavailable as error:  # it is another process, and keyword search works without it
         vector, rows, degraded = None, {}, f"Keyword search only: {error.message}"
     watch.end("vectors")
     hits = {row.partition(".")[0]: row for row in rows}
@@ -133,7 +133,7 @@ def retrieve(
     known = {id_: chunk for id_, chunk in known.items() if type_ is None or chunk.type == type_}
     by_word = [(id_, score) for id_, score in by_word if id_ in known]
     own = row_ids(known.values())
-    # a row of an earlier content may still be there while a sync runs
+    # during a sync, a row of earlier content may still exist
     by_meaning = [(id_, rows[row]) for id_, row in hits.items() if own.get(id_) == row]
     found = {id_: known[id_] for id_, _ in (*by_word, *by_meaning)}
     watch.end("passages")

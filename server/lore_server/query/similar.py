@@ -14,8 +14,8 @@ from itertools import chain, islice
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.ranking import Ranked
 
-TAIL = 24  # characters: passages that end in another way are not compared
-_EXACT = frozenset({KnowledgeType.RELEASE, KnowledgeType.TICKET})  # versions and numbers are what they are about
+TAIL = 24  # characters: passages with different ends are not compared
+_EXACT = frozenset({KnowledgeType.RELEASE, KnowledgeType.TICKET})  # versions and numbers are their subject
 _VERSION = re.compile(r"\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+)+\b")
 _TARGET = re.compile(r"\]\([^()\s]*\)")
 

@@ -10,7 +10,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_server.query.parse import looks_like_name
 
 MAX_FILES = 50
-MAX_WORDS = 16  # a longer text tells a story in which classes extend others
+MAX_WORDS = 16  # a longer text describes a situation in which classes extend others
 _ASKS = r"(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?)"
 _EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
 _DOWNWARDS = re.compile(

@@ -72,7 +72,7 @@ def read_request(
         phrases=phrases,
     )
     if not rest and excluded and filters == Filters():
-        return Request(text, filters)  # text such as `-verbose`: there is nothing to exclude it from
+        return Request(text, filters)  # text such as `-verbose`: there are no other words to exclude it from
     if not rest:
         raise InvalidArgument(
             "The query has only filters.", "Add words to search for; list_sources lists files without a search."

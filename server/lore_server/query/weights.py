@@ -28,26 +28,26 @@ CLASSIC: Weights = {
 """Points, added for each matching word and chunk."""
 
 HYBRID: Weights = {
-    "baseIncrement": 100,  # what a candidate is worth that is the best of both legs
-    "vectorShare": 0.5,  # of the vector leg where words discriminate or no passage is close in meaning
-    "adaptedShare": 10,  # more for few words, the more alike they fit and the closer the best passage is in meaning
-    "furtherPassages": 0.6,  # at most, each further passage of a file counts so much of the one before, by keywords
+    "baseIncrement": 100,  # points of a candidate that is the best of both legs
+    "vectorShare": 0.5,  # share of the vector leg if words discriminate or no passage is close
+    "adaptedShare": 10,  # more for few words, the more equally they fit and the closer the best passage is
+    "furtherPassages": 0.6,  # maximum share of its keyword score that the next passage of a file adds
     "proximity": 120,  # all words of the question close together, times the share of the keyword leg
     "sourcePathMatch": 20,  # the path that fits the words best
-    "namePartMatch": 45,  # the chunk defines a name that was asked for
+    "namePartMatch": 45,  # the chunk defines a name in the query
     "guideMatch": 0,
     "sourceMatch": 4,
     "ticketPenalty": -36,
     "releasePenalty": -24,
     "libraryPenalty": -60,  # documentation of a library that the question does not name
     "releaseExactMatch": 120,
-    "inheritanceBoost": 1,  # how far ancestors are lifted to their place below the classes that are found: 0 to 1
-    "inheritanceDecay": 0.6,  # which ancestors come along: each step upwards counts so much of the one before
-    "structureMatch": 1,  # how far classes that answer a question about inheritance are lifted to the best: 0 to 1
+    "inheritanceBoost": 1,  # how far ancestors are raised to their place below the classes found: 0 to 1
+    "inheritanceDecay": 0.6,  # which ancestors are added: each step upwards counts this share of the one before
+    "structureMatch": 1,  # how far classes that answer a question about inheritance are raised to the best: 0 to 1
     "intentMatch": 16,  # the question asks for this kind of document
     "recency": 3,
     "supersededPenalty": -20,  # another document replaced this one
-    "expiredPenalty": -20,  # its `valid_until` is over
+    "expiredPenalty": -20,  # its `valid_until` has passed
 }
 """Points on the scale where the best fused candidate has `baseIncrement`."""
 

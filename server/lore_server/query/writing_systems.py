@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
-COMMON = 0.05  # share of a text's letters from which it is written in a script
+COMMON = 0.05  # minimum share of a text's letters for a script to count
 _JOINED = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def init(result: records.InitResultRecord) -> ReplyText:
     found = [document["path"] for document in result["found"]]
     groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
-    is_framework = ".ce" in found  # what is missing and how knowledge is grouped interests no other project
+    is_framework = ".ce" in found  # missing folders and groups of knowledge are irrelevant to other projects
     rows = [
         _listed("Found", found),
         _listed("Missing", [document["path"] for document in result["missing"]] if is_framework else []),

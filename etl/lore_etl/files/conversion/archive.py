@@ -26,6 +26,6 @@ def from_archive(data: bytes, title: str, read: Callable[[zipfile.ZipFile], str]
 def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
     """Return the root of an XML file; reject declared entities, because they can expand without limit."""
     data = archive.read(name)
-    if b"<!ENTITY" in data or b"\0" in data:  # UTF-16 would hide them
+    if b"<!ENTITY" in data or b"\0" in data:  # in UTF-16 the check would miss them
         raise NoText("refused: it declares XML entities, or is not UTF-8")
     return ElementTree.fromstring(data)

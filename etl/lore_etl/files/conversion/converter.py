@@ -14,7 +14,7 @@ def main() -> int:
     """Convert, and return the exit code. Any other error than NoText means that the document is damaged."""
     name, suffix, *numbers = sys.argv[1:]
     limits = ConversionLimits(*map(int, numbers))
-    reader = import_module(f"lore_etl.files.conversion.{name}")  # with all that it needs: later it can open no file
+    reader = import_module(f"lore_etl.files.conversion.{name}")  # everything it needs, before it may open no file
     data = sys.stdin.buffer.read()
     limit_resources(limits)
     open_nothing_more()

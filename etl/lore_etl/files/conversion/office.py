@@ -13,7 +13,7 @@ Node = Mapping[str, Any]
 Format = Literal["docx", "xlsx", "pptx", "doc", "xls", "ppt"]
 _FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}
 _ZIP = b"PK\x03\x04"
-_TEMPLATE = "Slide Master"  # the text of a template, which is no slide
+_TEMPLATE = "Slide Master"  # the text of a template, which is not a slide
 _SEPARATE = frozenset({"paragraph", "heading", "list", "table", "footnote", "endnote", "text_box"})
 
 

@@ -34,7 +34,7 @@ _LEFT_OUT = frozenset(
     }
 )
 _GROUPS = frozenset(f"{_TABLE}table-{name}" for name in ("rows", "header-rows", "row-group"))
-_SPACES = 200  # that one element may stand for
+_SPACES = 200  # that one element may represent
 _ALL_ROWS = 1_048_576
 
 

@@ -11,7 +11,7 @@ from lore_etl.files.conversion.marked_text import NoText, body
 
 _PAGES = (437, 850, 874, 932, 936, 949, 950, *range(1250, 1259))
 for _codec in ("latin-1", "mac_roman", "utf-16-le", *(f"cp{page}" for page in _PAGES)):
-    codecs.lookup(_codec)  # files name these code pages; Python opens their files when they are used first
+    codecs.lookup(_codec)  # files name these code pages; Python opens their files at the first use
 _CELL = re.compile(r"\s*\|[ \t]*")
 _BEGIN = b"{\\rtf"
 _TOKEN = re.compile(r"\\[{}\\]|[{}]|\\footnote(?![a-zA-Z]) ?")

@@ -21,9 +21,9 @@ from lore_etl.stores.store_errors import is_panic
 
 Row = tuple[str, str, str]
 RowVectors = tuple[Sequence[str], Vectors]
-FEW = 1_000  # rows that are compared one by one, since their vectors are read once: faster than a restricted search
+FEW = 1_000  # rows that are compared one by one, because their vectors are read once: faster than a restricted search
 KEPT_NUMBERS = 2_000_000  # of the vectors that are kept in memory: 8 MB
-DEPTH_FACTOR = 4  # first search among all rows for so many times the rows that are requested
+DEPTH_FACTOR = 4  # factor by which the first search among all rows exceeds the requested number of rows
 
 
 class VectorStore:

@@ -168,7 +168,7 @@ class History:
                 printed = finish(moving, data)
                 try:
                     finish(indexing, b"".join(_bytes(path) + b"\0" for path in changes))
-                except GitError:  # another git process locks the index; the commit is made nevertheless
+                except GitError:  # another git process has locked the index; the commit exists nevertheless
                     (self.home / ".git" / _BEHIND).touch()
         return printed
 
