@@ -144,7 +144,7 @@ class App:
 
         if operation.is_waiting:
             return work()
-        if listener == NOBODY and _gives_all_the_same(operation):
+        if listener == NOBODY and _is_shareable(operation):
             moment = self.index.gate.switches, self.jobs.running_id()  # a change of the index starts a new search
             return self._together.run((operation.id, json.dumps(accepted, sort_keys=True), moment), in_lane)
         return in_lane()
@@ -209,7 +209,7 @@ def warming() -> Iterator[None]:
         log.info("warm-up failed: %s", error.message)
 
 
-def _gives_all_the_same(operation: Operation) -> bool:
+def _is_shareable(operation: Operation) -> bool:
     """Return whether identical concurrent calls may share one reply; knowledge may change between two calls."""
     hints = operation.hints
     is_steady = hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]

@@ -16,7 +16,7 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.model import Problem
 from lore_etl.files.ignore import lenient, verdict
-from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_passed_over, read_text, scan
+from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_text, scan
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 
@@ -63,9 +63,9 @@ def test_generated_folders_are_skipped_and_agent_folders_are_read(tmp_path: Path
     write_project(tmp_path, dict.fromkeys([*kept, *dropped], ""))
 
     assert files(tmp_path) == sorted(kept)
-    assert [path for path in (*kept, *dropped) if not is_passed_over(tmp_path, path, [])] == kept
-    assert is_passed_over(tmp_path, ".ce/a.md", ["/.ce/"])
-    assert is_passed_over(tmp_path, ".ce/a.md", [], {tmp_path / ".ce"})
+    assert [path for path in (*kept, *dropped) if not is_skipped(tmp_path, path, [])] == kept
+    assert is_skipped(tmp_path, ".ce/a.md", ["/.ce/"])
+    assert is_skipped(tmp_path, ".ce/a.md", [], {tmp_path / ".ce"})
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
@@ -84,7 +84,7 @@ def test_files_ignored_by_git_are_skipped(top: list[str], nested: list[str]) -> 
 
         found = files(root)
         assert found == not_ignored_by_git(root, TREE)
-        assert [path for path in sorted(TREE) if not is_passed_over(root, path, [])] == found
+        assert [path for path in sorted(TREE) if not is_skipped(root, path, [])] == found
 
 
 IGNORED = {
@@ -119,7 +119,7 @@ def test_files_ignored_by_git_can_be_included_by_configuration(
     found = list(scan(tmp_path, exclude, include=include).files)
 
     assert found == sorted([*more, *(["a.md"] if "a.md" not in exclude else [])])
-    assert [path for path in sorted(IGNORED) if not is_passed_over(tmp_path, path, exclude, include=include)] == found
+    assert [path for path in sorted(IGNORED) if not is_skipped(tmp_path, path, exclude, include=include)] == found
 
 
 def test_a_folder_that_cannot_contain_an_included_file_is_not_walked(tmp_path: Path) -> None:

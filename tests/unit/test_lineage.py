@@ -6,7 +6,7 @@ import pytest
 
 from lore_etl.core.model import Chunk
 from lore_server.query.hybrid import Companions, rank, score
-from lore_server.query.lineage import BROUGHT, FOUND, LAST_PLACE, wanted_ancestors
+from lore_server.query.lineage import FOUND, LAST_PLACE, MAX_ADDED, wanted_ancestors
 from lore_server.query.parse import parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Candidate, Candidates
@@ -101,8 +101,8 @@ def test_ancestors_of_unnamed_classes_take_the_last_of_the_first_ten_ranks() -> 
     found = sources(ranked("buttons that can be pressed", *BUTTONS, *others(20, 0.8)))
     without = sources(ranked("buttons that can be pressed", *BUTTONS, *others(20, 0.8), boost=0))
 
-    assert found[LAST_PLACE - BROUGHT : LAST_PLACE] == [COMPONENT.source, CORE.source]
-    assert found[: LAST_PLACE - BROUGHT] == without[: LAST_PLACE - BROUGHT]
+    assert found[LAST_PLACE - MAX_ADDED : LAST_PLACE] == [COMPONENT.source, CORE.source]
+    assert found[: LAST_PLACE - MAX_ADDED] == without[: LAST_PLACE - MAX_ADDED]
     assert COMPONENT.source not in without
 
 

@@ -227,7 +227,7 @@ def test_broken_front_matter_gives_no_title(below: str, title: str) -> None:
 
     source = sources(files={"a.md": text}).owner("a.md")
     assert source is not None
-    document, problem = source.forgiving("a.md", text)
+    document, problem = source.read_leniently("a.md", text)
 
     assert (document.title, document.text, bool(problem)) == (title, text, True)
 

@@ -28,7 +28,7 @@ class Definition:
     class_name: str | None = None
 
     @property
-    def holds_members(self) -> bool:
+    def has_members(self) -> bool:
         """Return whether its members become sections of their own."""
         return self.kind in ("class", "suite") or bool(self.children)
 
@@ -120,7 +120,7 @@ def _fill(
 def _sections(
     definition: Definition, first: int, last: int, lines: list[str], leads: LeadTest, owner: _Owner
 ) -> list[Section]:
-    if definition.holds_members:
+    if definition.has_members:
         class_name = definition.name if definition.kind == "class" else definition.class_name or owner.class_name
         inner = _Owner(definition.name, definition.kind, class_name, owner.symbols)
         # the line with the name belongs to the head, even if a member begins on it

@@ -44,7 +44,7 @@ class _Fence(NamedTuple):
         end = _FENCE_END.match(text)
         return bool(end) and end is not None and end[1].startswith(self.marks)
 
-    def is_left_by(self, text: str) -> bool:
+    def is_outside(self, text: str) -> bool:
         """Return whether the line is outside the list item around the fence, which closes it too."""
         return bool(text.strip()) and _width(text) < self.indent
 
@@ -73,7 +73,7 @@ def outline(text: str, skip: int = 0) -> Outline:
                 fenced.add(number)
                 fence = None
                 continue
-            if not fence.is_left_by(line):
+            if not fence.is_outside(line):
                 fenced.add(number)
                 continue
             fence = None

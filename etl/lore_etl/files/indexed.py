@@ -10,7 +10,7 @@ from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
 from lore_etl.files.conversion.convert import MAX_BYTES, converted
 from lore_etl.files.conversion.formats import format_of
-from lore_etl.files.scan import FileEntry, Scan, is_passed_over, read_bytes, read_text, scan, settle, stamp_of
+from lore_etl.files.scan import FileEntry, Scan, is_skipped, read_bytes, read_text, scan, settle, stamp_of
 
 KNOWLEDGE = "@lore"
 """The name of the folder under which documents written by agents appear in the index."""
@@ -73,9 +73,9 @@ class ProjectFiles:
         self._add_knowledge(found)
         return found
 
-    def is_passed_over(self, path: str) -> bool:
+    def is_skipped(self, path: str) -> bool:
         """Return whether a scan skips this file: it is ignored, excluded, hidden or not part of the project."""
-        return is_passed_over(self._root, path, self._exclude, self._skip, self._include)
+        return is_skipped(self._root, path, self._exclude, self._skip, self._include)
 
     def scan_knowledge(self, known: Mapping[str, str]) -> Scan:
         """Find the documents written by agents, and combine them with the known stamps of the project's own files."""

@@ -133,7 +133,7 @@ def scan(
     return found
 
 
-def is_passed_over(
+def is_skipped(
     root: Path, path: str, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()
 ) -> bool:
     """Return whether `scan` skips a file because it is ignored, excluded or hidden. Raises ConfigError."""

@@ -90,7 +90,7 @@ def _document(record: CorpusRecord, known: SourceSet) -> Document:
     path = record.path
     owner = known.owner(path) if path else None
     if path and owner:
-        return owner.forgiving(path, text)[0]
+        return owner.read_leniently(path, text)[0]
     is_guess = path == record.id and title not in ("", path)  # an id with a dot or a slash, not a file name
     if path and not is_guess:
         return Document(path, KnowledgeType.SRC, text, path, syntax_of(path))

@@ -272,7 +272,7 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
     text, secrets = redact(text)
     if secrets:
         remarks.append(["warning", f"{path}: secrets removed: {secrets}"])
-    document, problem = claim.source.forgiving(claim.name, text)
+    document, problem = claim.source.read_leniently(claim.name, text)
     if claim.is_script:
         document = replace(document, source=path, title=path)
     if problem:

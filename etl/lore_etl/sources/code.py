@@ -11,7 +11,7 @@ from lore_etl.chunking.plain_languages import plain_patterns
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.generated import PATTERNS
-from lore_etl.sources.prose import OF_OTHERS
+from lore_etl.sources.prose import NOT_VENDORED
 from lore_etl.sources.source import Source, SourceContext, is_code
 
 _SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
@@ -42,7 +42,7 @@ class Examples(CodeIn):
     """Code that demonstrates how the project is used."""
 
     name, type = "examples", KnowledgeType.EXAMPLE
-    patterns = (*_below("examples", "example", "samples", "demos"), *OF_OTHERS, *_GENERATED, *_OWN)
+    patterns = (*_below("examples", "example", "samples", "demos"), *NOT_VENDORED, *_GENERATED, *_OWN)
     prose = (".md", ".ipynb", ".html", ".htm")
 
     def claims(self, path: str) -> bool:

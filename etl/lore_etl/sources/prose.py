@@ -28,7 +28,7 @@ PAGES = tuple(f"**/{folder}/**/*{suffix}" for folder in ("doc", "docs", "documen
 """Pages that are documentation; elsewhere they are the source of a site."""
 _VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
              "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
-OF_OTHERS = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
+NOT_VENDORED = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
 """Change logs of libraries copied into the project: they do not describe the project's releases."""
 
 _TEMPLATES = tuple(
@@ -93,7 +93,7 @@ class Releases(Source):
 
     name, type = "releases", KnowledgeType.RELEASE
     patterns: ClassVar[tuple[str, ...]] = (
-                *CHANGE_LOGS, *OF_OTHERS, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
+                *CHANGE_LOGS, *NOT_VENDORED, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
                 "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
 
     def title(self, path: str, text: str, syntax: str) -> str:
@@ -149,7 +149,7 @@ class Guides(Source):
     name, type = "guides", KnowledgeType.GUIDE
     patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", "**/docs/**/*.txt",
                 "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES,
-                *PLAIN_GUIDES, *BARE_GUIDES, "!LICENSE*", "!NOTICE*", "!requirements*.txt", *OF_OTHERS)  # fmt: skip
+                *PLAIN_GUIDES, *BARE_GUIDES, "!LICENSE*", "!NOTICE*", "!requirements*.txt", *NOT_VENDORED)  # fmt: skip
 
     @cached_property
     def navigation(self) -> dict[str, tuple[str, KnowledgeType]]:

@@ -80,7 +80,7 @@ class Source:
             supersedes=front.supersedes,
         )
 
-    def forgiving(self, path: str, text: str) -> tuple[Document, str | None]:
+    def read_leniently(self, path: str, text: str) -> tuple[Document, str | None]:
         """Return the file as a Document and any error in its front matter, which is then ignored."""
         try:
             return self.document(path, text), None

@@ -69,7 +69,7 @@ def merges_of(root: Path, ids: Collection[str]) -> dict[str, str]:
         return {}
     newest = ("rev-list", "--parents", f"--max-count={MAX_FOLLOWED}", "HEAD")
     rows = read_git(root, *newest, seconds=SECONDS, max_bytes=MAX_BYTES).text.splitlines()
-    brought = brought_by([row.split() for row in rows], ids)
+    brought = first_merges([row.split() for row in rows], ids)
     if not brought:
         return {}
     found = _log(root, len(ids), "--no-walk", *sorted(set(brought.values())))
@@ -77,7 +77,7 @@ def merges_of(root: Path, ids: Collection[str]) -> dict[str, str]:
     return {id_: messages[merge] for id_, merge in brought.items() if merge in messages}
 
 
-def brought_by(rows: list[list[str]], ids: Collection[str]) -> dict[str, str]:
+def first_merges(rows: list[list[str]], ids: Collection[str]) -> dict[str, str]:
     """Return the merge that brought each commit to the branch; commits made on the branch itself are left out.
 
     A row is a commit and its parents, the newest commit first.

@@ -20,7 +20,7 @@ _SAFE_ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
     "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C",
 }  # fmt: skip
-_OF_ANOTHER_REPOSITORY = (  # set by git for its hooks and aliases
+_REPOSITORY_VARIABLES = (  # set by git for its hooks and aliases
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 )  # fmt: skip
@@ -44,7 +44,7 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
     """
     if not _owns_its_history(root):
         raise InvalidArgument(NO_HISTORY, "Its .git leads to another place, which Lore does not follow.")
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_REPOSITORY}
+    kept = {name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES}
     try:
         process = subprocess.Popen(
             ["git", *_HARMLESS, "-C", str(root), *arguments],

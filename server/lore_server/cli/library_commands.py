@@ -66,7 +66,7 @@ def add_docs(
             sets = [_wanted_site(str(source), name, version, max_pages, private)]
         else:
             sets = [_wanted(session.root, str(source), from_, name, version)]
-        is_change = _bring_up_to_date(session, manager, sets)
+        is_change = _update(session, manager, sets)
     if sync and is_change:
         session.sync()
 
@@ -132,7 +132,7 @@ def _remove(session: Session, manager: LibraryManager, name: str) -> bool:
     return pages > 0
 
 
-def _bring_up_to_date(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bool:
+def _update(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bool:
     """Add or update these sets, and return whether any page changed."""
     reports = []
     for docs in sets:

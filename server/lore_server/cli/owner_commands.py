@@ -22,7 +22,7 @@ from lore_server.owner.session import Session
 @command
 def ps(session: Session) -> None:
     """List the processes that own an index: pid, project, address, start time, number of clients."""
-    found = [_shown(folder, note) for folder, note in _living()]
+    found = [_shown(folder, note) for folder, note in _running()]
     session.show({"owners": found}, *map(_row, found))
 
 
@@ -37,7 +37,7 @@ def stop(
     session: Session, all: Annotated[bool, typer.Option("--all", help="Stop all owners of this user.")] = False
 ) -> None:
     """Stop the process that owns this project's index, or with --all every owner."""
-    chosen = _living() if all else _owner_of(session.place.folder)
+    chosen = _running() if all else _owner_of(session.place.folder)
     stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
     rows = [f"Stopped {owner['pid']}  {owner['project']}" for owner in stopped]
     if not chosen:
@@ -81,7 +81,7 @@ def _owner_of(index: Path) -> list[tuple[Path, Note]]:
     return [(index, note)] if note is not None and note.address else []
 
 
-def _living() -> list[tuple[Path, Note]]:
+def _running() -> list[tuple[Path, Note]]:
     """Return the running owners recorded in the user's state folder."""
     notes = [(folder, living_note(folder)) for folder in recorded()]
     return [(folder, note) for folder, note in notes if note is not None and note.address]

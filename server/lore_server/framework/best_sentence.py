@@ -12,7 +12,7 @@ from lore_server.query.proximity import stems_of
 
 LONGEST = 200  # characters
 SHORTEST = 20
-FEWEST_WORDS = 4
+MIN_COMMENT_WORDS = 4
 PROSE_SHARE = 0.75
 _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[])")
 _NOISE = re.compile(r"^(?:#{1,6} |```|~~~|\|[-: |]+\|?$|[-=+~^*\s]{3,}$|<!--)")  # headings, fences, borders of tables
@@ -83,5 +83,5 @@ def _reads_like_prose(text: str, continues: bool) -> bool:
         bool(tokens)
         and not _STATEMENT.match(text)
         and plain >= PROSE_SHARE * len(tokens)
-        and (continues or len(tokens) >= FEWEST_WORDS)
+        and (continues or len(tokens) >= MIN_COMMENT_WORDS)
     )

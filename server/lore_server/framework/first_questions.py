@@ -18,7 +18,7 @@ _GENERAL = re.compile(
 )
 _PLAIN = re.compile(r"\w[\w .,-]{2,59}")
 """A title that is safe to paste into any shell, because projects are untrusted."""
-FEWEST_SUBCLASSES = 2
+MIN_SUBCLASSES = 2
 
 
 def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRecord | None:
@@ -53,7 +53,7 @@ def _class_name(tree: Hierarchy) -> str | None:
 def _about_classes(tree: Hierarchy) -> str | None:
     extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
     for name, count in extended.most_common():
-        if count >= FEWEST_SUBCLASSES and tree.nodes[name].source and _PLAIN.fullmatch(name):
+        if count >= MIN_SUBCLASSES and tree.nodes[name].source and _PLAIN.fullmatch(name):
             return f"Which classes extend {_short(name)}?"
     return None
 

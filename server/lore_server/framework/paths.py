@@ -29,7 +29,7 @@ def plain(path: str) -> str:
         raise PathRefused("The path contains control characters or invisible characters.")
     if any(_is_like_a_slash(letter) for letter in path):
         raise PathRefused(f"`{_shown(path)}` contains a character that only looks like a slash.")
-    if any(_is_no_name(part) for part in path.split("/")):
+    if any(_is_unsafe_name(part) for part in path.split("/")):
         raise PathRefused(f"`{_shown(path)}` has an invalid part: empty, only dots, or ending with a dot or space.")
     return path
 
@@ -78,7 +78,7 @@ def _is_like_a_slash(letter: str) -> bool:
     return letter in _LIKE_SLASHES or (letter != "/" and bool(set("/\\") & set(unicodedata.normalize("NFKC", letter))))
 
 
-def _is_no_name(part: str) -> bool:
+def _is_unsafe_name(part: str) -> bool:
     """Return whether a part has only dots, in any script, or ends with a dot or space, which some systems drop."""
     looks = unicodedata.normalize("NFKC", part)
     return not looks.strip(". ") or looks[-1] in ". "

@@ -81,7 +81,7 @@ class DocReader:
     def _about(self, source: str, text: str, modified: str) -> DocTextMetadataRecord:
         kind = self._sources.owner(source)
         assert kind is not None
-        document, _ = kind.forgiving(source, text)
+        document, _ = kind.read_leniently(source, text)
         tags = list(tags_of(document.front, ProseLines(document)))
         return {"title": document.title, "tags": tags, "last_modified": modified}
 
@@ -93,7 +93,7 @@ class DocReader:
         info = _facts(self._root, source)
         if info is None:
             raise self._not_found(source, folder)
-        if self._files.is_passed_over(source) or not self._sources.owner(source):
+        if self._files.is_skipped(source) or not self._sources.owner(source):
             hint = (
                 "list_sources lists the indexed files; .gitignore, [index] and [sources] in lore.toml determine them."
             )

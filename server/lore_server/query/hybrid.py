@@ -14,7 +14,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.file_evidence import files
 from lore_server.query.fuse import fuse, vector_share
 from lore_server.query.libraries import names_library
-from lore_server.query.lineage import bring_ancestors
+from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import Query
 from lore_server.query.proximity import proximities
@@ -105,7 +105,7 @@ def rank(
     by_source = files(passages, weights)
     lead_with_sought(query, by_source)
     lead_with_named(query, by_source, _of_type(others.named, type_))
-    bring_ancestors(query, passages, by_source, _of_type(others.parents, type_), weights)
+    add_ancestors(query, passages, by_source, _of_type(others.parents, type_), weights)
     _lift_relatives(by_source, [chunk for chunk in others.relatives if type_ in (None, chunk.type)], weights)
     lower_outdated(by_source, _of_type(others.heads, type_), today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))

@@ -13,7 +13,7 @@ from lore_server.query.weights import Weights
 
 MAX_ANCESTORS = 6  # of one class, nearest first
 FOUND = 5  # the best files, whose ancestors are added
-BROUGHT = 2  # at most this many
+MAX_ADDED = 2  # at most this many
 LAST_PLACE = 10  # and their last rank, below the answers
 MAX_WORDS = 4  # a longer text mentions classes in passing
 STEP = 1e-6  # so close that no other result fits between
@@ -46,7 +46,7 @@ def wanted_ancestors(query: Query, passages: Sequence[Ranked]) -> list[str]:
     return list(dict.fromkeys(name for chunk in chunks for name, _ in _ancestors(chunk)))
 
 
-def bring_ancestors(
+def add_ancestors(
     query: Query,
     passages: Sequence[Ranked],
     by_source: dict[str, Ranked],
@@ -73,7 +73,7 @@ def bring_ancestors(
     ranked = sorted(by_source.values(), key=lambda result: (-result.score, result.source))
     present = {result.source for result in ranked[:LAST_PLACE]}
     votes = _votes(ranked[:FOUND], weights["inheritanceDecay"])
-    coming = [name for name in votes if name in heads and heads[name].source not in present][:BROUGHT]
+    coming = [name for name in votes if name in heads and heads[name].source not in present][:MAX_ADDED]
     others = [result for result in ranked if result.source not in {heads[name].source for name in coming}]
     above = others[: LAST_PLACE - len(coming)]
     for number, name in enumerate(coming, start=1):

@@ -40,7 +40,17 @@ PORTS_TRIED = 5
 LAST_SECONDS = 10  # less than the parent's END_SECONDS
 IS_HELD, IS_NO_RUST = 75, 70
 # nothing else: CHROMA_*, OTEL_* and RUST_* would change the server's address, its storage and its telemetry
-PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT", "TEMP")
+INHERITED_VARIABLES = (
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "LANG",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "SYSTEMROOT",
+    "TEMP",
+)
 
 
 class ChromaProcess:
@@ -57,7 +67,7 @@ class ChromaProcess:
                 # -P: the current folder is an untrusted project, and nothing in it may be imported
                 [sys.executable, "-P", "-m", "lore_etl.stores.chroma.child_server", str(folder), str(port)],
                 stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
-                env={**{key: os.environ[key] for key in PASSED_ON if key in os.environ}, "NO_COLOR": "1"},
+                env={**{key: os.environ[key] for key in INHERITED_VARIABLES if key in os.environ}, "NO_COLOR": "1"},
                 **detached(),  # Ctrl-C must not reach the child: it serves until this process ends
             )  # fmt: skip
 
