@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -35,6 +36,17 @@ settings.load_profile("default run")
 MEMORY = in_memory()
 if MEMORY and "TMPDIR" not in os.environ:
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away from the objects of the collection, which last until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
