@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -176,9 +177,7 @@ def test_the_commands_that_a_page_names_exist_with_their_options(page: Path, con
 
 def assert_lore_has(words: list[str], place: str, contract: Contract) -> None:
     """Check that the words before the arguments are a command and that it has the options."""
-    for name in MODULES:
-        import_module(f"lore_server.cli.{name}")  # registers its commands
-    command: Any = typer.main.get_command(cli)
+    command = _program()
     known, left = _options(command), iter(words)
     for word in left:
         if word.startswith("-"):
@@ -192,6 +191,14 @@ def assert_lore_has(words: list[str], place: str, contract: Contract) -> None:
             known |= _options(command)
         elif command.name == "call" and word.islower() and "=" not in word:
             assert word in {operation.id for operation in contract}, f"{place}: there is no operation {word}"
+
+
+@cache
+def _program() -> Any:
+    """Return the command with all of its subcommands."""
+    for name in MODULES:
+        import_module(f"lore_server.cli.{name}")  # registers its commands
+    return typer.main.get_command(cli)
 
 
 def _options(command: Any) -> dict[str, Any]:
