@@ -8,13 +8,14 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO, Any
 
 import httpx2
 import pytest
 
 from lore_etl.config.user_folders import STATE, cache_folder
 from tests.harness import hostile
-from tests.harness.commands import LORE, as_lore, run_lore, start_lore
+from tests.harness.commands import LONG_SECONDS, LORE, PREPARED, Command, run_lore, start_lore
 from tests.harness.evaluation import git
 from tests.harness.hostile import CANARY, PRIVATE, SECRETS, World
 from tests.harness.owners import stop_owners
@@ -41,6 +42,8 @@ SHIPPED: dict[str, Callable[[World], None]] = {
 REFUSED = {"an unknown key", "a link as lore.toml"}
 IN_THE_FOLDER = {"sync", "doctor", "hook session-start", "search harbour"}
 """The commands that every run starts where the project's modules could be imported; the long run starts all so."""
+IN_EVERY_CASE = {"init --no-sync", "sync", "search harbour", "doctor", "status", "memory search vault"}
+"""The commands for a project that ships more than settings and files; the long run runs all in every case."""
 LONG = {"a link as lore.toml"}  # refused like an unknown key
 
 
@@ -68,12 +71,13 @@ def test_a_hostile_project_reaches_nothing_outside_it(world: World, shipped: str
     outputs = {
         line: printed((start_lore if line in imports else run_lore)(*line.split(), cwd=world.project))
         for line in COMMANDS
+        if imports or is_long() or line in IN_EVERY_CASE
     }
     outputs["stop"] = printed(run_lore("stop", cwd=world.project))
     assert {line: found.group() for line, text in outputs.items() if (found := RAW.search(text))} == {}
     outputs |= {
-        "mcp": through_mcp(world, [LORE] if imports else as_lore()),
-        "serve": through_http(world),
+        "mcp": through_mcp(world, LORE if imports else PREPARED.lore()),
+        "serve": through_http(world, start_server if imports else fork_server),
         "stop again": printed(run_lore("stop", cwd=world.project)),
     }
 
@@ -106,7 +110,7 @@ def printed(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout + done.stderr
 
 
-def through_mcp(world: World, program: list[str]) -> str:
+def through_mcp(world: World, program: str) -> str:
     """Return the output of `lore mcp` for the requests of an agent."""
     calls = [("query_documents", {"query": "harbour"}), ("search_memories", {"query": "vault"}), ("healthcheck", {})]
     messages = [
@@ -118,22 +122,35 @@ def through_mcp(world: World, program: list[str]) -> str:
         ),
     ]
     done = subprocess.run(
-        [*program, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=world.project, check=False,
+        [program, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=world.project, check=False,
         capture_output=True, text=True, timeout=SECONDS,
         input="".join(f"{json.dumps(message)}\n" for message in messages),
     )  # fmt: skip
     return done.stdout + done.stderr
 
 
-def through_http(world: World) -> str:
+SERVE = ("serve", "--port", "0")
+
+
+def start_server(world: World, errors: IO[Any]) -> subprocess.Popen[bytes]:
+    """Start the server as a shell does."""
+    return subprocess.Popen(
+        [LORE, *SERVE], cwd=world.project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+    )
+
+
+def fork_server(world: World, errors: IO[Any]) -> Command:
+    """Start the server from the parent that has imported everything."""
+    return PREPARED.start([LORE, *SERVE], world.project, os.environ, errors, errors, LONG_SECONDS)
+
+
+def through_http(world: World, start: Callable[[World, IO[Any]], subprocess.Popen[bytes] | Command]) -> str:
     """Return the replies to the page and an HTTP client, or nothing if the server refuses to start."""
-    server = subprocess.Popen(
-        [LORE, "serve", "--port", "0"], cwd=world.project, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert server.stderr is not None
+    read, write = os.pipe()
     outputs = ""
-    with server.stderr as errors:
+    with open(read, encoding="utf-8") as errors:
+        with open(write, "wb") as written:
+            server = start(world, written)
         for line in errors:
             outputs += line
             if address := re.search(r"http://127\.0\.0\.1:\d+", line):
@@ -141,7 +158,7 @@ def through_http(world: World) -> str:
                 outputs += httpx2.get(f"{url}/", timeout=SECONDS).text
                 outputs += httpx2.post(f"{url}/api/query", json={"query": "harbour"}, timeout=SECONDS).text
                 server.terminate()
-        server.wait(timeout=SECONDS)
+        server.wait()
     return outputs
 
 
