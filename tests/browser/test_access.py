@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.harness.browser import FONTS, PHONE, Reader, barriers, reading
+from tests.harness.trying import often
 
 VIEWS = {
     "search": ("#/search?q=graceful shutdown", ".result"),
@@ -43,14 +43,8 @@ def test_a_view_loads_without_layout_shifts_and_is_accessible_in_both_themes(rea
 OFTEN = {"search", "document"}
 """The views with the most elements; the long run checks each of the others too."""
 
-
-def long_but(names: Iterable[str]) -> list[object]:
-    """Return the parameters of a test, those outside `OFTEN` for the long run only."""
-    return [pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.long]) for name in names]
-
-
-WORST = {("desk", "narrow"), ("phone", "wide")}
-"""The fonts that change the number of lines most; the long run loads every font on both screens."""
+WORST = {("phone", "wide")}
+"""The font that changes the number of lines most; the long run loads every font on both screens."""
 
 
 @pytest.mark.parametrize(
@@ -85,7 +79,7 @@ def test_axe_finds_no_barrier_in_dialogs_and_menus(reader: Reader) -> None:
     assert barriers(page) == []
 
 
-@pytest.mark.parametrize("name", long_but(VIEWS))
+@pytest.mark.parametrize("name", often(VIEWS, OFTEN))
 def test_a_phone_shows_each_view_without_scrolling_sideways(browser: Browser, url: str, name: str) -> None:
     with reading(browser, url, viewport=PHONE, has_touch=True) as reader:
         page = loaded(reader, name)
@@ -118,7 +112,7 @@ FORCED = {
 """Selectors of the elements with a state in each view, and scripts that remove the state."""
 
 
-@pytest.mark.parametrize("name", long_but(FORCED))
+@pytest.mark.parametrize("name", often(FORCED, OFTEN))
 def test_every_state_is_visible_with_forced_colours(reader: Reader, name: str) -> None:
     reader.page.emulate_media(forced_colors="active", reduced_motion="reduce")
     page = loaded(reader, name)

@@ -11,15 +11,15 @@ from tests.harness.commands import LORE, start_lore
 from tests.harness.owners import stop_owners
 from tests.harness.projects import ROOT
 from tests.harness.stdio import StdioClient
+from tests.harness.trying import is_long
 
 NAMES = [
     "server/__init__.py", "etl/__init__.py", "mcp/__init__.py", "lore_etl.py", "chromadb.py", "yaml.py", "typer.py",
     "pathlib.py", "json/__init__.py", "__future__.py",
 ]  # fmt: skip
-COMMANDS = [
-    ["sync"], ["search", "lighthouse"], ["doctor"], ["hook", "session-start"], ["stop"],
-    ["search", "lighthouse", "--no-daemon"],
-]  # fmt: skip
+FURTHER = [["doctor"], ["hook", "session-start"], ["stop"]] if is_long() else []
+COMMANDS = [["sync"], ["search", "lighthouse"], *FURTHER, ["search", "lighthouse", "--no-daemon"]]
+"""Commands that start every kind of process; the long run also starts some that do the same before their work."""
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from lore_server.contract import Contract
 from tests.harness.interfaces import INTERFACES, Answers, Calls
 from tests.harness.owners import stop_owners
 from tests.harness.projects import copy_project
+from tests.harness.trying import is_long
 from tests.harness.workers import built_once
 
 KNOWLEDGE: Calls = [
@@ -124,6 +125,9 @@ CALLS: Calls = [
     *KNOWLEDGE,
     *MEMORIES,
 ]
+OFTEN = {"lore call", "mcp stdio", "mcp http 2025", "http"}
+"""Both transports and both versions of the protocol, once each; the long run has every combination."""
+USED = [name for name in INTERFACES if is_long() or name in OFTEN]
 VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
 
 
@@ -137,10 +141,7 @@ def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         assert first[0]["job"]["report"]["failed"] == []
         stop_owners(project)
         index = (project / ".lore").rename(project.with_name("index"))
-        replies = {
-            name: _answers(interface, project, index, tmp_path_factory.mktemp("own"))
-            for name, interface in INTERFACES.items()
-        }
+        replies = {name: _answers(INTERFACES[name], project, index, tmp_path_factory.mktemp("own")) for name in USED}
         file.write_text(json.dumps(replies), encoding="utf-8")
 
     found: dict[str, Answers] = json.loads(built_once(tmp_path_factory, "interfaces", build).read_text("utf-8"))
@@ -160,7 +161,7 @@ def _answers(interface: Callable[[Path, Calls], Answers], project: Path, index: 
             stop_owners(project)
 
 
-@pytest.mark.parametrize("interface", [name for name in INTERFACES if name != "lore call"])
+@pytest.mark.parametrize("interface", [name for name in USED if name != "lore call"])
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=[f"{n} {name}" for n, (name, _) in enumerate(CALLS)])
 def test_every_interface_gives_the_same_result_as_the_command_line(
     answers: dict[str, Answers], interface: str, number: int

@@ -1,9 +1,11 @@
-"""Set the number of hypothesis examples: few and always the same, ten times as many and random in `make test-all`."""
+"""Choose what only the long run tries: further parameters of a test, and ten times as many, random examples."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 LONG = "long"
@@ -20,3 +22,13 @@ def trying(examples: int, **more: Any) -> settings:
 def is_long() -> bool:
     """Return whether this is the long run."""
     return settings.get_current_profile_name() == LONG
+
+
+def often(values: Iterable[Any], chosen: Container[Any]) -> list[Any]:
+    """Return the parameters of a test; those that are not chosen are for the long run only. A tuple has several."""
+    return [value if value in chosen else _for_the_long_run(value) for value in values]
+
+
+def _for_the_long_run(value: Any) -> Any:
+    values = value if isinstance(value, tuple) else (value,)
+    return pytest.param(*values, marks=pytest.mark.long)

@@ -94,7 +94,7 @@ def joined(replies: Iterator[JSON], *names: str) -> list[Any]:
     return [row for reply in replies for name in names for row in reply[name]]
 
 
-PROPERTY = trying(8)
+PROPERTY = trying(5)
 
 
 @PROPERTY

@@ -29,6 +29,7 @@ from tests.harness.chroma import chroma_running
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.processes import child, run
 from tests.harness.projects import SMALL, open_index, write_project
+from tests.harness.trying import often
 from tests.integration.test_vectors import rows_of, vectors_of
 
 SERVER = Settings.model_validate({"database": {"mode": "server"}})
@@ -107,7 +108,7 @@ print("sentence_transformers" in sys.modules or "transformers" in sys.modules)
 """
 
 
-@pytest.mark.parametrize("mode", ["embedded", "server"])
+@pytest.mark.parametrize("mode", often(["embedded", "server"], {"embedded"}))
 def test_models_named_by_a_collection_are_never_loaded(tmp_path: Path, mode: str) -> None:
     """Chroma's client loads the models in a collection's schema at every write, whatever its embedding function."""
     with chroma_running(tmp_path / "vectors") as server:
@@ -124,7 +125,7 @@ def test_models_named_by_a_collection_are_never_loaded(tmp_path: Path, mode: str
     assert "embedding function" not in done.stderr
 
 
-@pytest.mark.parametrize("backend", [EmbeddedChroma, ChildChroma], ids=["embedded", "server"])
+@pytest.mark.parametrize("backend", often([EmbeddedChroma, ChildChroma], {EmbeddedChroma}), ids=["embedded", "server"])
 def test_a_collection_with_another_distance_measure_is_rejected(tmp_path: Path, backend: type[FolderBackend]) -> None:
     with chroma_running(tmp_path / "vectors") as server:
         server.ask(
@@ -233,7 +234,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("backend", [ChildChroma, EmbeddedChroma], ids=["server", "embedded"])
+@pytest.mark.parametrize("backend", often([ChildChroma, EmbeddedChroma], {ChildChroma}), ids=["server", "embedded"])
 def test_a_killed_lore_leaves_no_server_and_the_next_lore_finds_every_row(
     folder: Path, backend: type[FolderBackend]
 ) -> None:

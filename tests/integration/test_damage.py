@@ -139,15 +139,21 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "owner note garbage": lambda lore: note_of(lore).write_text("garbage"),
     "everything but the chunks": lambda lore: remove_all_but(lore, CHUNKS, "embeddings.sqlite", MARK),
 }
-SYNC_FIRST = {
-    "catalogue garbage", "cache garbage", "chunks cut", "class tree garbage", "keywords meta garbage",
-    "vectors deleted", "vectors cut", "vectors database garbage",
+SEARCH_FIRST = {
+    "nothing", "catalogue middle garbage", "catalogue cut", "catalogue deleted", "catalogue log garbage",
+    "cache garbage", "cache deleted", "chunks cut at a line", "chunks with a garbage line", "chunks deleted",
+    "class tree garbage", "class tree deleted", "keywords meta garbage", "keywords segment file deleted",
+    "keywords emptied", "vectors emptied", "vectors cut", "vectors garbage", "vectors database deleted",
+    "vectors seal garbage", "owner note garbage", "everything but the chunks",
 }  # fmt: skip
-"""The damages that every run repairs without a search before it as well; the long run does so for all."""
+"""The damages that every run searches in: of each part one that is missing, cut short, and changed in place."""
+SYNC_FIRST = {"catalogue garbage", "chunks cut", "vectors database garbage", "keywords deleted"}
+"""The damages that every run repairs without a search before it. The long run tries both orders of all damages."""
+USUAL = {(name, True) for name in SEARCH_FIRST} | {(name, False) for name in SYNC_FIRST}
 ORDERS = [
     pytest.param(
         damage, searched_before, id=f"{name}-{'search' if searched_before else 'sync'} first",
-        marks=[] if searched_before or name in SYNC_FIRST else [pytest.mark.long],
+        marks=[] if (name, searched_before) in USUAL else [pytest.mark.long],
     )
     for name, damage in DAMAGES.items()
     for searched_before in (True, False)

@@ -214,12 +214,12 @@ def test_a_wrong_token_is_reported_without_being_shown(
     ("status", "body", "message"),
     [
         (429, '{"error":"RateLimitError","message":"slow down"}', "overloaded"),
-        (502, "<html>bad gateway</html>", "replied with HTTP 502"),
+        pytest.param(502, "<html>bad gateway</html>", "replied with HTTP 502", marks=pytest.mark.long),
         (302, "", "replied with HTTP 302"),
         (200, "<html>a shop</html>", "is not Chroma"),
-        (200, '{"shop": true}', "is not Chroma"),
+        pytest.param(200, '{"shop": true}', "is not Chroma", marks=pytest.mark.long),
         (500, '{"error":"InternalError","message":"broken"}', "reports InternalError: broken"),
-        (404, '{"error":"elsewhere"}', "replied with HTTP 404"),
+        pytest.param(404, '{"error":"elsewhere"}', "replied with HTTP 404", marks=pytest.mark.long),
     ],
 )
 def test_an_unexpected_server_is_reported_and_the_index_is_kept(

@@ -303,6 +303,7 @@ def test_a_missing_folder_is_a_configuration_error(name: str, own_cache: Path) -
         prepared(name)
 
 
+@pytest.mark.long  # the compilation takes seconds; the same error of a reranker is checked in every run
 def test_a_folder_without_a_model_is_reported_with_the_reason(tmp_path: Path, own_cache: Path) -> None:
     (tmp_path / "empty").mkdir()
 

@@ -24,6 +24,7 @@ from lore_server.query.query_service import QueryService
 from tests.harness import model_server
 from tests.harness.model_server import GEMINI, OPENAI, ModelServer, Reply, Wire, honest, statements
 from tests.harness.models import LOADED
+from tests.harness.trying import often
 
 QUESTION = "How long does Ferry wait between retries?"
 KEY = "test-key-that-must-not-leak"
@@ -218,8 +219,17 @@ def stream_cases(wire: Wire) -> dict[str, tuple[Reply, str]]:
     }
 
 
-@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("case", cases(GEMINI))
+STREAMED = {"429", "garbage", "closed", "blank", "cut JSON", "invented quote"}
+"""A refused request, no reply, and a reply without a statement; the long run streams the other failures as well."""
+
+
+@pytest.mark.parametrize(
+    ("case", "is_streamed"),
+    often(
+        [(case, is_streamed) for case in cases(GEMINI) for is_streamed in (False, True)],
+        {*((case, False) for case in cases(GEMINI)), *((case, True) for case in STREAMED)},
+    ),
+)
 def test_if_the_model_fails_passages_and_references_are_returned_with_the_reason(
     run: Run, wire: Wire, case: str, is_streamed: bool
 ) -> None:

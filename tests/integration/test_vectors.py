@@ -128,7 +128,6 @@ def ef_search_of(folder: Path) -> int:
         client.close()
 
 
-@both
 def test_an_existing_collection_takes_over_a_changed_effort_of_searches(tmp_path: Path, open_store: Open) -> None:
     folder = tmp_path / "vectors"
     for ef_search in (100, 300):
@@ -159,7 +158,6 @@ def recall(store: VectorStore, vectors: Vectors) -> float:
     return sum(len({*map(int, right)} & set(got)) for right, got in zip(true, found, strict=True)) / true.size
 
 
-@both
 def test_a_store_that_has_grown_is_searched_thoroughly_the_next_time_it_is_opened(
     tmp_path: Path, open_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,7 +320,6 @@ def unset_content(folder: Path) -> set[int]:
     return set(b"".join(segment_file(folder, name).read_bytes() for name in UNSET))
 
 
-@both
 def test_no_memory_of_the_process_stays_in_the_files_of_unset_vectors(tmp_path: Path, open_store: Open) -> None:
     folder, rows, vectors = tmp_path / "vectors", rows_of(3_000), vectors_of(3_000)
     store = open_store(folder)
