@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ from lore_etl.stores import claim
 from lore_etl.system.nofollow import open_regular
 from tests.harness.processes import child
 from tests.harness.projects import open_index, write_project
+from tests.harness.trying import often
 
 PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
 SECRET = "what belongs to the user"
@@ -58,6 +60,10 @@ LINKED = [
 ]  # fmt: skip
 
 
+def make_fifo(_: Path, path: Path) -> None:
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize("name", LINKED)
 @pytest.mark.parametrize("make", [os.symlink, os.link])
 def test_symlinks_in_a_foreign_index_folder_are_not_followed(
@@ -76,8 +82,12 @@ def test_symlinks_in_a_foreign_index_folder_are_not_followed(
     assert claim.is_ours(project / ".lore")
 
 
-@pytest.mark.parametrize("name", LINKED)
-@pytest.mark.parametrize("make", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
+SAMPLE = {"owner.lock", "catalogue.sqlite", "chunks.jsonl.gz", "keywords/meta.json", "keywords", "vectors-1"}
+"""The files and folders that every run replaces with hard links and FIFOs as well; each is opened by another module."""
+ADDED = {(os.symlink, name) for name in LINKED} | {(make, name) for make in (os.link, make_fifo) for name in SAMPLE}
+
+
+@pytest.mark.parametrize(("make", "name"), often(itertools.product([os.symlink, os.link, make_fifo], LINKED), ADDED))
 def test_symlinks_added_to_our_index_folder_by_a_checkout_are_not_followed(
     project: Path, outside: Path, name: str, make: Callable[[Path, Path], None]
 ) -> None:
