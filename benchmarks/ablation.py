@@ -1,13 +1,13 @@
-"""Measure what each term of the ranking brings: nDCG@10 of every set with and without it.
+"""Measure the contribution of each term of the ranking: nDCG@10 of every set with and without it.
 
     python -m benchmarks.ablation SETS [--write]
 
 SETS is a folder with public sets in BEIR's format. Each set is retrieved once and ranked once for each term. With
 `--write`, the table replaces the one in docs/benchmarks.md.
 
-A term is worth keeping if it brings something on sets that did not suggest it, and if no set is significantly better
-without it: for each project, the others decide whether the term is used, and the held-out gain is the mean of what
-these decisions bring.
+A term is worth keeping if it helps on sets that did not suggest it, and if no set is significantly better without it:
+for each project, the others decide whether the term is used, and the held-out gain is the mean effect of these
+decisions.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def values(folder: Path, variant: str | None) -> Mapping[str, Scores]:
 
 
 def held_out_gain(gains: Mapping[str, float]) -> float:
-    """Return the mean gain of a term on sets whose project had no say in whether it is used."""
+    """Return the mean gain of a term on sets whose project did not decide whether it is used."""
     kept = []
     for name, gain in gains.items():
         others = [other for each, other in gains.items() if _project(each) != _project(name)]

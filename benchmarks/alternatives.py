@@ -1,10 +1,10 @@
 """Compare Lore with alternatives on the same chunks, model and run: `python -m benchmarks.alternatives SETS [NAME …]`.
 
 SETS is a folder with public sets in BEIR's format, NAME the sets to use (default: aiohttp and kit). The script installs
-the alternatives in an environment of its own, in the versions of `alternatives.txt`; `--environment DIR` keeps it for
-the next run. Lore runs first, with nothing cached, and its chunks and their exact input for the model are what the
-others index. The times of Lore include reading, chunking and searching for secrets; those of the others do not. No time
-includes imports or loading the model.
+the alternatives in a separate environment, in the versions of `alternatives.txt`; `--environment DIR` keeps it for the
+next run. Lore runs first, with nothing cached, and the others index its chunks, with their exact input for the model.
+The times of Lore include reading, chunking and searching for secrets; those of the others do not. No time includes
+imports or loading the model.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def alternative(name: str, interpreter: Path, given: Path, documents: dict[str, 
 
 
 def figures(found: Measured, chosen: EvaluationSet, chunks: int) -> dict[str, float]:
-    """Return what the table shows of a measurement."""
+    """Return the figures of a measurement that the table shows."""
     ndcg = per_question(chosen.judgements, found["runs"])["ndcg@10"]
     middle = len(found["query_wall"]) // 2
     return {

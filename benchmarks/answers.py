@@ -81,13 +81,13 @@ def judge(question: Question, reply: Reply) -> Judged:
 
 
 def _half(question: Question) -> str:
-    """Return the half of the questions: thresholds are chosen on `dev` and reported on `test`."""
+    """Return one half of the questions: thresholds are chosen on `dev` and reported on `test`."""
     split = question["metadata"]["split"]
     return str(split) if split != "answers" else ("dev" if int(question["_id"][1:]) % 2 else "test")
 
 
 def _is_lead_whole(reply: Reply) -> bool | None:
-    """Return whether the lead is a whole sentence from the prose of a document; None without a lead."""
+    """Return whether the lead is a whole sentence from the prose of a document; None if there is no lead."""
     if reply["mode"] != "extractive" or not reply["citations"] or reply["answer"].startswith(EVIDENCE):
         return None
     lead, _, number = reply["answer"].partition("\n\n")[0].removesuffix("]").rpartition(" [")
@@ -153,7 +153,7 @@ def _python_bases() -> Iterator[tuple[str, str]]:
 
 
 def _foreign_names(tree: ast.AST) -> set[str]:
-    """Return the names that a file imports from packages of others."""
+    """Return the names that a file imports from other packages."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
     return {
         alias.asname or alias.name

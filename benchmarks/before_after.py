@@ -1,8 +1,8 @@
-"""Print what a change costs: syncs, queries and memory on a copy of the installed starlette.
+"""Print the cost of a change: syncs, queries and memory on a copy of the installed starlette.
 
     python -m benchmarks.before_after
 
-Run it in two checkouts in turns, and compare the figures of the pairs. It uses the real model in this process.
+Run it alternately in two checkouts, and compare the figures of the pairs. It uses the real model in this process.
 """
 
 from __future__ import annotations

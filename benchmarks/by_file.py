@@ -3,7 +3,7 @@
     python -m benchmarks.by_file SET
 
 SET is a folder in BEIR's format whose documents have a `metadata.path`. If the figure by file is high and the figure by
-fragment is not, the ranking finds the right file, and only the choice among its fragments fails.
+fragment is not, the ranking finds the right file, but chooses the wrong fragment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def judged_files(judgements: Judgements, paths: Paths) -> Judgements:
 
 
 def ranked_files(run: Sequence[str], paths: Paths) -> list[str]:
-    """Return the files of a run, each in the place of its best fragment."""
+    """Return the files of a run, each at the rank of its best fragment."""
     return list(dict.fromkeys(paths[document] for document in run))
 
 

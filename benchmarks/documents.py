@@ -1,13 +1,13 @@
 """Read real files of every format and compare their text with other readers: `python -m benchmarks.documents FOLDER`.
 
 FOLDER has a folder for each format with its files, such as `pdf/manual.pdf`. The other readers are `pdftotext`,
-`pandoc` and `antiword`, which have to be installed, and those of `documents.txt`, which the script installs in an
-environment of its own; `--environment DIR` keeps it for the next run.
+`pandoc` and `antiword`, which must be installed, and those of `documents.txt`, which the script installs in a separate
+environment; `--environment DIR` keeps it for the next run.
 
-Recovered is the share of the other reader's words, without numbers, that Lore's text has too. Places are lines that
-the other reader finds on one page, slide or sheet only: how often Lore's text has them below the heading of that place,
-of those that it has at all. Every file is read by a process of its own, which converts it as a sync does; time and
-memory are those of the conversion. Of each file, the first half is read too.
+Recovered is the share of the other reader's words, without numbers, that Lore's text has too. Places are lines that the
+other reader finds on only one page, slide or sheet: the share of those in Lore's text that are below the heading of
+that place. A separate process reads each file and converts it as a sync does; time and memory are those of
+the conversion. The first half of each file is also read.
 """
 
 from __future__ import annotations

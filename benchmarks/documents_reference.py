@@ -1,4 +1,4 @@
-"""Read a document with programs of other authors: `python documents_reference.py FILE …`.
+"""Read a document with other programs: `python documents_reference.py FILE …`.
 
 `benchmarks.documents` runs this file with the interpreter of another environment, so it imports nothing of Lore. It
 prints a line of JSON for each file: a list of [place, text], where a place is a page, slide or sheet, and empty in
@@ -34,7 +34,7 @@ def pages(file: Path) -> Parts:
 
 
 def prose(file: Path) -> Parts:
-    """Read what pandoc reads."""
+    """Read a document with pandoc."""
     kinds = {".tex": "latex", ".htm": "html", ".xhtml": "html"}
     kind = kinds.get(file.suffix.lower(), file.suffix.lower().removeprefix("."))
     yield "", printed("pandoc", "--from", kind, "--to", "plain", "--wrap", "none", file)
@@ -94,7 +94,7 @@ def every_cell(rows: int, columns: int) -> Iterator[tuple[int, int]]:
 
 
 def cells(values: Iterator[Any]) -> str:
-    """Return the cells that are text, since programs write numbers and dates differently."""
+    """Return the cells that are text, because programs write numbers and dates differently."""
     return "\n".join(value for value in values if isinstance(value, str))
 
 

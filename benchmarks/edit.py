@@ -1,4 +1,4 @@
-"""Print how long it takes in a large index until an edit is found, by stages, with memory and disk.
+"""Print how long it takes to find an edit in a large index, by stages, with memory and disk.
 
     python -m benchmarks.edit [--files 4000] [--rounds 9] [--folder DIR]
 
@@ -73,7 +73,7 @@ def build(root: Path) -> None:
 
 
 class Editor:
-    """Edits one file after the other; in a Python file the edit moves every class and method by a line."""
+    """Edits one file after another; in a Python file the edit moves every class and method by a line."""
 
     def __init__(self, root: Path) -> None:
         self._paths = sorted(path for path in root.rglob("*.*") if ".lore" not in path.parts)

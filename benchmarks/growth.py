@@ -2,7 +2,7 @@
 
 One project grows from size to size. At each: the sync of the new chunks and one without changes, queries, recall of
 the vector search against a comparison with all vectors, memory and disk. The vectors are synthetic (`synthetic.py`), so
-no time includes the model except for its embedding of each query. Every size is measured in a process of its own;
+no time includes the model except for its embedding of each query. Every size is measured in a separate process;
 `--json` keeps the figures, and the plot is drawn from them: `python -m benchmarks.growth --draw FIGURES`.
 """
 
@@ -104,7 +104,7 @@ def _resident() -> float:
 
 
 def grown(folder: Path, chunks: int, before: int) -> Figures:
-    """Let the project grow to this size, in child processes."""
+    """Grow the project to this size, in child processes."""
     found: Figures = {}
     for step in ("sync", "search"):
         command = [sys.executable, "-m", "benchmarks.growth", "--step", step, "--folder", str(folder)]

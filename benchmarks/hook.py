@@ -1,4 +1,4 @@
-"""Measure the session-start hook in whole processes: `python -m benchmarks.hook`.
+"""Measure whole processes of the session-start hook: `python -m benchmarks.hook`.
 
 The figures are the time to send twenty new files to Lore and to a stateful server in another process, the time for
 2,000 unchanged files, and the delay of a session that does not wait for the result.

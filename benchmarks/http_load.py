@@ -1,7 +1,7 @@
 """Measure `lore serve` under load: `python -m benchmarks.http_load PROJECT [--burst 200] [--row 10000]`.
 
 The project has an index. The server is a separate process; this process sends the requests, each burst over the same
-number of new connections. Distinct questions are asked only once, repeated questions are all the same. Prints
+number of new connections. Distinct questions are asked only once; repeated questions are all the same. Prints
 Markdown.
 """
 
@@ -99,7 +99,7 @@ class Connection:
 
 
 async def questions(server: Server) -> Iterator[str]:
-    """Yield distinct questions without end: pairs of headings of the project."""
+    """Yield an endless series of distinct questions: pairs of headings of the project."""
     connection = Connection(server)
     _, body = await connection.send("GET", "/api/documents?limit=1000&max_tokens=1000000")
     connection.close()

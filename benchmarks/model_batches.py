@@ -1,6 +1,6 @@
 """Compare sizes of the batches of the default model: `python -m benchmarks.model_batches [--package starlette]`.
 
-Each size is measured in a process of its own, on the same chunks. On a busy machine, only processor time and memory are
+Each size is measured in a separate process, on the same chunks. On a busy machine, only processor time and memory are
 meaningful.
 """
 

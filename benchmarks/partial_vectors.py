@@ -1,7 +1,7 @@
 """Measure searches while an index fills: `python -m benchmarks.partial_vectors SETS [NAME …] [--questions 200]`.
 
 SETS is a folder with public sets in BEIR's format. The chunks of each set are embedded in the order of a sync, up to a
-share of all chunks. At every share, the hybrid must be at least as good as keywords alone, less a tolerance.
+share of all chunks. At every share, the hybrid must be at least as good as keywords alone, within a tolerance.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MEASURE = "ndcg@10"
 
 
 def filling(index: Index, folder: Path) -> Iterator[float]:
-    """Yield each share when the index has the vectors of so many chunks, in a temporary store."""
+    """Yield each share once the index has the vectors of that many chunks, in a temporary store."""
     chunks = most_useful_first(index.catalogue.chunk_keys())
     store = VectorStore(EmbeddedChroma(folder, index.settings.database))
     index.use(store)

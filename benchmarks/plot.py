@@ -51,7 +51,7 @@ def chart(title: str, axis: str, positions: Sequence[float], lines: Sequence[Lin
 
 
 class Scale:
-    """A logarithmic scale from numbers to places."""
+    """A logarithmic scale from numbers to positions."""
 
     def __init__(self, numbers: Sequence[float], first: float, last: float) -> None:
         self._low, high = math.log(min(numbers)), math.log(max(numbers))

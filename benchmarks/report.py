@@ -2,7 +2,7 @@
 
 Runs `search_parts`, `growth` and `alternatives`, keeps their figures in `benchmarks/figures.json`, and writes the page
 and its plot from that file. SETS is the folder of the public sets, which only `alternatives` needs. With `--only`, the
-other figures stay; with `--only none`, the page is written again. Run it on a quiet machine: it takes over an hour.
+other figures stay; with `--only none`, the page is only rewritten. Run it on a quiet machine: it takes over an hour.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def page(runs: Mapping[str, Run]) -> str:
 
 
 def summary(runs: Mapping[str, Run]) -> Iterator[tuple[str, str]]:
-    """Yield the figures that a person understands, with their names."""
+    """Yield the figures for the summary, with their names."""
     if PARTS in runs:
         found = runs[PARTS]["figures"]
         search, parts = found[search_parts.SEARCH]["cpu p50"], found[search_parts.PARTS]["cpu p50"]

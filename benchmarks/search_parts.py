@@ -1,9 +1,9 @@
 """Compare a search with its bare parts, and with filters: `python -m benchmarks.search_parts [--chunks 20000]`.
 
-The bare parts are the embedding of the query, Chroma's HNSW and tantivy's search, as deep as a search asks them. The
+The bare parts are the embedding of the query, Chroma's HNSW and tantivy's search, at the depth that a search uses. The
 parts, the search and the filtered searches take turns, so that other programs slow them alike. The filtered searches
-have questions of their own, because a search keeps the records that it reads.
-Keep the project with `--folder` to compare two checkouts.
+have different questions, because a search keeps the records that it reads. Keep the project with `--folder` to compare
+two checkouts.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Prints descriptors, threads and resident memory of the process at the start and the end of each phase, and the slope of
 memory, by least squares over the second half. The model is the tests' stand-in; Chroma, tantivy and SQLite are real.
-With `MALLOC_ARENA_MAX=1` in the environment glibc keeps no heaps for threads, so that only the program's memory counts.
+With `MALLOC_ARENA_MAX=1` in the environment, glibc keeps no heaps for threads, so only the program's memory counts.
 """
 
 from __future__ import annotations

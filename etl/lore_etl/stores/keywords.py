@@ -155,7 +155,7 @@ class KeywordStore:
         return {id_ for id_, _ in self._hits(tantivy.Query.boolean_query(parts))}
 
     def scores(self, text: str, field: Field, ids: Sequence[str]) -> dict[str, float]:
-        """Return the BM25 scores by chunk id, for those of the given chunks whose field contains a word of the text."""
+        """Return the BM25 scores of the given chunks whose field contains a word of the text, by chunk id."""
         found = _terms_of(text)
         query = self._any_of(found, field)
         if query is None or not ids:
