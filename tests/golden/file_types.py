@@ -9,7 +9,7 @@ from lore_etl.chunking.plain_languages import PLAIN_LANGUAGES
 from lore_etl.files.conversion.formats import EXTRA, FORMATS
 from lore_etl.files.generated import PATTERNS
 from lore_etl.sources.inventory import language_of
-from lore_etl.sources.prose import PLAIN_GUIDES
+from lore_etl.sources.prose import PLAIN_GUIDES, TEXTS
 from lore_etl.sources.scripts import PROGRAMS
 from lore_etl.sources.source import BARE_GUIDES, SYNTAXES
 from tests.harness.projects import ROOT
@@ -30,13 +30,15 @@ def source() -> str:
     """Return the page."""
     names: dict[str, list[str]] = defaultdict(list)
     for suffix in SYNTAXES:
+        if suffix == ".txt":  # text is documentation only by its name or its folder
+            continue
         is_whole_name = suffix == ".cursorrules" or suffix in BARE_GUIDES
         names[language_of(suffix if is_whole_name else f"x{suffix}")].append(suffix)
     for language in code_languages().values():
         names[language.title] += language.files
     for title, files in PLAIN_LANGUAGES.values():
         names[title] += files
-    names["text"] += [*PLAIN_GUIDES, "docs/**/*.txt"]
+    names["text"] += [*PLAIN_GUIDES, *TEXTS]
     rows = [f"| {title} | {_listed(files)} |" for title, files in sorted(names.items(), key=lambda row: row[0].lower())]
     skipped = [f"- {reason}: {_listed(patterns)}" for reason, patterns in PATTERNS.items()]
     needing = ", ".join(f"`{suffix}`" for suffix, kind in FORMATS.items() if kind.module)

@@ -85,6 +85,12 @@ def test_headings_of_other_syntaxes_become_those_of_markdown() -> None:
     assert readable("a.adoc", "= Title\n\nText.\n\n== Part\nMore.\n").text.split("\n")[1] == "# Title"
 
 
+def test_text_stays_as_it_is_because_it_is_often_markdown() -> None:
+    page = "# Title\n\nPart\n----\n\n```\na: 1\n----\n```\n"
+
+    assert readable("llms.txt", page).text == page
+
+
 @pytest.mark.parametrize(
     ("path", "text"), [("a.org", "#+TITLE: Guide\n\n* Part\n"), ("a.tex", "\\title{Guide}\n\\section{Part}\n")]
 )

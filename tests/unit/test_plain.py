@@ -37,6 +37,17 @@ def test_an_rst_title_joins_the_first_section_below_it() -> None:
     assert outline(chunks_in("a.rst", text)) == [("section", (1, 6), ("Top", "Sub"))]
 
 
+def test_text_with_underlined_titles_has_sections_and_other_text_is_one() -> None:
+    titled = f"ferry(1)\n========\n\nNAME\n----\n{BODY}\n\nOPTIONS\n-------\n{BODY}\n"
+
+    assert outline(chunks_in("docs/a.txt", titled)) == [
+        ("section", (1, 6), ("ferry(1)", "NAME")),
+        ("section", (8, 10), ("ferry(1)", "OPTIONS")),
+    ]
+    assert outline(chunks_in("docs/b.txt", f"{BODY}\n\n----\n\n{BODY}\n")) == [("text", (1, 5), ())]
+    assert outline(chunks_in("CMakeLists.txt", f"# Setup\n#######\n{BODY}\n")) == [("text", (1, 3), ())]
+
+
 def test_other_text_is_split_at_blank_lines() -> None:
     paragraphs = [f"{words(75)}\n{words(20)}" for _ in range(5)]
 

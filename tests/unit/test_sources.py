@@ -44,7 +44,9 @@ TYPES = {
     "vendor/zlib/NEWS": None, "words.txt": None, "requirements.txt": None, "CMakeLists.txt": "src",
     "src/fast.pyx": "src", "theme/a.scss": "src", "lib/A.pm": "src", "R/a.R": "src", "build.gradle": "src",
     "src/main/resources/data.xml": None, "pom.xml": "src", "tests/a.hs": "test", "examples/a.zig": "example",
-    "analysis/a.Rmd": "guide", "README.MD": "guide", "Manual.PDF": "guide", "A.JAVA": "src",
+    "src/a.vala": "src", "scripts/title.nse": "src", "src/parse.y": "src", "configure.ac": "src",
+    "analysis/a.Rmd": "guide", "README.MD": "guide", "docs/ref/models.txt": "guide", "doc/ferry.txt": "guide",
+    "Documentation/git-add.txt": "guide", "tests/data/a.txt": None, "Manual.PDF": "guide", "A.JAVA": "src",
     # pages, notebooks and other documents
     "README.adoc": "guide", "notes/a.org": "guide", "paper/a.tex": "guide", "train.ipynb": "guide",
     "docs/api/index.html": "guide", "index.html": "src", "app/templates/base.htm": "src", "tests/page.html": "test",

@@ -25,6 +25,9 @@ TITLES = {
     "link.rst": ("`Ferry <https://ferry.example>`_ guide\n" + "=" * 40 + "\n", "Ferry guide"),
     "punctuation.rst": (".NET: `paths`\n=============\n", ".NET: paths"),
     "CHANGES.rst": ("Changes\n=======\n", "Changes"),
+    # text
+    "docs/a.txt": (".. _guide:\n\nGuide\n=====\nText\n", "Guide"),
+    "docs/b.txt": ("Text\n", "b"),
     # AsciiDoc
     "a.adoc": ("= Guide\n:toc:\n\n== Setup\n", "Guide"),
     "header.adoc": ("// note\n:toc:\n\n= Guide of C&#43;&#43;\nAnn\n", "Guide of C++"),

@@ -25,6 +25,11 @@ def parse_plain(document: Document, warning: str | None = None) -> Parsed:
     return Parsed([section], warning=warning)
 
 
+def parse_text(document: Document) -> Parsed:
+    """Return the sections between underlined titles, which text often has too, or the whole text as one section."""
+    return parse_rst(document) if rst_titles(document.lines) else parse_plain(document)
+
+
 def parse_table(document: Document) -> Parsed:
     """Return the first rows of a CSV file as one section, with the names of its columns as the heading."""
     lines = document.lines

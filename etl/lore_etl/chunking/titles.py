@@ -62,4 +62,5 @@ _FINDERS: dict[str, Callable[[str], str | None]] = {
     "notebook": notebook.first_heading,
     "org": _in_org,
     "rst": _in_rst,
+    "text": _in_rst,
 }

@@ -30,7 +30,7 @@ _BINARY = frozenset(
 )
 _DOCUMENTS = frozenset(".pages .numbers .key .djvu .mobi".split())
 _TITLES = {
-    "markdown": "Markdown", "rst": "reStructuredText", "python": "Python", "javascript": "JavaScript",
+    "markdown": "Markdown", "rst": "reStructuredText", "text": "text", "python": "Python", "javascript": "JavaScript",
     "typescript": "TypeScript", "tsx": "TypeScript", "component": "Vue and Svelte", "plain": "text",
     "asciidoc": "AsciiDoc", "org": "Org", "latex": "LaTeX", "html": "HTML", "ini": "INI",
     "notebook": "Jupyter notebook", "csv": "CSV",
@@ -61,7 +61,7 @@ def left_out_reason(path: str) -> str:
         return reason
     if suffix in _DOCUMENTS:
         return DOCUMENT
-    return UNCLAIMED if suffix == ".txt" or syntax_of(path) != "plain" else UNKNOWN
+    return UNCLAIMED if syntax_of(path) != "plain" else UNKNOWN
 
 
 def inventory(owned: Mapping[str, str], left_out: Iterable[str]) -> Inventory:

@@ -23,6 +23,8 @@ CHANGE_LOGS = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md",
 PLAIN_GUIDES = ("README.txt", "README.rdoc", "README.pod", "README.textile", "INSTALL.txt", "CONTRIBUTING.txt",
                 "HACKING.txt", "TODO.txt", "FAQ.txt")  # fmt: skip
 """Guides in plain text, which no other source recognises by their extension."""
+TEXTS = tuple(f"**/{folder}/**/*.txt" for folder in ("doc", "docs", "documentation", "Documentation"))
+"""Text that is documentation; elsewhere it may be anything, such as data of tests."""
 PAGES = tuple(f"**/{folder}/**/*{suffix}" for folder in ("doc", "docs", "documentation", "manual", "guide", "help")
               for suffix in (".html", ".htm"))  # fmt: skip
 """Pages that are documentation; elsewhere they are the source of a site."""
@@ -147,7 +149,7 @@ class Guides(Source):
     """Documentation, with titles and blog entries from a `tree.json` beside it."""
 
     name, type = "guides", KnowledgeType.GUIDE
-    patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", "**/docs/**/*.txt",
+    patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", *TEXTS,
                 "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES,
                 *PLAIN_GUIDES, *BARE_GUIDES, "!LICENSE*", "!NOTICE*", "!requirements*.txt", *NOT_VENDORED)  # fmt: skip
 

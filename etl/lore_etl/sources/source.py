@@ -22,14 +22,14 @@ CONVERTED = "document"
 """The syntax of documents that are converted to text."""
 SYNTAXES = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rmd": "markdown", ".qmd": "markdown",
-    ".cursorrules": "markdown", ".mdc": "markdown", ".rst": "rst", ".py": "python", ".pyi": "python",
+    ".cursorrules": "markdown", ".mdc": "markdown", ".rst": "rst", ".txt": "text", ".py": "python", ".pyi": "python",
     ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript",
     ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx", ".vue": "component", ".svelte": "component",
     ".adoc": "asciidoc", ".asciidoc": "asciidoc", ".org": "org", ".tex": "latex", ".html": "html", ".htm": "html",
     ".ini": "ini", ".cfg": "ini", ".conf": "ini", ".properties": "ini", ".ipynb": "notebook",
     ".csv": "csv", ".tsv": "csv", **dict.fromkeys(BARE_GUIDES, "markdown"), **dict.fromkeys(FORMATS, CONVERTED),
 }  # fmt: skip
-PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
+PROSE = frozenset({"markdown", "rst", "text", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
 """The syntaxes of documents, which have titles."""
 
 
@@ -96,7 +96,8 @@ class Source:
 def syntax_of(path: str) -> str:
     """Return the syntax of a file by its name."""
     name = PurePosixPath(path)
-    return SYNTAXES.get(name.suffix.lower() or name.name) or code_syntax_of(path) or "plain"
+    found = SYNTAXES.get(name.suffix.lower() or name.name) or code_syntax_of(path) or "plain"
+    return "plain" if found == "text" and plain_title_of(path) else found  # such as `CMakeLists.txt`
 
 
 def is_code(path: str) -> bool:

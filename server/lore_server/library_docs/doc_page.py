@@ -67,8 +67,8 @@ def readable(path: str, text: str) -> Readable:
         return Readable(*html_as_markdown(text))
     if syntax == "markdown":
         return Readable(body_of(text), _front_title(text))
-    if syntax not in PROSE:
-        return Readable(text)
+    if syntax not in PROSE or syntax == "text":
+        return Readable(text)  # text is often Markdown, such as `llms.txt`
     shown, title = _with_headings(Document(path, KnowledgeType.LIBRARY, text, "", syntax)), title_of(text, syntax) or ""
     return Readable(shown, "" if f"# {title}\n" in shown else title)
 

@@ -1,5 +1,5 @@
 ;; language: Lua
-;; files: .lua
+;; files: .lua .nse
 ;; grammar: tree_sitter_lua.language
 ;; packages: none
 
