@@ -230,6 +230,16 @@ def _terms_of(text: str) -> list[str]:
     return query_terms(text)[:MAX_QUERY_TERMS]
 
 
+def stems(text: str) -> frozenset[str]:
+    """Return the words of a text in the form that the index has."""
+    return frozenset(_stems(text).split())
+
+
+def question_stems(text: str) -> frozenset[str]:
+    """Return the words that a question is searched by, in the form that the index has."""
+    return frozenset(map(_stem, _terms_of(text)))
+
+
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")

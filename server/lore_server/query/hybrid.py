@@ -17,6 +17,7 @@ from lore_server.query.libraries import names_library
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import Query
+from lore_server.query.path_words import path_sureness
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.reference import is_version, lead_with_named, lead_with_sought
@@ -49,13 +50,14 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     days = [_day(candidate.chunk.updated or candidate.chunk.created) for candidate in found]
     newest, scale = max(days, default=0.0), weights["baseIncrement"]
     of_type = {type_of: _type_terms(query, type_of, type_, weights) for type_of in KnowledgeType}
+    sure = path_sureness(query.text, {candidate.chunk.source for candidate in found if candidate.path})
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
-            ("sourcePathMatch", weights["sourcePathMatch"] * path),
+            ("sourcePathMatch", weights["sourcePathMatch"] * path * sure.get(chunk.source, 0.0)),
         ]
         if query.names:
             sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)

@@ -33,7 +33,7 @@ HYBRID: Weights = {
     "adaptedShare": 10,  # more for few words, the more equally they fit and the closer the best passage is
     "furtherPassages": 0.6,  # maximum share of its keyword score that the next passage of a file adds
     "proximity": 120,  # all words of the question close together, times the share of the keyword leg
-    "sourcePathMatch": 20,  # the path that fits the words best
+    "sourcePathMatch": 20,  # the path that fits the words best, if it shares enough of them
     "namePartMatch": 45,  # the chunk defines a name in the query
     "guideMatch": 0,
     "sourceMatch": 4,
