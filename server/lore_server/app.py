@@ -177,7 +177,7 @@ class App:
         return state
 
     def warm(self) -> None:
-        """Load everything that the first search needs, then what makes the next ones faster."""
+        """Load everything that the first search needs, then the data that makes later searches faster."""
         with warming():
             if self.index.exists():
                 self.freshness.record()

@@ -1,4 +1,4 @@
-"""Run a language's query over a file and arrange what it captures: nested definitions, bases, names and imports."""
+"""Run a language's query over a file and arrange its captures: nested definitions, bases, names and imports."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Item:
 
     @property
     def is_container(self) -> bool:
-        """Return whether its members become sections of their own."""
+        """Return whether its members become separate sections."""
         return self.kind in CONTAINERS
 
     @property

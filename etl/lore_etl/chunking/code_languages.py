@@ -36,7 +36,7 @@ class CodeLanguage:
         return Parser(_language(self.grammar))
 
     def readable(self, data: bytes) -> bytes:
-        """Return code of the same length and lines with spaces instead of what the grammar does not know."""
+        """Return code of the same length and lines, with spaces in place of code unknown to the grammar."""
         return self.unknown.sub(_blank, data) if self.unknown else data
 
     def query(self) -> Query:

@@ -29,7 +29,7 @@ class Definition:
 
     @property
     def has_members(self) -> bool:
-        """Return whether its members become sections of their own."""
+        """Return whether its members become separate sections."""
         return self.kind in ("class", "suite") or bool(self.children)
 
 

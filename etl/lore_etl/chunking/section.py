@@ -100,7 +100,7 @@ class HeadingLines(NamedTuple):
 
 
 class HeadedPart(NamedTuple):
-    """The lines from a heading to the next, its path of headings, and whether the heading has no text of its own."""
+    """The lines from a heading to the next, its path of headings, and whether the heading has no text below it."""
 
     first: int
     last: int

@@ -1,4 +1,4 @@
-"""Locate a project and its index. Standard library only, since the bridge must start quickly."""
+"""Locate a project and its index. Standard library only, because the bridge must start quickly."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class OwnerSettings(SettingsTable):
 
 
 class InsightsSettings(SettingsTable):
-    """The log of questions, on this machine only, from which `lore insights` learns what to document."""
+    """The log of questions for `lore insights`, on this machine only."""
 
     log: bool = Field(default=True, description="keep questions and searches")
     days: int = Field(default=90, ge=1, le=3650, description="maximum age of a question")

@@ -1,4 +1,4 @@
-"""Locate the user's own folders, outside every project. Standard library only, since the bridge imports it."""
+"""Locate the user's own folders, outside every project. Standard library only, because the bridge imports it."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ _RESERVED = {
 }
 NOTHING_TO_INDEX = (
     "A sync found no files to index in this project.",
-    "Lore indexes documents, source code and configuration that git does not ignore; `lore doctor` counts what it "
-    "finds and those it leaves out. Add such files, name ignored ones in `index.include`, or choose another folder.",
+    "Lore indexes documents, source code and configuration that git does not ignore; `lore doctor` counts the files "
+    "it finds and those it leaves out. Add such files, name ignored ones in `index.include`, or choose another folder.",
 )
 """Message and hint of an IndexMissing after a sync: another sync would change nothing."""
 

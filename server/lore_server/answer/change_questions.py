@@ -60,7 +60,7 @@ def changed_place(
 ) -> ChangedPlace | None:
     """Return the place in a question about its changes; None for other questions and unknown places.
 
-    `chunks` are what a search for the question found; they may define the name if the class tree does not.
+    `chunks` are the results of a search for the question; they may define the name if the class tree does not.
     """
     found = next((match for pattern in _QUESTIONS if (match := pattern.fullmatch(question))), None)
     if found is None:

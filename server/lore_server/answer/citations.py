@@ -1,4 +1,4 @@
-"""Describe what an answer cites: passages with their place, state and date, and definitions in code."""
+"""Describe the citations of an answer: passages with their place, state and date, and definitions in code."""
 
 from __future__ import annotations
 

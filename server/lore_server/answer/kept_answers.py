@@ -65,7 +65,7 @@ class KeptAnswers:
         with self._guard:
             found = self._kept.get(id_)
         if found is None:
-            raise AnswerNotFound(f"There is no answer `{id_}` any more.")
+            raise AnswerNotFound(f"There is no answer `{id_}`.")
         return found
 
     def earlier(self, id_: str) -> EarlierAnswer:

@@ -139,7 +139,7 @@ def _add(statement: VerifiedStatement | None, written: VerifiedReply, on_text: C
 
 
 def _tokens(request: ModelRequest, reader: StatementReader, usage: TokenUsage | None) -> int:
-    """Return the reported number of tokens; without a report an estimate, since the request may have cost as much."""
+    """Return the reported number of tokens, or else an estimate, because the request may have cost as much."""
     if usage is not None:
         return sum(usage)
     return (len(request.instruction) + len(request.prompt) + reader.size) // CHARACTERS_PER_TOKEN

@@ -103,7 +103,7 @@ def _wanted(root: Path, source: str, from_: Path | None, name: str | None, versi
 
 
 def _folder(root: Path, given: Path) -> Path:
-    """Return a folder that the user named. A symlink of the project must not decide what is read outside it."""
+    """Return a folder that the user named. A symlink of the project must not decide which files outside it are read."""
     place = Path(os.path.abspath(given.expanduser()))  # noqa: PTH100 - follows no symlink
     real = place.resolve()
     if not real.is_dir():

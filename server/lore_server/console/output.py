@@ -25,7 +25,7 @@ def note(text: str) -> None:
 def print_result(operation: str, result: JSON, root: Path, printed: str = "") -> None:
     """Print a result as text: the body to standard output, its notes to standard error.
 
-    If the body begins with what is already `printed`, only its rest follows.
+    If the body begins with the text already `printed`, only the rest follows.
     """
     from lore_server.operations.table import render
 

@@ -55,7 +55,7 @@ class Reading:
 
 
 def digest_of(file: MemoryFile, data: bytes) -> str:
-    """Return the SHA-256 digest of what the server stores: the group and the content."""
+    """Return the SHA-256 digest of the data that the server stores: the group and the content."""
     return hashlib.sha256(file.group.encode() + b"\0" + data).hexdigest()
 
 

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 
 @dataclass(frozen=True)
 class DocSet:
-    """A set of documentation: its origin, and how to bring it up to date.
+    """A set of documentation: its origin, and the values needed to update it.
 
     `origin` is a folder or an address. `package` is the name of a package installed there. `pinned` is the version
     given by the user; otherwise, `version` is the version found. `is_private`: the host may be in a private network.

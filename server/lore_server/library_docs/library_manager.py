@@ -157,7 +157,7 @@ def _local(wanted: DocSet) -> LocalDocs:
     place = Path(wanted.origin)
     if not place.is_dir() or place.resolve() != place:
         raise NotFound(
-            f"{place} does not exist any more, or is a symlink now.",
+            f"{place} no longer exists, or is now a symlink.",
             "Add the documentation again from its new location.",
         )
     return docs_in_folder(place) if wanted.kind == FOLDER else find_package(wanted.package, place)[1]

@@ -14,7 +14,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable
 
 LONGEST_INTEGER = 4000  # digits: Python refuses to convert more than 4,300
-ONE_OBJECT = "A message must be one JSON object on a line of its own; batches are not supported."
+ONE_OBJECT = "A message must be one JSON object on its own line; batches are not supported."
 NOT_A_REQUEST = 'A message needs `jsonrpc`: "2.0", `method`: a string and, for a reply, `id`: a string or an integer.'
 
 

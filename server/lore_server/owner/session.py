@@ -136,7 +136,7 @@ class Session:
             output.note(f"Reading {stage} …")
 
     def sync(self) -> None:
-        """Index what a command has copied, and print the result unless JSON was requested."""
+        """Index the files that a command has copied, and print the result unless JSON was requested."""
         done = self.ask("manage_knowledge_base", action="sync", wait_seconds=LONGEST_WAIT)
         if not self.as_json:
             self.print_result("manage_knowledge_base", done)

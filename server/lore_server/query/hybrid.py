@@ -79,7 +79,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
 
 @dataclass(frozen=True)
 class Companions:
-    """Chunks of further files that may come along.
+    """Chunks of further files that may be added.
 
     `parents` has the class chunks of ancestors by class name, `relatives` those of the classes that answer a question
     about inheritance, nearest first. `heads` has the first chunks of documents that replaced others, by source, and

@@ -15,7 +15,7 @@ Report = JSON
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of a check: what was found, and the remedy if something is wrong."""
+    """The outcome of a check: its finding, and the remedy if something is wrong."""
 
     status: Literal["ok", "warn", "failed"]
     detail: str

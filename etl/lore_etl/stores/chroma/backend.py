@@ -57,7 +57,7 @@ class Backend(Protocol):
         """Mark the files as being written."""
 
     def clean(self) -> None:
-        """Remove from the files what is not part of a vector."""
+        """Remove all content that is not part of a vector from the files."""
 
     def seal(self) -> None:
         """Mark everything written so far as complete."""
