@@ -242,7 +242,7 @@ class Index:
             cache.kept_values(hashes)
 
     def _shared_vectors(self) -> SharedVectors | None:
-        """Return the cache of all projects.
+        """Return the cache that all projects share.
 
         None if its name may mean another model elsewhere: a caller passed the model, or its endpoint is unusual.
         """

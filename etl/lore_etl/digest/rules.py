@@ -26,7 +26,7 @@ class Rule(BaseModel):
 
 
 def rules_of(text: ProseLines) -> tuple[Rule, ...]:
-    """Return each line with MANDATORY, REQUIRED, FORBIDDEN or a right or wrong sign, in file order."""
+    """Return each line with MANDATORY, REQUIRED, FORBIDDEN, ✅ or ❌, in file order."""
     found = []
     for number, line in text.prose():
         if _DEMANDS.search(line):

@@ -166,7 +166,7 @@ class Guides(Source):
         return found
 
     def fingerprint(self, path: str) -> str:
-        """Return the navigation entry, so that a change to it makes the file be read again."""
+        """Return the navigation entry, so that the file is read again if the entry changes."""
         return f"{self.name}:{self.navigation.get(path)}"
 
     def document(self, path: str, text: str) -> Document:

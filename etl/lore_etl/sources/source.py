@@ -59,7 +59,7 @@ class Source:
         return self._patterns.includes(path) or (usual != path and self._patterns.includes(usual))
 
     def fingerprint(self, path: str) -> str:
-        """Return everything besides the file that affects how it is read. A change makes it be read again."""
+        """Return everything besides the file that affects how it is read. If it changes, the file is read again."""
         return self.name
 
     def document(self, path: str, text: str) -> Document:

@@ -204,7 +204,8 @@ def _is_blank(index: Path) -> bool:
 
 
 def _set_aside(index: Path, objection: str) -> str:
-    """Rename the folder without following symlinks. Only for the default name: others may be any folder of the user."""
+    """Rename the folder without following symlinks. Done only for the default name, because a configured name may be
+    any folder of the user."""
     aside = aside_of(index)
     if index.name != INDEX_NAME or os.path.lexists(aside):
         raise _foreign(index, objection)

@@ -80,7 +80,7 @@ def _references(row: JSON, length: int, place: str) -> list[Span]:
 
 
 def overlap(passages: Sequence[tuple[str, Span]], document: str, answer: Sequence[Span]) -> dict[str, float]:
-    """Return the measures of some passages, each a (document, range), against the answering ranges."""
+    """Measure some passages, each a (document, range), against the ranges that answer the question."""
     hit = _length(_common(answer, _union([span for name, span in passages if name == document])))
     wanted, given = _length(answer), _length([span for _, span in passages])
     return {
