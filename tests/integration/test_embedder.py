@@ -25,6 +25,7 @@ from lore_etl.models.onnx_models import OnnxEmbedder
 from tests.harness.models import HashEmbedder
 from tests.harness.processes import guarded, run
 from tests.harness.projects import write_project
+from tests.harness.workers import built_once
 
 TEXTS = [
     "How does a worker shut down?",
@@ -152,13 +153,18 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "ferry", "crosses"
 
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a small model that all workers share. Tests must not change it."""
+    return built_once(tmp_path_factory, "tiny-embedder", save_tiny) / "model"
+
+
+def save_tiny(folder: Path) -> None:
     """Save a BERT with random weights and a small vocabulary in the format of sentence-transformers."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from transformers import BertConfig, BertModel, BertTokenizer
 
-    folder = tmp_path_factory.mktemp("tiny")
+    folder.mkdir()
     (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
     torch.manual_seed(0)
     config = BertConfig(
@@ -170,7 +176,6 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     word = Transformer(str(folder / "bert"), max_seq_length=32)
     whole = SentenceTransformer(modules=[word, Pooling(16)], device="cpu", prompts={"query": "the "})
     whole.save(str(folder / "model"))
-    return folder / "model"
 
 
 @pytest.fixture
@@ -185,8 +190,13 @@ OTHERS = (f"another-{'2' * 16}", f"model-large-{'3' * 16}")
 
 @pytest.fixture(scope="module")
 def shared_compilation(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the model once, in a cache with two models from a week ago, and return the cache."""
-    cache = tmp_path_factory.mktemp("cache")
+    """Return a copy of a cache in which one worker has compiled the model."""
+    compiled = built_once(tmp_path_factory, "compiled-embedder", lambda cache: compile_tiny(tiny_model, cache))
+    return Path(shutil.copytree(compiled, tmp_path_factory.mktemp("compiled") / "cache"))
+
+
+def compile_tiny(tiny_model: Path, cache: Path) -> None:
+    """Compile the model in a cache with two models from a week ago."""
     for name in (SUPERSEDED, RECENT, *OTHERS):
         (cache / "models" / name).mkdir(parents=True)
         (cache / "models" / f"{name}.lock").touch()
@@ -195,7 +205,6 @@ def shared_compilation(tiny_model: Path, tmp_path_factory: pytest.TempPathFactor
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LORE_CACHE", str(cache))
         ConfiguredModel(EmbeddingSettings(model=str(tiny_model))).prepare(silent, may_download=False)
-    return cache
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +18,7 @@ from lore_etl.pipeline.sync import sync
 from lore_server.query.query_service import QueryService, SearchOutcome
 from tests.harness.processes import child, guarded
 from tests.harness.projects import open_index, write_project
+from tests.harness.workers import built_once
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the ferry crosses at dawn ##s a b . how does boat stop".split()
 LIMIT = 48
@@ -86,8 +89,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module", params=[bert, pytest.param(qwen, marks=pytest.mark.long)])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = request.param(tmp_path_factory.mktemp("model") / "tiny")
-    return folder
+    """Return a small model that all workers share. Tests must not change it."""
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        request.param(folder / "tiny")
+
+    return built_once(tmp_path_factory, f"reranker-{request.param.__name__}", build) / "tiny"
 
 
 OPEN = """
@@ -102,10 +110,23 @@ print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export_reran
 
 @pytest.fixture(scope="module")
 def opened(model: Path, own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
-    """Open the model in two processes; return the scores, whether torch was loaded, and the compiled files of each."""
-    offline = guarded(tmp_path_factory.mktemp("offline") / "guard") | {"HF_HUB_OFFLINE": "0"}
-    with child(OPEN, model, environment=offline) as first, child(OPEN, model, environment=offline) as second:
-        return [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (first, second)]
+    """Open the model in two processes; return the scores, whether torch was loaded, and the compiled files of each.
+
+    One worker compiles it; the cache of each gets a copy of the result.
+    """
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        cache = {"LORE_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "0"}
+        offline = guarded(folder / "guard") | cache
+        with child(OPEN, model, environment=offline) as first, child(OPEN, model, environment=offline) as second:
+            replies = [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (first, second)]
+        (folder / "replies.json").write_text(json.dumps(replies), encoding="utf-8")
+
+    built = built_once(tmp_path_factory, f"opened-{model.parent.name}", build)
+    shutil.copytree(built / "cache", own_cache, dirs_exist_ok=True)
+    replies: list[list[str]] = json.loads((built / "replies.json").read_text(encoding="utf-8"))
+    return replies
 
 
 def test_two_processes_compile_a_model_once_without_torch_or_the_network(
