@@ -16,7 +16,7 @@ from lore_etl.config.user_folders import STATE
 from lore_etl.stores.owner_file import Note, read_note
 from tests.harness.commands import IMPORTED, LORE, SECONDS, Commands
 from tests.harness.foreign_platform import VARIABLE, site_folder
-from tests.harness.owners import stop_owners, wait_until
+from tests.harness.owners import wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
@@ -61,7 +61,7 @@ def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             shell = Shell(write_project(folder / "project", FILES), commands)
             shell.run("init")
             yield shell
-            stop_owners(shell.project)
+            shell.run("stop")
 
 
 def test_the_owner_listens_on_loopback(shell: Shell) -> None:

@@ -25,6 +25,8 @@ from lore_server.cli.main import COMMANDS
 LORE = str(Path(sys.executable).with_name("lore"))
 SECONDS = 120
 LONG_SECONDS = 3600
+OF_ONE_TEST = {"PYTHONPATH", "PYTHONIOENCODING"}
+"""Variables that a test may have set when the first command starts the parent of all commands."""
 OWNER, PROBE = "lore_server.owner.owner_main", "lore_etl.stores.chroma.client"
 IMPORTED = [
     *(f"lore_server.cli.{name}" for name in COMMANDS), "lore_server.owner.process", "lore_server.http.application",
@@ -225,7 +227,7 @@ class Commands:
     def _begun(self) -> subprocess.Popen[bytes]:
         socket_path, python = str(self._folder / "socket"), self._folder / "python"
         if (environment := self._environment) is None:
-            environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+            environment = {name: value for name, value in os.environ.items() if name not in OF_ONE_TEST}
         names = {
             "modules": {OWNER, PROBE},
             "seconds": LONG_SECONDS,
