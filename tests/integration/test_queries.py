@@ -47,6 +47,8 @@ def sources(reply: dict[str, Any]) -> list[str]:
         ("ExponentialBackoff", "ferry/retry.py"),
         ("SQLiteStore", "ferry/stores/sqlite.py"),
         ("JobTable", "web/src/job-table.mjs"),
+        ("docs/adr/0001-sqlite-as-the-default-store.md", "docs/adr/0001-sqlite-as-the-default-store.md"),
+        ("TypeError: bad operand in /app/ferry/stores/memory.py:12, how are jobs retried", "ferry/stores/memory.py"),
         ("v1.1.0", "release-notes/v1.1.0.md"),
         ("v2.0.0", "release-notes/v2.0.0.md"),
     ],

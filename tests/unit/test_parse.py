@@ -15,7 +15,7 @@ from lore_server.query.parse import looks_like_name, parse
         ("run_once()", ("run_once",), True),
         ("neo.button.Base", ("neo.button.base", "base"), True),
         ("how does ThreadWorker stop", ("threadworker",), False),
-        ("what is in ferry/stores/sqlite.py", ("ferry/stores/sqlite.py", "py"), False),
+        ("what is in ferry/stores/sqlite.py", ("ferry/stores/sqlite.py", "sqlite.py"), False),
         ("how do workers stop", (), False),
         ("MAX_RETRIES default", ("max_retries",), False),
     ],

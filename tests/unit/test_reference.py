@@ -9,7 +9,7 @@ from lore_server.query.hybrid import Companions, rank, score
 from lore_server.query.intent import sought_types
 from lore_server.query.parse import parse
 from lore_server.query.ranking import Ranked
-from lore_server.query.reference import named_documents, tickets
+from lore_server.query.reference import named_documents, tickets, written_paths
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import HYBRID
 from tests.harness.chunks import candidate, make_chunk
@@ -28,7 +28,8 @@ def ranked(query: str, *candidates: Candidate, named: tuple[Chunk, ...] = ()) ->
 
 
 def named(query: str) -> list[str]:
-    return named_documents(parse(query), lambda type_: PATHS[KnowledgeType(type_)])
+    all_paths = [path for paths in PATHS.values() for path in paths]
+    return named_documents(parse(query), lambda type_: PATHS[KnowledgeType(type_)] if type_ else all_paths)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,35 @@ def test_a_query_names_a_ticket_by_its_number(query: str, numbers: tuple[str, ..
 def test_a_number_matches_only_whole_file_names() -> None:
     assert named("#8156") == ["issues/issue-8156.md", "pulls/pr-8156.md"]
     assert named("#42") == ["todo/0042-sort-rows.md"]
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("src/Parse.py", ("src/parse.py",)),
+        ("./src/parse.py:12: error, see also /lib/x-1.js.", ("src/parse.py", "lib/x-1.js")),
+        ("what does `docs/adr/0003-fused.md` say?", ("docs/adr/0003-fused.md",)),
+        ("parse.py, and/or https://example.org", ("and/or",)),
+        ("a / b // c", ()),
+    ],
+)
+def test_a_query_names_a_file_by_its_path(query: str, paths: tuple[str, ...]) -> None:
+    assert written_paths(query) == paths
+
+
+def test_a_path_matches_whole_names_at_its_end() -> None:
+    assert named("where is todo/0042-sort-rows.md") == ["todo/0042-sort-rows.md"]
+    assert named("/builds/x/A/T-12-8.md:12") == ["a/t-12-8.md"]
+    assert named("ulls/pr-8156.md") == []
+
+
+def test_the_file_at_a_queried_path_ranks_first() -> None:
+    asked = candidate(make_chunk("lib/parse.py"), vector=0.1)
+    other = candidate(make_chunk("docs/parse.md"), vector=1.0, keyword=1.0)
+
+    results = ranked("lib/parse.py", asked, other, named=(asked.chunk,))
+
+    assert [result.source for result in results] == ["lib/parse.py", "docs/parse.md"]
 
 
 @pytest.mark.parametrize("query", ["release 11.20", "version 11.20", "v11.20", "11.20", "what changed in v11.20"])

@@ -64,9 +64,9 @@ def looks_like_name(token: str) -> bool:
 
 
 def _spellings(name: str) -> tuple[str, ...]:
-    """Return the name as given, and its last part."""
+    """Return the name as given, and its last part: the last name, or of a path the name of the file."""
     folded = name.casefold()
-    return folded, _SPLIT.split(folded)[-1]
+    return folded, folded.rpartition("/")[2] if "/" in folded else _SPLIT.split(folded)[-1]
 
 
 def _normal_version(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Find documents that a query names by number: a ticket (`#8156`) or a release (`11.20`)."""
+"""Find documents that a query names: a file by its path, a ticket (`#8156`) or release (`11.20`) by its number."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from lore_server.query.ranking import Ranked
 
 _TICKET = re.compile(r"(?:^|[^\w&/])(?:#|(?:issue|ticket|pull request|pr|bug|gh)[ #-]{1,2})(\d{1,9})\b", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
+_PATH = re.compile(r"(?<![\w/])[\w.@+~-]*(?:/[\w.@+~-]+)+")
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
 
 
@@ -24,9 +25,20 @@ def is_version(asked: str, have: str) -> bool:
     return have == asked or have.startswith(f"{asked}.") or asked == f"{have}.0"
 
 
-def named_documents(query: Query, paths_of: Callable[[str], Iterable[str]]) -> list[str]:
-    """Return the files that the query names; `paths_of` returns the files of a type."""
+def written_paths(text: str) -> tuple[str, ...]:
+    """Return the paths with a folder that a text contains, in lower case and without a leading `./` or `/`."""
+    found = (path.casefold().rstrip(".").lstrip("./") for path in _PATH.findall(text))
+    return tuple(dict.fromkeys(path for path in found if "/" in path))
+
+
+def named_documents(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> list[str]:
+    """Return the files that the query names; `paths_of` returns the files of a type, or all for None.
+
+    A path in the query may lack its first folders, or have more, as in the error messages of another machine.
+    """
     found: list[str] = []
+    if written := written_paths(query.text):
+        found += [path for path in paths_of(None) if _is_written(path, written)]
     if numbers := tickets(query.text):
         found += [path for path in paths_of(KnowledgeType.TICKET) if _number(path) in numbers]
     if query.releases:
@@ -66,6 +78,11 @@ def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> N
         for result in leaders:
             result.score += points
             result.why = [*result.why, (term, points)]
+
+
+def _is_written(path: str, written: tuple[str, ...]) -> bool:
+    end = f"/{path.casefold()}"
+    return any(end.endswith(f"/{other}") or ("/" in path and f"/{other}".endswith(end)) for other in written)
 
 
 def _number(path: str) -> str | None:
