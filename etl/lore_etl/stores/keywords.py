@@ -235,6 +235,16 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_stems(text).split())
 
 
+def path_stems(paths: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the words of each path in the form that the index has."""
+    return {path: _path_stems(path) for path in paths}
+
+
+@lru_cache(1 << 12)  # questions find the same files again
+def _path_stems(path: str) -> frozenset[str]:
+    return stems(path.replace("/", " "))
+
+
 def question_stems(text: str) -> frozenset[str]:
     """Return the words that a question is searched by, in the form that the index has."""
     return frozenset(map(_stem, _terms_of(text)))

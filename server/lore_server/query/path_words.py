@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
-from lore_etl.stores.keywords import question_stems, stems
+from lore_etl.stores.keywords import path_stems, question_stems
 
 WORDS_PER_MATCH = 4  # of the question: a question of eight words needs two in the path
 ENOUGH = 3  # more words are never needed
@@ -18,9 +17,4 @@ def path_sureness(question: str, sources: Iterable[str]) -> dict[str, float]:
     """
     wanted = question_stems(question)
     needed = min(ENOUGH, max(1.0, len(wanted) / WORDS_PER_MATCH))
-    return {source: min(1.0, len(wanted & _words_of(source)) / needed) for source in sources}
-
-
-@lru_cache(1 << 12)  # questions find the same files again
-def _words_of(source: str) -> frozenset[str]:
-    return stems(source.replace("/", " "))
+    return {source: min(1.0, len(wanted & words) / needed) for source, words in path_stems(sources).items()}
