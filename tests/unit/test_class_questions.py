@@ -51,6 +51,23 @@ def test_subclasses_are_listed_at_any_depth(question: str) -> None:
     assert [one.source for one in fact.places] == ["shop/memory.py", "shop/sql.py", "shop/sqlite.py"]
 
 
+def test_all_subclasses_and_members_are_counted_although_only_some_are_listed() -> None:
+    below = [ClassNode(f"shop.S{number}", ("shop.Store",), f"shop/s{number}.py", (1, 2)) for number in range(70)]
+    tree = Hierarchy([ClassNode("shop.Store", (), "shop/base.py", (3, 20)), *below])
+    members = [Member(f"m{number}", "method", (4, 5)) for number in range(70)]
+
+    for question, count in [
+        ("list subclasses of shop.Store", "has 70 sub"),
+        ("members of shop.Store", "defines 70 mem"),
+    ]:
+        fact = class_fact(question, tree, lambda _: members)
+
+        assert fact is not None
+        assert count in fact.text
+        assert fact.text.endswith(" {60} and 10 more.")
+        assert len(fact.places) == 60
+
+
 def test_only_direct_subclasses_are_listed_on_request() -> None:
     assert names("Which classes derive directly from shop.Store?") == ["MemoryStore", "SQLStore"]
 

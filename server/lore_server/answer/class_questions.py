@@ -93,7 +93,7 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
         return Fact(f"No class of this project extends {roots} {{1}}.", own[:1]) if own else None
     kind = "direct subclass" if is_direct else "subclass"
     count = f"{len(places)} {kind}{'' if len(places) == 1 else 'es'}"
-    return Fact(f"{roots} has {count}: {_listed(places)}.", places)
+    return Fact(f"{roots} has {count}: {_listed(places)}.", places[:MAX_NAMED])
 
 
 def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
@@ -128,24 +128,26 @@ def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
     for node in nodes:
         own = {one.name: one for one in members_of(node)} if node.source else {}
         if own:
-            places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())[:MAX_NAMED]
-            return Fact(f"`{last_part(node.name)}` defines {len(own)} members: {_listed(places)}.", places)
+            places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())
+            text = f"`{last_part(node.name)}` defines {len(own)} members: {_listed(places)}."
+            return Fact(text, places[:MAX_NAMED])
     return None
 
 
 def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
-    places = _places(nodes)
+    places = _places(nodes)[:MAX_NAMED]
     where = " and ".join(f"{one.source}:{one.lines[0]}-{one.lines[1]} {{{n}}}" for n, one in enumerate(places, start=1))
     return Fact(f"`{places[0].name}` is defined in {where}.", places) if places else None
 
 
 def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
-    found = [DefinedPlace(last_part(one.name), one.source, one.lines) for one in nodes if one.source and one.lines]
-    return tuple(found[:MAX_NAMED])
+    return tuple(DefinedPlace(last_part(one.name), one.source, one.lines) for one in nodes if one.source and one.lines)
 
 
 def _listed(places: Sequence[DefinedPlace]) -> str:
-    return ", ".join(f"`{one.name}` {{{number}}}" for number, one in enumerate(places, start=1))
+    names = ", ".join(f"`{one.name}` {{{number}}}" for number, one in enumerate(places[:MAX_NAMED], start=1))
+    left = len(places) - MAX_NAMED
+    return f"{names} and {left} more" if left > 0 else names
 
 
 def _names(names: Iterable[str]) -> str:
