@@ -120,7 +120,8 @@ class App:
     def call(self, operation_id: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
         """Validate the arguments, wait for a slot, run under the deadline and validate the result.
 
-        Raises: LoreError: for every failure, including bugs in Lore.
+        Raises:
+            LoreError: for every failure, including bugs in Lore.
         """
         operation = self.contract[operation_id]
         if operation.is_about_knowledge:

@@ -40,7 +40,8 @@ def weights_folder() -> Path:
 def checked_folder(progress: Progress = silent) -> Path:
     """Return the folder of the installed weights if they are those of the graph.
 
-    Raises: PackageMissing: the package is not installed, or in another version.
+    Raises:
+        PackageMissing: the package is not installed, or in another version.
     """
     folder = weights_folder()
     for name, digest in json.loads((FOLDER / "info.json").read_text(encoding="utf-8"))["files"].items():

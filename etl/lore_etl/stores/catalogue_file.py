@@ -38,10 +38,11 @@ class CatalogueFile:
     """The database file with the values that describe the whole index. All threads share its connections.
 
     Readers see whole transactions while a sync writes.
+
     Raises:
-        CatalogueDamaged: from any method: the file is damaged. The damage is recorded, so that the next sync rebuilds
-        the file. StorageError: from any method: the disk or the system failed, not the file. Busy: from any method
-        after `close`.
+        CatalogueDamaged: from any method: the file is damaged. This is recorded, so that the next sync rebuilds it.
+        StorageError: from any method: the disk or the system failed, not the file.
+        Busy: from any method after `close`.
     """
 
     def __init__(self, folder: Path, busy_seconds: float = 30) -> None:

@@ -24,7 +24,8 @@ class OpenConnections:
 
         If the consumer stops, the response is closed.
 
-        Raises: TimeoutError: the source did not end in time.
+        Raises:
+            TimeoutError: the source did not end in time.
         """
         read: SimpleQueue[list[Item] | BaseException | None] = SimpleQueue()
 

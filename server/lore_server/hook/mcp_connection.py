@@ -52,7 +52,8 @@ async def connected(
 ) -> AsyncIterator[KnowledgeServer]:
     """Open a session with a server that lists its tools within `health_seconds`.
 
-    Raises: ServerUnreachable: it does not respond, now or later.
+    Raises:
+        ServerUnreachable: it does not respond, now or later.
         ServerUnusable: it is not a knowledge server, or rejects the token.
         LoreError: raised inside the context.
     """

@@ -36,8 +36,9 @@ class Token:
 def token_of(folder: Path, make: bool = True) -> Token:
     """Return `LORE_TOKEN`, or the token in the index folder, created on first use.
 
-    Raises: ConfigError: the variable is too short or has characters that a header cannot contain; or there is no token
-    and `make` is False.
+    Raises:
+        ConfigError: the variable is too short or has characters that a header cannot contain; or there is no token and
+            `make` is False.
         StorageError: the file cannot be created or read.
     """
     given = os.environ.get(VARIABLE)

@@ -86,7 +86,8 @@ class SiteClient:
     def read_robots(self) -> list[str]:
         """Read robots.txt, and return the sitemaps that it names.
 
-        Raises: ProviderUnavailable: it cannot be read, so that no other page may be read either.
+        Raises:
+            ProviderUnavailable: it cannot be read, so that no other page may be read either.
         """
         self._robots.parse([])
         reply = self.get(urljoin(f"{self._origin[0]}://{self._host}/", "robots.txt"), limit=MAX_ROBOTS_BYTES)
@@ -106,7 +107,8 @@ class SiteClient:
     def get(self, url: str, etag: str = "", modified: str = "", limit: int | None = None) -> SiteReply:
         """Return a page; status 304 if it has not changed since.
 
-        Raises: Busy: the time is over, or the site asks for a longer pause than allowed.
+        Raises:
+            Busy: the time is over, or the site asks for a longer pause than allowed.
             ProviderUnavailable: the site does not respond.
         """
         known = {"If-None-Match": etag, "If-Modified-Since": modified}

@@ -83,7 +83,7 @@ class Companions:
 
     `parents` has the class chunks of ancestors by class name, `relatives` those of the classes that answer a question
     about inheritance, nearest first. `heads` has the first chunks of documents that replaced others, by source, and
-    `named` those of documents that the question names by number.
+    `named` those of documents that the question names by path or number.
     """
 
     parents: Mapping[str, Chunk] = field(default_factory=dict)

@@ -1,5 +1,6 @@
-"""Run Chroma's server as a child process: start it on a free port, watch it and stop it; also, be that child. python -P
--m lore_etl.stores.chroma.child_server FOLDER PORT
+"""Run Chroma's server as a child process: start it on a free port, watch it and stop it; also, be that child.
+
+    python -P -m lore_etl.stores.chroma.child_server FOLDER PORT
 
 The child calls Chroma's Rust server without any of Chroma's Python code, whose server runs other people's code
 (CVE-2026-45829): it imports only the compiled module that Chroma's command line calls. Therefore this module does not
@@ -41,16 +42,8 @@ LAST_SECONDS = 10  # less than the parent's END_SECONDS
 IS_HELD, IS_NO_RUST = 75, 70
 # nothing else: CHROMA_*, OTEL_* and RUST_* would change the server's address, its storage and its telemetry
 INHERITED_VARIABLES = (
-    "PATH",
-    "HOME",
-    "TMPDIR",
-    "LANG",
-    "LD_LIBRARY_PATH",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "SYSTEMROOT",
-    "TEMP",
-)
+    "PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT", "TEMP",
+)  # fmt: skip
 
 
 class ChromaProcess:
@@ -75,7 +68,8 @@ class ChromaProcess:
     def start(cls, folder: Path, log: Path, ports: Iterable[int] | None = None) -> ChromaProcess:
         """Start a server on the first free port, and wait until it responds.
 
-        Raises: DatabaseUnavailable: the server ended immediately or does not respond; the log has the reason.
+        Raises:
+            DatabaseUnavailable: the server ended immediately or does not respond; the log has the reason.
         """
         output = ""
         for port in ports or _free_ports():

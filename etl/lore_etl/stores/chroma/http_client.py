@@ -29,7 +29,8 @@ _CHECK_PLACE = "Check `database.host`, `port` and `ssl` in your configuration."
 class HttpChroma:
     """A connection to one database of one tenant on one server.
 
-    Raises: DatabaseUnavailable: the server does not respond, is not Chroma, or denies access.
+    Raises:
+        DatabaseUnavailable: the server does not respond, is not Chroma, or denies access.
     """
 
     def __init__(self, address: Address) -> None:
