@@ -21,7 +21,7 @@ export function classesView() {
   const body = el("div", { class: "beside classes-body" }, el("div", { class: "tree-side" }, tree.element), card);
   const state = { forest: null, loading: null, name: "", flight: null, shut: new Set() };
 
-  document.addEventListener("lore:job", ({ detail }) => detail.ended && (state.forest = state.loading = null));
+  document.addEventListener("lore:job", ({ detail }) => detail.ended && (state.loading = null));
 
   async function load() {
     const classes = [];
@@ -31,7 +31,7 @@ export function classesView() {
       classes.push(...page.classes);
       cursor = page.next_cursor;
     } while (cursor);
-    state.forest = forestOf(classes);
+    return forestOf(classes);
   }
 
   const words = () => filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -91,12 +91,13 @@ export function classesView() {
 
   async function show(route) {
     try {
-      const isFirst = !state.forest;
       state.loading ??= load();
-      await state.loading;
+      const forest = await state.loading;
+      const isNew = forest !== state.forest;
+      state.forest = forest;
       fill(trouble);
       body.hidden = false;
-      if (isFirst) filtered();
+      if (isNew) filtered();
       else draw();
       await choose(route.path);
     } catch (problem) {

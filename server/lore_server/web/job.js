@@ -16,8 +16,11 @@ export const startSync = (given = {}) => start({ action: "sync", ...given });
 
 /** Start a build; a refusal is shown as a failed job. */
 export async function start(body) {
+  const before = streamed;
   try {
-    show(await api.manage(body));
+    const job = await api.manage(body);
+    const isLate = streamed !== before && current?.id === job.id; // the stream has announced it, maybe also its end
+    if (!isLate) show(job);
   } catch (problem) {
     if (problem.code === "BUSY" && current?.state === "running") return; // its card is already shown
     show({ id: "", action: body.action, state: "failed", seconds: 0, problem });

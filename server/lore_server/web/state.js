@@ -13,6 +13,7 @@ let flight = null;
 let isListening = false;
 let lastJob;
 let asking = null;
+let isOutdated = false; // the index has changed since the health report was requested
 let wake = () => {};
 
 /** Listen while the page is open; hidden tabs close their connection, because browsers allow six per server. */
@@ -21,19 +22,34 @@ export function watchState() {
   document.addEventListener("lore:unreachable", () => known.isUp && flight?.abort("unreachable"));
   document.addEventListener("lore:token", () => wake());
   document.addEventListener("lore:freshness", ({ detail }) => change({ isUp: true, freshness: detail, problem: null }));
-  document.addEventListener("lore:job", ({ detail }) => detail.ended && known.health && learnHealth().catch(() => {}));
+  document.addEventListener("lore:job", ({ detail }) => detail.ended && renewHealth());
   listen();
 }
 
 /** Fetch the health report once for all concurrent requests, and announce it to every view. Throws a Problem. */
 export async function learnHealth(query) {
-  asking ??= api.health(query).finally(() => (asking = null));
+  asking ??= requestHealth(query).finally(() => (asking = null));
   const health = await asking;
   if (health === known.health) return health;
   known.health = health;
   if (health.freshness) change({ isUp: true, freshness: health.freshness, problem: null });
   document.dispatchEvent(new CustomEvent("lore:health", { detail: health }));
   return health;
+}
+
+/** Return a health report that was requested after the last change of the index. */
+async function requestHealth(query) {
+  let health;
+  do {
+    isOutdated = false;
+    health = await api.health(query);
+  } while (isOutdated);
+  return health;
+}
+
+function renewHealth() {
+  if (asking) isOutdated = true;
+  else if (known.health) learnHealth().catch(() => {});
 }
 
 async function listen() {

@@ -1,0 +1,102 @@
+"""A reply that was computed before the index changed, and arrives later, never replaces the newer state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
+
+from tests.harness.browser import Reader, reading
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import serving
+from tests.harness.owners import wait_until
+from tests.harness.projects import write_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    files = {"lore.toml": "[owner]\nauto_sync_files = 0\n", "ship.py": "class Ship:\n    name = 'Sea'\n"}
+    project = write_project(tmp_path / "depot", files)
+    run_lore("sync", "--no-daemon", cwd=project)
+    return project
+
+
+@pytest.fixture
+def reader(browser: Browser, project: Path) -> Iterator[Reader]:
+    with serving(project) as url, reading(browser, url) as reader:
+        yield reader
+
+
+class LateReply:
+    """The first reply to a request of a page, computed at once and sent on `release`."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self._page, self._pattern = page, re.compile(pattern)
+        self._held: list[tuple[Route, APIResponse]] = []
+        page.route(self._pattern, self._hold, times=1)
+
+    def _hold(self, route: Route) -> None:
+        self._held.append((route, route.fetch()))
+
+    def wait(self) -> None:
+        """Wait until the server has computed the reply."""
+        wait_until(lambda: bool(self._page.evaluate("true") and self._held))
+
+    def release(self) -> None:
+        """Send the reply, and return when the page has read it."""
+        [(route, reply)] = self._held
+        with self._page.expect_response(self._pattern) as received:
+            route.fulfill(response=reply)
+        received.value.finished()
+        self._page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
+
+
+def add_a_class(page: Page, project: Path) -> None:
+    """Change the index, and wait until the page knows it."""
+    page.evaluate("document.addEventListener('lore:job', ({ detail }) => (window.hasEnded ||= detail.ended))")
+    write_project(project, {"boat.py": "class Boat:\n    name = 'Lake'\n"})
+    run_lore("sync", cwd=project)
+    wait_until(lambda: bool(page.evaluate("window.hasEnded === true")))
+
+
+def test_the_report_of_a_build_is_kept_if_the_reply_to_its_start_is_late(reader: Reader) -> None:
+    page = reader.open("#/index")
+    late = LateReply(page, "/api/db/data/manage$")
+    page.get_by_role("button", name="Sync", exact=True).click()
+    late.wait()
+    expect(page.locator(".figures")).to_contain_text("unchanged1")  # announced by the stream
+
+    late.release()
+
+    expect(page.locator(".job .state")).to_have_text("done")
+    expect(page.get_by_role("button", name="Sync", exact=True)).to_be_enabled()
+
+
+def test_the_counts_are_of_the_latest_sync_if_a_health_report_is_late(reader: Reader, project: Path) -> None:
+    late = LateReply(reader.page, "/api/healthcheck")
+    page = reader.open("#/health")
+    late.wait()
+    add_a_class(page, project)
+
+    late.release()
+
+    expect(page.locator(".health .facts")).to_contain_text("2 files")
+
+
+def test_a_class_opens_although_the_index_changes_while_it_loads(reader: Reader, project: Path) -> None:
+    page = reader.open("#/classes")
+    expect(page.get_by_role("treeitem")).to_have_count(1)
+    late = LateReply(page, r"/api/knowledge/hierarchy\?.*root=")
+    page.get_by_role("treeitem").click()
+    late.wait()
+    add_a_class(page, project)
+
+    late.release()
+
+    expect(page.locator(".class-card h2")).to_have_text("Ship")
+    page.get_by_role("link", name="Health").click()
+    page.get_by_role("link", name="Classes").click()
+    expect(page.get_by_role("treeitem")).to_have_count(2)
