@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
+import anyio.to_thread
 from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
@@ -66,6 +67,11 @@ class SocketServer:
         self._connections = connections
         self._status = status
         self._calls = Calls(app.contract, app.call)
+        self._imports = anyio.CapacityLimiter(1)
+
+    def prepare(self) -> None:
+        """Import MCP, which takes half a second, so that the first MCP client does not wait for it."""
+        import lore_server.mcp.mcp_server  # noqa: F401
 
     async def welcome(self, stream: ByteStream) -> None:
         """Serve one client from its first message to its end. Invalid input ends at most its own connection."""
@@ -98,6 +104,7 @@ class SocketServer:
                 await (self._mcp if want == "mcp" else self._shell)(hello, received, stream)
 
     async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        await anyio.to_thread.run_sync(self.prepare, limiter=self._imports)  # other clients are answered meanwhile
         from lore_server.mcp.lines import serve_lines
         from lore_server.mcp.mcp_server import build_server
 

@@ -8,6 +8,7 @@ import secrets
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ class Owner:
                 tasks.start_soon(self._stay_reachable, entrance, server, tasks)
                 tasks.start_soon(_stop_on_signal, connections)
                 ready()
-                tasks.start_soon(_abandoned, self._warm)
+                tasks.start_soon(_abandoned, partial(self._warm, server))
                 if self.settings.owner.watch:
                     from lore_server.owner.watch import watch
 
@@ -84,8 +85,9 @@ class Owner:
         finally:
             await entrance.close()
 
-    def _warm(self) -> None:
+    def _warm(self, server: SocketServer) -> None:
         self.app.warm()
+        server.prepare()
         keep_present_objects()
 
     async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
