@@ -81,6 +81,22 @@ def test_packages_without_an_init_file_are_resolved_by_path() -> None:
     }
 
 
+def test_a_package_in_a_folder_without_an_init_file_is_found_by_its_full_path() -> None:
+    files = {
+        "sea/ferry/__init__.py": "from sea.ferry.hull import Hull\nclass Ship: ...\n",
+        "sea/ferry/hull.py": "class Hull: ...\n",
+        "sea/ferry/boat.py": "from sea.ferry import Ship, Hull\nclass Boat(Ship, Hull): ...\n",
+        "main.py": "import sea.ferry\nclass Raft(sea.ferry.Ship): ...\n",
+    }
+
+    assert bases(files) == {
+        "ferry.Ship": (),
+        "ferry.hull.Hull": (),
+        "ferry.boat.Boat": ("ferry.Ship", "ferry.hull.Hull"),
+        "main.Raft": ("ferry.Ship",),
+    }
+
+
 def test_a_project_that_is_a_package_is_named_after_its_folder() -> None:
     files = {
         "__init__.py": "",

@@ -172,6 +172,8 @@ class _Names:
         longer: dict[str, list[str]] = defaultdict(list)
         for path in files:
             name, parts = self.module(path), _parts(path)
+            if parts[-1] == "__init__":
+                parts.pop()  # a package is imported by the name of its folder
             for start in range(len(parts) - name.count(".") - 1):
                 longer[".".join(parts[start:])].append(path)
         return {**{name: found[0] for name, found in longer.items() if len(found) == 1}, **exact}
