@@ -41,6 +41,10 @@ def names(question: str) -> list[str]:
         "what extends shop.Store",
         "everything that inherits from shop.Store",
         "which stores implement shop.Store",
+        "How many subclasses does shop.Store have?",
+        "how many stores extend shop.Store",
+        "the number of subclasses that shop.Store has",
+        "count the subclasses of shop.Store",
     ],
 )
 def test_subclasses_are_listed_at_any_depth(question: str) -> None:

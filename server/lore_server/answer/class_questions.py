@@ -15,7 +15,7 @@ MAX_WORDS = 20  # a longer question describes a situation in which classes exten
 MAX_NAMED = 60
 _EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
 _DOWNWARDS = re.compile(
-    r"\b(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?)\b"
+    r"\b(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?|how many|number)\b"
     rf".{{0,60}}\b(?:{_EXTENDS}|kinds? of|below)\b"
     r"|^\W*(?:extends|inherits|derives|sub-?classes)\s|\babove (?:them|it)\b|\bclasses that are an?\b"
     r"|\b(?:sub-?class(?:es)?|child(?:ren)?(?: class(?:es)?)?|descendants?|implementations?|implementers?) of\b"
