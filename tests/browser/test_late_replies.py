@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import APIResponse, Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.harness.browser import Reader, reading
+from tests.harness.browser import LateReply, Reader, reading
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
 from tests.harness.owners import wait_until
@@ -28,30 +27,6 @@ def project(tmp_path: Path) -> Path:
 def reader(browser: Browser, project: Path) -> Iterator[Reader]:
     with serving(project) as url, reading(browser, url) as reader:
         yield reader
-
-
-class LateReply:
-    """The first reply to a request of a page, computed at once and sent on `release`."""
-
-    def __init__(self, page: Page, pattern: str) -> None:
-        self._page, self._pattern = page, re.compile(pattern)
-        self._held: list[tuple[Route, APIResponse]] = []
-        page.route(self._pattern, self._hold, times=1)
-
-    def _hold(self, route: Route) -> None:
-        self._held.append((route, route.fetch()))
-
-    def wait(self) -> None:
-        """Wait until the server has computed the reply."""
-        wait_until(lambda: bool(self._page.evaluate("true") and self._held))
-
-    def release(self) -> None:
-        """Send the reply, and return when the page has read it."""
-        [(route, reply)] = self._held
-        with self._page.expect_response(self._pattern) as received:
-            route.fulfill(response=reply)
-        received.value.finished()
-        self._page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
 
 
 def add_a_class(page: Page, project: Path) -> None:

@@ -14,7 +14,17 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    APIResponse,
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Route,
+    expect,
+    sync_playwright,
+)  # fmt: skip
 
 from tests.harness.owners import wait_until
 
@@ -141,6 +151,30 @@ class Reader:
         """Record every request to a host other than the page's own server."""
         if not request.url.startswith((f"{self.url}/", "data:")):
             self.troubles.append(f"foreign request: {request.url}")
+
+
+class LateReply:
+    """The first reply to a request of a page, computed at once and sent on `release`."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self._page, self._pattern = page, re.compile(pattern)
+        self._held: list[tuple[Route, APIResponse]] = []
+        page.route(self._pattern, self._hold, times=1)
+
+    def _hold(self, route: Route) -> None:
+        self._held.append((route, route.fetch()))
+
+    def wait(self) -> None:
+        """Wait until the server has computed the reply."""
+        wait_until(lambda: bool(self._page.evaluate("true") and self._held))
+
+    def release(self, **changed: Any) -> None:
+        """Send the reply, maybe with another status or body, and return when the page has read it."""
+        [(route, reply)] = self._held
+        with self._page.expect_response(self._pattern) as received:
+            route.fulfill(response=reply, **changed)
+        received.value.finished()
+        self._page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
 
 
 @cache

@@ -1,13 +1,14 @@
 // Convert the Markdown subset of answers to nodes; `[n]` links to its citation.
 
 import { el } from "./dom.js";
-import { link, parse } from "./route.js";
+import { link } from "./route.js";
 
 const INLINE = /(`+)([\s\S]+?)\1|\*\*([\s\S]+?)\*\*|\[(\d+(?:\s*,\s*\d+)*)\]/g;
+const NONE = { numbers: new Set(), params: {} };
 
-/** Return the nodes of an answer. Numbers without a citation remain text. */
-export function answerText(text, citations) {
-  const known = new Set(citations.map((citation) => citation.n));
+/** Return the nodes of an answer to the question of these route params. Numbers without a citation remain text. */
+export function answerText(text, citations = [], params = {}) {
+  const known = { numbers: new Set(citations.map((citation) => citation.n)), params };
   const nodes = [];
   let list = null;
   for (const block of blocksOf(text)) {
@@ -55,7 +56,7 @@ function blockNode(block, known) {
 }
 
 /** Render a line with code and emphasis; `[n]` is a link if n is known. */
-export function inline(text, known = new Set()) {
+export function inline(text, known = NONE) {
   const nodes = [];
   let last = 0;
   for (const match of text.matchAll(INLINE)) {
@@ -68,8 +69,7 @@ export function inline(text, known = new Set()) {
   return [...nodes, text.slice(last)];
 }
 
-function citation(number, known) {
-  if (!known.has(number)) return `[${number}]`;
-  const { params } = parse(location.hash);
+function citation(number, { numbers, params }) {
+  if (!numbers.has(number)) return `[${number}]`;
   return el("a", { class: "cite", href: link("ask", "", { ...params, cite: number }), "aria-label": `Source ${number}` }, `[${number}]`);
 }

@@ -33,7 +33,7 @@ export function askView() {
     event.preventDefault();
     const query = input.value.trim();
     if (!query || isBeingAnswered()) return;
-    const fragment = link("ask", "", { q: query, type: type.value === "all" ? "" : type.value });
+    const fragment = link("ask", "", paramsOf(query, type.value));
     if (fragment === location.hash) run(query, type.value, "");
     else go(fragment);
   }
@@ -48,7 +48,7 @@ export function askView() {
       for await (const { event, data } of api.ask({ query, type: wanted, ...(after && { follow_up: after }) }, flight.signal)) {
         if (state.flight !== flight) return;
         if (event === "text") write(data);
-        else if (event === "result") finish(query, data, performance.now() - started);
+        else if (event === "result") finish(paramsOf(query, wanted, after), data, performance.now() - started);
         else if (event === "problem") throw new api.Problem(data);
       }
       if (!state.reply) throw new api.Problem({ code: "NO_ANSWER", message: "The answer was interrupted." });
@@ -82,20 +82,20 @@ export function askView() {
 
   function draw() {
     state.isDrawing = false;
-    if (!state.reply && state.text) fill(answer, answerText(state.text, []), el("span", { class: "caret" }));
+    if (!state.reply && state.text) fill(answer, answerText(state.text), el("span", { class: "caret" }));
   }
 
-  function finish(query, reply, milliseconds) {
+  function finish(params, reply, milliseconds) {
     state.reply = reply;
     said.textContent = `Answer ${MODES[reply.mode]} · ${duration(milliseconds / 1000)}`;
     const notes = [reply.degraded && note("info", withoutCommands(reply.degraded)), notesOf({ ...reply, degraded: undefined })];
-    fill(answer, notes, answerText(reply.answer, reply.citations));
-    const question = reply.searched ?? query;
+    fill(answer, notes, answerText(reply.answer, reply.citations, params));
+    const question = reply.searched ?? params.q;
     const cited = citationList(reply.citations, question);
     const isWritten = reply.mode === "synthesized";
     fill(evidence, !isWritten && cited);
     fill(side, isWritten && cited, referenceList(reply.references, question));
-    showFurther(query, reply);
+    showFurther(params, reply);
     say(`Answered with ${reply.citations.length} citations.`);
     document.dispatchEvent(new CustomEvent("lore:freshness", { detail: reply.freshness }));
   }
@@ -107,28 +107,28 @@ export function askView() {
   }
 
   /** Show the field for a follow-up question and the button that saves the answer. */
-  function showFurther(query, { id }) {
+  function showFurther(params, { id }) {
     const next = el("input", { id: "follow-up", maxlength: 2000, required: true, autocomplete: "off", placeholder: "Ask further: and how do I turn it off?" });
     const done = el("p", { class: "quiet", role: "status" });
     const saved = (file) => fill(done, "Saved as ", el("a", { href: paperLink("document", { file }) }, file), ".");
-    earlier.set(id, { question: query, address: location.hash });
+    earlier.set(id, { question: params.q, address: link("ask", "", params) });
     fill(further,
       el("form", { class: "ask-row", on: { submit: (event) => (event.preventDefault(), follow(next.value.trim(), id)) } },
         el("label", { class: "unseen", for: "follow-up" }, "Follow-up question"), next,
         el("button", { class: "button" }, "Follow up"),
-        el("button", { type: "button", class: "button", on: { click: () => saveAnswer(id, query, saved) } }, "Save…")),
+        el("button", { type: "button", class: "button", on: { click: () => saveAnswer(id, params.q, saved) } }, "Save…")),
       done);
     further.hidden = false;
   }
 
   function follow(query, id) {
-    if (query) go(link("ask", "", { q: query, type: type.value === "all" ? "" : type.value, after: id }));
+    if (query) go(link("ask", "", paramsOf(query, type.value, id)));
   }
 
   function stop() {
     state.flight?.abort();
     said.textContent = "Stopped.";
-    fill(answer, state.text ? answerText(state.text, []) : null);
+    fill(answer, state.text ? answerText(state.text) : null);
     end();
   }
 
@@ -169,5 +169,7 @@ export function askView() {
   ];
   return { content, title: (route) => route.params.q || "Ask", show: showRoute, field: input };
 }
+
+const paramsOf = (q, type, after) => ({ q, type: type === "all" ? "" : type, after });
 
 const key = (query, type, after) => `${type} ${query}\n${after}`;

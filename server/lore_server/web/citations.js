@@ -29,7 +29,7 @@ export function citationList(citations, question) {
 /** Show code as it is written, and the Markdown of other files as text. */
 function quoteOf({ type, source, quote }) {
   const isCode = CODE.has(type) && !PROSE.test(source);
-  return el("blockquote", {}, isCode ? el("pre", { tabindex: "0" }, el("code", {}, quote)) : answerText(quote, []));
+  return el("blockquote", {}, isCode ? el("pre", { tabindex: "0" }, el("code", {}, quote)) : answerText(quote));
 }
 
 /** List the files found for the question, best first. */

@@ -22,13 +22,16 @@ export function documentView() {
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => next() } }, "Load more");
   const body = el("div", { class: "beside file", hidden: true }, el("div", { class: "paper" }, text, more), outline);
   const past = fileHistory();
-  const state = { path: null, flight: 0, last: 0, cursor: null, chunks: [], line: null };
+  const state = { path: null, flight: 0, last: 0, cursor: null, chunks: [], line: null, loading: null, asked: null, visit: 0 };
+
+  const open = (path) => (state.loading = load(path));
 
   async function load(path) {
     const mine = (state.flight += 1);
-    Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null, marked: null });
+    Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null, marked: null, asked: null });
     for (const part of [trouble, text, outline, facts]) fill(part);
     more.hidden = body.hidden = true;
+    more.disabled = false;
     heading.textContent = path;
     try {
       const page = await api.source({ path, max_tokens: PAGE_TOKENS });
@@ -39,7 +42,8 @@ export function documentView() {
       show(page);
       return true;
     } catch (problem) {
-      if (mine === state.flight) fill(trouble, failure(problem, () => load(path)));
+      if (mine !== state.flight) return false;
+      fill(trouble, failure(problem, () => open(path)));
       state.path = null;
       return false;
     }
@@ -65,26 +69,40 @@ export function documentView() {
     ];
   }
 
-  async function next() {
+  /** Load the next lines, once for all concurrent requests. */
+  function next() {
+    state.asked ??= loadNext();
+    return state.asked;
+  }
+
+  async function loadNext() {
     const mine = state.flight;
+    const { path, cursor } = state;
     more.disabled = true;
     try {
-      const page = await api.source({ path: state.path, max_tokens: PAGE_TOKENS, cursor: state.cursor });
+      const page = await api.source({ path, max_tokens: PAGE_TOKENS, cursor });
       if (mine === state.flight) show(page);
     } catch (problem) {
+      if (mine !== state.flight) return;
       state.cursor = null;
-      fill(trouble, failure(problem, () => load(state.path)));
+      fill(trouble, failure(problem, () => open(path)));
     } finally {
-      more.disabled = false;
+      if (mine === state.flight) {
+        state.asked = null;
+        more.disabled = false;
+      }
     }
   }
 
   /** Load the file up to the target lines or chunk, mark them and scroll to them. */
-  async function showTarget(params) {
+  async function showTarget(params, isLeft) {
     const { chunk } = params;
     const lines = linesOf(params);
     const isThere = () => (lines ? state.last >= lines[1] : state.chunks.some((candidate) => candidate.id === chunk));
-    while (state.cursor && !isThere()) await next();
+    while (state.cursor && !isThere()) {
+      await next();
+      if (isLeft()) return;
+    }
     for (const element of text.querySelectorAll(".is-target")) element.classList.remove("is-target");
     const [first, end] = lines ?? state.chunks.find((candidate) => candidate.id === chunk)?.lines ?? [];
     past.show(state.path, first ? [first, end] : null);
@@ -118,8 +136,11 @@ export function documentView() {
   }
 
   async function showRoute(route) {
-    if (route.path !== state.path && !(await load(route.path))) return;
-    if (route.params.line || route.params.chunk) await showTarget(route.params);
+    const mine = (state.visit += 1);
+    const isLeft = () => mine !== state.visit;
+    if (route.path !== state.path) open(route.path);
+    if (!(await state.loading) || isLeft()) return;
+    if (route.params.line || route.params.chunk) await showTarget(route.params, isLeft);
     else if (route.path) {
       past.show(route.path, null);
       scrollTo(0, 0);

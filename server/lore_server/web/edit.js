@@ -24,7 +24,7 @@ export function editView() {
   const button = el("button", { type: "button", class: "button primary", title: "Save (Ctrl+S)", on: { click: () => save() } }, "Save");
   const drop = el("button", { type: "button", class: "button danger", hidden: true, on: { click: discard } }, "Discard…");
   const body = el("div", { class: "editing", hidden: true }, el("label", { class: "unseen", for: "paper-text" }, "Document text"), input, preview);
-  const state = { key: null, paper: null, isCurrent: false, base: null, isBusy: false, isDrawing: false, timer: 0 };
+  const state = { key: null, paper: null, isCurrent: false, base: null, isBusy: false, isDrawing: false, timer: 0, flight: 0 };
 
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key !== "s" || !input.offsetParent || document.querySelector("dialog[open]")) return;
@@ -33,11 +33,12 @@ export function editView() {
   });
 
   async function load(key, asked) {
+    const mine = (state.flight += 1);
     input.disabled = button.disabled = true;
     try {
       const since = (await lastCommit(asked))?.id; // before the text: a change in between is reported twice rather than never
       const [found, { current }] = await Promise.all([read(asked), api.projects()]);
-      if (key !== state.key) return;
+      if (mine !== state.flight) return;
       const draft = draftOf(found);
       const { version, end } = draft ?? { version: found.version, end: endOf(found.text) };
       input.value = found.text;
@@ -51,7 +52,7 @@ export function editView() {
       showState();
       await draw();
     } catch (problem) {
-      if (key !== state.key) return;
+      if (mine !== state.flight) return;
       state.key = null;
       fill(trouble, failure(problem, () => show({ params: asked })));
     }
@@ -90,20 +91,23 @@ export function editView() {
 
   async function save(expected = state.base.version) {
     if (state.isBusy || input.disabled) return;
-    const { paper, base } = state;
+    const { key, paper, base } = state;
+    const isLeft = () => key !== state.key; // its draft keeps the text
     state.isBusy = input.readOnly = true;
     button.disabled = true;
     try {
       await write(paper, restored(), expected);
       dropDraft(paper);
       say("Saved.");
-      if (state.key) go(paperLink("document", paper)); // otherwise the user has already left this view
+      if (!isLeft()) go(paperLink("document", paper));
     } catch (problem) {
       const panel = problem.code === "CONFLICT" ? await conflictPanel(problem, paper, base.since, { overwrite: save, discard }) : failure(problem);
+      if (isLeft()) return say(problem.message);
       fill(trouble, panel);
       panel.scrollIntoView({ block: "nearest" });
     } finally {
-      state.isBusy = input.readOnly = button.disabled = false;
+      state.isBusy = input.readOnly = false;
+      button.disabled = input.disabled;
     }
   }
 
@@ -130,8 +134,13 @@ export function editView() {
     await load(key, paperOf(params));
   }
 
+  function leave() {
+    state.key = null;
+    state.flight += 1;
+  }
+
   const content = [way, el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, drop, button)), said, trouble, body];
-  return { content, title: ({ params }) => `Edit ${params.file ?? "the main document"}`, show, leave: () => (state.key = null), field: input };
+  return { content, title: ({ params }) => `Edit ${params.file ?? "the main document"}`, show, leave, field: input };
 }
 
 function previewHead(metadata) {

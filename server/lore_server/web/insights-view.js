@@ -24,12 +24,16 @@ export function insightsView() {
   const period = el("select", { id: "insights-days", on: { change: load } }, PERIODS.map((days) => el("option", { value: days }, `${days} days`)));
   const said = el("p", { class: "said" });
   const body = el("div", { class: "insights-body" });
+  let flight = 0;
   period.value = "30";
 
   async function load() {
+    const mine = (flight += 1);
     try {
-      draw(await api.insights({ days: period.value, limit: ROWS }));
+      const found = await api.insights({ days: period.value, limit: ROWS });
+      if (mine === flight) draw(found);
     } catch (problem) {
+      if (mine !== flight) return;
       said.textContent = "";
       fill(body, failure(problem, load));
     }

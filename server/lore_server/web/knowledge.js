@@ -29,18 +29,18 @@ export function knowledgeView() {
   const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
   const menu = menuOf([["History", () => go(projectHistoryLink(state.project))], ["Delete project…", deleteProject, "danger"]]);
   const actions = el("div", { class: "actions", inert: true }, add, menu); // until the project is known
-  const state = { project: "", wanted: "", papers: [], flight: null, timer: 0, done: null };
+  const state = { project: "", wanted: "", papers: [], flight: null, loading: null, timer: 0, done: null };
   const steps = searchSteps(input);
   const entering = intoList(() => (state.timer ? ask() : state.done), () => titles());
 
   async function load(wanted) {
-    const flight = begun();
+    const flight = (state.loading = begun());
     try {
       const { projects, current } = await api.projects(flight.signal);
       const project = wanted ?? current;
       const { files } = await api.papers({ project_id: project }, flight.signal);
       if (state.flight !== flight) return;
-      Object.assign(state, { project, current, papers: files, known: projects.find((entry) => entry.project_id === project) });
+      Object.assign(state, { project, current, loading: null, papers: files, known: projects.find((entry) => entry.project_id === project) });
       fill(trouble);
       body.hidden = false;
       actions.inert = false;
@@ -48,11 +48,14 @@ export function knowledgeView() {
       fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((entry) => projectRow(entry, current))));
       await find();
     } catch (problem) {
-      if (problem.name !== "AbortError") fill(trouble, failure(problem, () => load(wanted)));
+      if (problem.name === "AbortError") return;
+      state.loading = null;
+      fill(trouble, failure(problem, () => load(wanted)));
     }
   }
 
-  const ask = () => (state.done = find());
+  /** Search, or wait for the project that is being loaded, which is searched then. */
+  const ask = () => (state.loading ? state.done : (state.done = find()));
 
   async function find() {
     clearTimeout(state.timer);
@@ -127,7 +130,7 @@ export function knowledgeView() {
   function leave() {
     clearTimeout(state.timer);
     state.flight?.abort();
-    state.flight = null;
+    state.flight = state.loading = null;
   }
 
   function show(route) {

@@ -24,7 +24,7 @@ export function paperView() {
   const article = el("article", { class: "prose" });
   const outline = el("nav", { class: "outline", "aria-label": "Chapters" });
   const body = el("div", { class: "beside file", hidden: true }, article, outline);
-  const state = { key: null, isOld: false, paper: null, commit: undefined, flight: 0 };
+  const state = { key: null, wanted: null, isOld: false, paper: null, commit: undefined, flight: 0 };
 
   async function load(key, params) {
     const mine = (state.flight += 1);
@@ -110,12 +110,14 @@ export function paperView() {
   }
 
   async function act(change, done, to) {
+    const mine = state.flight;
     try {
       await change();
       say(done);
-      go(to);
+      if (mine === state.flight) go(to); // otherwise the user has already left this document
     } catch (problem) {
-      fill(notes, failure(problem));
+      if (mine === state.flight) fill(notes, failure(problem));
+      else say(problem.message);
     }
   }
 
@@ -128,6 +130,8 @@ export function paperView() {
     const { project, file, commit, chapter } = params;
     const key = JSON.stringify([project, file, commit]);
     const isOther = key !== state.key;
+    if (key !== state.wanted) state.flight += 1; // a document that was left before it arrived is not shown
+    state.wanted = key;
     if ((isOther || state.isOld) && !(await load(key, params))) return;
     showChapter(chapter);
     if (isOther) say(`Showing ${nameOf(state.paper)}.`);

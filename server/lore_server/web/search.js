@@ -30,7 +30,7 @@ export function searchView() {
   const notes = el("div", { class: "notes" });
   const list = el("ol", { class: "results", "aria-label": "Results" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: loadMore } }, "Load more");
-  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0 };
+  const state = { asked: null, timer: 0, flight: null, results: null }; // the results shown: {asked, cursor, count}
   const entering = intoList(() => ask(), () => titles());
   const steps = searchSteps(input);
 
@@ -93,9 +93,10 @@ export function searchView() {
     showFolders(reply.facets.folders);
     settled();
     steps.shown();
-    state.shown = 0;
+    state.results = { asked, cursor: undefined, count: 0 };
+    more.disabled = false;
     fill(list);
-    append(asked, reply, undefined);
+    append(reply);
     if (!reply.results.length) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type.length ? ", or all types." : "."), syntaxHelp()));
   }
 
@@ -108,27 +109,29 @@ export function searchView() {
     ask();
   }
 
-  function append(asked, reply, cursor) {
+  function append(reply) {
+    const { asked, cursor, count } = state.results;
     const asking = { ...asked, ...PAGE, cursor };
     const wanted = wordsOf(wordsIn(asked.query));
-    list.append(...reply.results.map((result, at) => el("li", {}, resultCard(result, wanted, asking, state.shown + at + 1))));
-    state.shown += reply.results.length;
-    state.cursor = reply.next_cursor ?? null;
-    more.hidden = !state.cursor;
+    list.append(...reply.results.map((result, at) => el("li", {}, resultCard(result, wanted, asking, count + at + 1))));
+    Object.assign(state.results, { cursor: reply.next_cursor, count: count + reply.results.length });
+    more.hidden = !reply.next_cursor;
   }
 
   async function loadMore() {
-    const { asked, cursor, shown } = state;
+    const { results } = state;
+    const { asked, cursor, count } = results;
     more.disabled = true;
     try {
       const reply = await api.search({ ...asked, ...PAGE, cursor });
-      if (state.asked !== asked) return;
-      append(asked, reply, cursor);
-      say(`${state.shown} results shown.`);
-      titles()[shown]?.focus();
+      if (state.results !== results) return;
+      append(reply);
+      say(`${results.count} results shown.`);
+      titles()[count]?.focus();
+      more.disabled = false;
     } catch (problem) {
+      if (state.results !== results) return;
       fill(notes, failure(problem));
-    } finally {
       more.disabled = false;
     }
   }
@@ -140,6 +143,7 @@ export function searchView() {
 
   function empty(what) {
     settled();
+    state.results = null;
     chips.showMatching(null);
     showFolders([]);
     fill(notes);

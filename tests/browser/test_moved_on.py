@@ -1,0 +1,298 @@
+"""A reply that arrives after the reader has moved on changes nothing that is shown by then."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.harness import http_client
+from tests.harness.browser import LateReply, Reader, reading
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import bearer, serving
+from tests.harness.projects import write_project
+
+LINES = 2_500
+FAILURE = json.dumps({"code": "INTERNAL_ERROR", "message": "The reading failed.", "hint": ""})
+FAILED = {"status": 500, "body": FAILURE}
+FILES = {
+    "lore.toml": "[owner]\nauto_sync_files = 0\n",
+    "docs/ferry.md": "# Ferry\n\nThe ferry crosses the sound at noon.\n\n## Fares\n\nThe ferry is free.\n",
+    "north.py": "north = [\n" + "    'the buoy of the sound is red and round',\n" * (LINES - 2) + "]\n",
+    "south.py": "south = [\n" + "    'the buoy of the sound is red and round',\n" * (LINES - 2) + "]\n",
+    **{f"docs/pier-{number}.md": f"# Pier {number}\n\nThe pier {number} of the harbour.\n" for number in range(60)},
+}
+SOURCE = "/api/source"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_project(tmp_path_factory.mktemp("moved") / "depot", FILES)
+    run_lore("sync", "--no-daemon", cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
+        for name in ("alpha", "beta"):
+            written(url, folder, name)
+        yield url
+
+
+@pytest.fixture
+def reader(browser: Browser, url: str) -> Iterator[Reader]:
+    with reading(browser, url) as reader:
+        yield reader
+
+
+def go(page: Page, fragment: str) -> None:
+    """Move to another view without loading the page again."""
+    page.evaluate("(fragment) => { location.hash = fragment; }", fragment)
+
+
+def document(name: str, view: str = "document") -> str:
+    return f"#/knowledge/{view}?project=depot&file={name}.md"
+
+
+def written(url: str, folder: Path, name: str, **more: str) -> None:
+    """Create a document as an agent does, without the page."""
+    body = {"project_id": "depot", "filename": name, "title": name.title(), **more}
+    reply = http_client.post(f"{url}/api/projects/files", json=body, headers=bearer(folder))
+    assert reply.status_code in (200, 409), reply.text
+
+
+def test_insights_show_the_chosen_period(reader: Reader, url: str, folder: Path) -> None:
+    page = reader.open("#/health")
+    late = LateReply(page, "/api/insights\\?.*days=30")
+    go(page, "#/insights")
+    late.wait()
+    http_client.post(f"{url}/api/documents/query", json={"query": "ferry"}, headers=bearer(folder))
+    page.get_by_label("The last").select_option("7 days")
+    said = page.locator(".insights .said")
+    expect(said).to_contain_text(re.compile(r"^[1-9]\d* questions"))
+    shown = said.inner_text()
+
+    late.release()
+
+    expect(said).to_have_text(shown)
+
+
+def test_a_file_stays_usable_if_the_one_before_it_fails_late(reader: Reader) -> None:
+    reader.expected.append("500")
+    page = reader.open("#/health")
+    late = LateReply(page, f"{SOURCE}\\?path=north.py")
+    go(page, "#/source/north.py")
+    late.wait()
+    go(page, "#/source/south.py")
+    expect(page.locator("#L1")).to_contain_text("south")
+
+    late.release(**FAILED)
+    shown = page.locator(".text .line").count()
+    page.get_by_role("button", name="Load more").click()
+
+    expect(page.locator(f"#L{shown + 1}")).to_be_visible()
+
+
+@pytest.mark.parametrize("changed", [{}, FAILED], ids=["read", "failed"])
+def test_the_target_of_one_file_is_not_looked_up_in_another(reader: Reader, changed: dict[str, object]) -> None:
+    reader.expected.append("500")
+    page = reader.open("#/health")
+    late = LateReply(page, f"{SOURCE}\\?path=north.py.*cursor=")
+    go(page, f"#/source/north.py?line={LINES}")
+    late.wait()
+    go(page, "#/source/south.py")
+    expect(page.locator("#L1")).to_contain_text("south")
+
+    late.release(**changed)
+    page.get_by_role("button", name="Load more").click()
+
+    expect(page.locator(".text .is-target")).to_have_count(0)
+    expect(page.locator(".source [role=alert]")).to_have_count(0)
+
+
+def test_every_line_is_shown_once_if_a_further_target_is_chosen_while_a_file_loads(reader: Reader) -> None:
+    page = reader.open("#/health")
+    late = LateReply(page, f"{SOURCE}\\?path=north.py.*cursor=")
+    go(page, f"#/source/north.py?line={LINES}")
+    late.wait()
+    go(page, f"#/source/north.py?line={LINES - 1}")
+    page.evaluate("new Promise((done) => setTimeout(done))")  # a second request for the same page would be sent now
+
+    late.release()
+
+    expect(page.locator(f"#L{LINES - 1}.is-target")).to_have_count(1)
+    expect(page.locator(".text .line")).to_have_count(LINES)
+    expect(page.locator(".text .is-target")).to_have_count(1)
+
+
+def test_a_line_chosen_while_its_file_loads_is_marked(reader: Reader) -> None:
+    page = reader.open("#/health")
+    late = LateReply(page, f"{SOURCE}\\?path=docs%2Fferry.md")
+    go(page, "#/source/docs/ferry.md")
+    late.wait()
+    go(page, "#/source/docs/ferry.md?line=3")
+
+    late.release()
+
+    expect(page.locator("#L3.is-target")).to_have_count(1)
+
+
+def test_more_results_load_after_an_incomplete_query(reader: Reader) -> None:
+    reader.expected.append("400")
+    page = reader.open("#/search?q=pier")
+    expect(page.locator(".result")).to_have_count(20)
+    page.locator("#q").fill("pier type:gui")
+    expect(page.locator(".search .note")).to_contain_text("type")
+
+    page.get_by_role("button", name="Load more").click()
+
+    expect(page.locator(".result")).to_have_count(40)
+
+
+def test_the_failure_of_more_results_is_not_shown_beside_those_of_another_query(reader: Reader) -> None:
+    reader.expected.append("500")
+    page = reader.open("#/search?q=pier")
+    expect(page.locator(".result")).to_have_count(20)
+    late = LateReply(page, "/api/documents/query")
+    page.get_by_role("button", name="Load more").click()
+    late.wait()
+    page.locator("#q").fill("harbour")
+    expect(page).to_have_url(re.compile("q=harbour"))
+    expect(page.locator(".results.old")).to_have_count(0)
+
+    late.release(**FAILED)
+
+    expect(page.locator(".search [role=alert]")).to_have_count(0)
+    page.get_by_role("button", name="Load more").click()
+    expect(page.locator(".result")).to_have_count(40)
+
+
+def test_a_document_that_was_left_before_it_arrived_does_not_replace_the_one_returned_to(reader: Reader) -> None:
+    page = reader.open(document("alpha"))
+    expect(page.locator(".view:visible h1")).to_have_text("Alpha")
+    late = LateReply(page, "/api/projects/file\\?.*beta")
+    go(page, document("beta"))
+    late.wait()
+    page.go_back()
+
+    late.release()
+
+    expect(page.locator(".view:visible h1")).to_have_text("Alpha")
+    expect(page.get_by_role("link", name="History", exact=True)).to_have_attribute("href", re.compile("alpha"))
+
+
+@pytest.mark.parametrize("changed", [{}, FAILED], ids=["deleted", "failed"])
+def test_a_deletion_leads_nowhere_after_the_reader_has_left(
+    reader: Reader, url: str, folder: Path, changed: dict[str, object]
+) -> None:
+    reader.expected.append("500")
+    written(url, folder, "gamma")
+    page = reader.open(document("gamma"))
+    late = LateReply(page, "/api/projects/file/delete")
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete document").click()
+    late.wait()
+    go(page, document("alpha"))
+    heading = page.locator(".view:visible h1")
+    expect(heading).to_have_text("Alpha")
+
+    late.release(**changed)
+
+    expect(page).to_have_url(re.compile("document.*alpha"))
+    expect(heading).to_have_text("Alpha")
+    expect(page.locator(".view:visible [role=alert]")).to_have_count(0)
+
+
+def test_a_failed_save_is_not_reported_beside_another_document(reader: Reader) -> None:
+    reader.expected.append("409")
+    page = reader.open(document("alpha", "edit"))
+    field = page.locator("#paper-text")
+    expect(field).to_be_enabled()
+    field.fill("# Alpha\n\nMine.\n")
+    late = LateReply(page, "/api/projects/file$")
+    page.get_by_role("button", name="Save", exact=True).click()
+    late.wait()
+    go(page, document("beta", "edit"))
+    expect(page.locator(".view:visible h1")).to_have_text("Edit beta.md")
+
+    late.release(status=409, body=json.dumps({"code": "CONFLICT", "message": "It has changed.", "hint": ""}))
+    page.evaluate("fetch('/api/projects').then((reply) => reply.json())")
+
+    expect(field).to_be_editable()
+    expect(page.locator(".view:visible [role=alert]")).to_have_count(0)
+
+
+def test_the_words_typed_while_a_project_loads_search_this_project(reader: Reader, url: str, folder: Path) -> None:
+    written(url, folder, "buoys", project_id="sound")
+    page = reader.open("#/knowledge")
+    expect(page.locator(".papers .title").first).to_be_visible()
+    late = LateReply(page, "/api/projects/files\\?.*sound")
+    page.get_by_role("link", name="sound", exact=True).click()
+    late.wait()
+    page.locator("#knowledge-q").fill("Buoys")
+    page.keyboard.press("Enter")  # searches at once
+
+    late.release()
+
+    expect(page.locator(".view:visible h1")).to_have_text("Knowledge of sound")
+    expect(page.locator(".papers .title")).to_have_text(["Buoys"])
+
+
+def test_the_citations_of_an_answer_keep_its_question_if_it_arrives_beside_another_view(reader: Reader) -> None:
+    question = "When does the ferry cross?"
+    page = reader.open("#/health")
+    pending: list[Route] = []
+    page.route("**/api/knowledge/ask", lambda route, _: pending.append(route), times=1)
+    with page.expect_request("**/api/knowledge/ask"):
+        go(page, f"#/ask?q={question}")
+    go(page, "#/health?q=elsewhere")
+
+    pending[0].continue_()
+    expect(page.locator(".answer a.cite")).not_to_have_count(0)
+    go(page, f"#/ask?q={question}")
+    page.locator(".answer a.cite").first.click()
+
+    expect(page).to_have_url(re.compile("q=When.*cite=1"))
+    page.get_by_label("Follow-up question").fill("and what does it cost?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".before a")).to_have_attribute("href", re.compile("^#/ask.*q=When"))
+
+
+def test_an_editor_shows_the_text_that_was_read_last(reader: Reader, url: str, folder: Path) -> None:
+    page = reader.open("#/health")
+    late = LateReply(page, "/api/projects/file\\?.*alpha")
+    go(page, document("alpha", "edit"))
+    late.wait()
+    body = {"project_id": "depot", "filename": "alpha", "content": "# Alpha\n\nNewer.\n"}
+    assert http_client.post(f"{url}/api/projects/file", json=body, headers=bearer(folder)).status_code == 200
+    go(page, "#/health")
+    expect(page.locator(".health")).to_be_visible()
+    go(page, document("alpha", "edit"))
+    field = page.locator("#paper-text")
+    expect(field).to_have_value(re.compile("Newer"))
+
+    late.release()
+
+    expect(field).to_have_value(re.compile("Newer"))
+
+
+def test_saving_does_not_leave_the_document_that_is_edited_by_then(reader: Reader) -> None:
+    page = reader.open(document("alpha", "edit"))
+    field = page.locator("#paper-text")
+    expect(field).to_be_enabled()
+    field.fill("# Alpha\n\nSaved.\n")
+    late = LateReply(page, "/api/projects/file$")
+    page.get_by_role("button", name="Save", exact=True).click()
+    late.wait()
+    go(page, document("beta", "edit"))
+    expect(page.locator(".view:visible h1")).to_have_text("Edit beta.md")
+
+    late.release()
+
+    expect(page).to_have_url(re.compile("edit.*beta"))
+    expect(field).to_be_editable()
