@@ -75,3 +75,18 @@ def test_a_class_opens_although_the_index_changes_while_it_loads(reader: Reader,
     page.get_by_role("link", name="Health").click()
     page.get_by_role("link", name="Classes").click()
     expect(page.get_by_role("treeitem")).to_have_count(2)
+
+
+def test_the_class_tree_is_the_one_that_was_requested_last(reader: Reader, project: Path) -> None:
+    page = reader.open("#/health")
+    late = LateReply(page, r"/api/knowledge/hierarchy\?max_tokens")
+    page.get_by_role("link", name="Classes").click()
+    late.wait()
+    add_a_class(page, project)
+    page.evaluate("location.hash = '#/classes/boat.Boat'")
+    expect(page.locator(".class-card h2")).to_have_text("Boat")
+
+    late.release()
+
+    expect(page.get_by_role("treeitem")).to_have_count(2)
+    expect(page.locator(".class-card h2")).to_have_text("Boat")

@@ -19,7 +19,7 @@ export function classesView() {
   const card = el("section", { class: "card class-card", "aria-label": "Class", tabindex: "-1" });
   const tree = treeOf("Classes", rowText, open, toggle);
   const body = el("div", { class: "beside classes-body" }, el("div", { class: "tree-side" }, tree.element), card);
-  const state = { forest: null, loading: null, name: "", flight: null, shut: new Set() };
+  const state = { forest: null, loading: null, name: "", flight: null, visit: 0, shut: new Set() };
 
   document.addEventListener("lore:job", ({ detail }) => detail.ended && (state.loading = null));
 
@@ -90,9 +90,11 @@ export function classesView() {
   }
 
   async function show(route) {
+    const mine = (state.visit += 1);
     try {
       state.loading ??= load();
       const forest = await state.loading;
+      if (mine !== state.visit) return;
       const isNew = forest !== state.forest;
       state.forest = forest;
       fill(trouble);
@@ -101,6 +103,7 @@ export function classesView() {
       else draw();
       await choose(route.path);
     } catch (problem) {
+      if (mine !== state.visit) return;
       state.loading = null;
       body.hidden = true;
       fill(trouble, failure(problem, () => show(route)));
