@@ -114,9 +114,11 @@ async function* stream(method, path, given) {
 }
 
 async function send(method, path, accept, given) {
+  const used = token();
   const response = await request(method, path, accept, given);
   if (response.status !== 401) return checked(response);
-  if (!(await askForToken(token() !== ""))) return checked(response);
+  const isOutdated = token() !== used; // the token was entered while the request was under way
+  if (!isOutdated && !(await askForToken(used !== ""))) return checked(response);
   return send(method, path, accept, given);
 }
 
