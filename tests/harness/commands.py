@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -173,11 +173,15 @@ class Command:
 class Commands:
     """Starts commands by forking a parent, which starts with the first command and ends with `close`.
 
-    The parent imports the modules in this environment, so its PYTHONPATH applies to every command.
+    The parent imports the modules in this environment, so its PYTHONPATH applies to every command. Its `python` forks
+    only the programs in `programs`.
     """
 
-    def __init__(self, *imported: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *imported: str, programs: Collection[str] = (OWNER, PROBE), environment: Mapping[str, str] | None = None
+    ) -> None:
         self._imported = imported
+        self._programs = programs
         self._environment = environment
         self._guard = threading.Lock()
         self._parent: subprocess.Popen[bytes] | None = None
@@ -209,7 +213,7 @@ class Commands:
             return subprocess.CompletedProcess([LORE, *arguments], code, output.read(), errors.read())
 
     def python(self) -> str:
-        """Return an executable that behaves like Python, but forks owners and vector store probes from the parent."""
+        """Return an executable that behaves like Python, but forks its programs from the parent."""
         self._prepare()
         return str(self._folder / "python")
 
@@ -229,7 +233,7 @@ class Commands:
         if (environment := self._environment) is None:
             environment = {name: value for name, value in os.environ.items() if name not in OF_ONE_TEST}
         names = {
-            "modules": {OWNER, PROBE},
+            "modules": {*self._programs},
             "seconds": LONG_SECONDS,
             "path": environment.get("PYTHONPATH"),
             "lore": LORE,
