@@ -26,7 +26,7 @@ from tests.harness.chroma import Gate, Running, chroma_running, gate_before, sel
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
 from tests.harness.projects import copy_project, open_index, write_project
-from tests.integration.test_vectors import rows_of, vectors_of
+from tests.harness.vectors import rows_of, vectors_of
 
 PAGES = 40
 SECRET = "ck-s3cret-T0ken"

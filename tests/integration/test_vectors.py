@@ -22,10 +22,11 @@ from lore_etl.stores.chroma import backend
 from lore_etl.stores.chroma.backend import effort
 from lore_etl.stores.chroma.client import open_client
 from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
-from lore_etl.stores.chroma.vector_store import Row, VectorStore
+from lore_etl.stores.chroma.vector_store import VectorStore
 from tests.harness.models import HashModel
 from tests.harness.processes import run
 from tests.harness.projects import write_project
+from tests.harness.vectors import rows_of, vectors_of
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 SETTINGS = DatabaseSettings()
@@ -46,15 +47,6 @@ def open_store(request: pytest.FixtureRequest) -> Open:
 
 both = pytest.mark.parametrize("open_store", [EmbeddedChroma, ChildChroma], ids=["embedded", "server"], indirect=True)
 """The tests of what a store promises. The others show what happens above a connection, whichever it is."""
-
-
-def rows_of(count: int, type_: str = "guide") -> list[Row]:
-    return [(f"{n:032x}.{n:016x}", type_, f"docs/{n}.md") for n in range(count)]
-
-
-def vectors_of(count: int, dimension: int = 16, seed: int = 1) -> Vectors:
-    found = np.random.default_rng(seed).normal(size=(count, dimension)).astype(np.float32)
-    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
 
 
 @pytest.fixture
