@@ -50,7 +50,7 @@ PAGED: list[tuple[str, JSON]] = [
 LONG_CHUNK = make_chunk(
     "docs/pages/1.md",
     text="\n".join(f'line {n} of "many"' for n in range(400)),
-    symbols=tuple(f"package.module.Class.attribute_{n}" for n in range(3000)),
+    symbols=tuple(f"package.module.Class.attribute_{n}" for n in range(600)),
     tags=tuple(f"tag-{n}" for n in range(200)),
     chain=[(f"package.Base{n}", None) for n in range(60)],
     lines=(5, 404),

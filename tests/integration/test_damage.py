@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,27 +23,52 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, write_project
+from tests.harness.trying import is_long
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
-PAGES = 1_010  # more than Chroma keeps in its log, so that its HNSW files exist
+MANY = 1_010  # more than Chroma keeps in its log, so that its HNSW files exist
+PAGES = MANY if is_long() else 90  # for more files, a sync would start other processes
 QUERY = "subject77 lighthouse"
+WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a separate chunk
 CLASS = "class Lamp:\n    '''Shines.'''\n"
+
+
+def write_pages(folder: Path, count: int) -> Path:
+    """Write this many pages, in few files."""
+    pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(PAGES)}
+    others = (f"## Page {n}\n\nsubject{n} lighthouse {WORDS}\n" for n in range(PAGES, count))
+    return write_project(folder, {**pages, "docs/others.md": "\n".join(others), "src/lamp.py": CLASS})
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a synced project; a copy would not do, because an index of copied files is read again."""
-    pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(PAGES)}
-    return write_project(tmp_path_factory.mktemp("damage") / "project", {**pages, "src/lamp.py": CLASS})
+    """Return a project that tests sync; a copy would not do, because an index of copied files is read again."""
+    return write_pages(tmp_path_factory.mktemp("damage") / "project", PAGES)
+
+
+@pytest.fixture(scope="module")
+def shared_large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project whose index has HNSW files."""
+    return write_pages(tmp_path_factory.mktemp("damage") / "large", MANY)
 
 
 @pytest.fixture
 def project(shared: Path) -> Path:
     """Return the project with an intact, closed index: each test repairs the damage it does, except to the cache."""
-    if not is_intact_after_a_sync(shared):
-        shutil.rmtree(shared / ".lore")
-        assert is_intact_after_a_sync(shared)
-    return shared
+    return intact(shared)
+
+
+@pytest.fixture
+def large_project(shared_large: Path) -> Path:
+    """Return the large project in the same state."""
+    return intact(shared_large)
+
+
+def intact(project: Path) -> Path:
+    if not is_intact_after_a_sync(project):
+        shutil.rmtree(project / ".lore")
+        assert is_intact_after_a_sync(project)
+    return project
 
 
 def is_intact_after_a_sync(project: Path) -> bool:
@@ -130,14 +156,16 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "keywords emptied": lambda lore: empty(lore / "keywords"),
     "vectors deleted": lambda lore: shutil.rmtree(vectors(lore)),
     "vectors emptied": lambda lore: empty(vectors(lore)),
-    "vectors cut": lambda lore: cut(one_of(lore, "vectors-*/*/data_level0.bin")),
-    "vectors garbage": lambda lore: garble(one_of(lore, "vectors-*/*/data_level0.bin")),
     "vectors database garbage": lambda lore: garble(vectors(lore) / "chroma.sqlite3"),
     "vectors database deleted": lambda lore: (vectors(lore) / "chroma.sqlite3").unlink(),
     "vectors seal deleted": lambda lore: (vectors(lore) / "seal.json").unlink(),
     "vectors seal garbage": lambda lore: (vectors(lore) / "seal.json").write_text("garbage"),
     "owner note garbage": lambda lore: note_of(lore).write_text("garbage"),
     "everything but the chunks": lambda lore: remove_all_but(lore, CHUNKS, "embeddings.sqlite", MARK),
+}
+HNSW_DAMAGES: dict[str, Callable[[Path], object]] = {
+    "vectors cut": lambda lore: cut(one_of(lore, "vectors-*/*/data_level0.bin")),
+    "vectors garbage": lambda lore: garble(one_of(lore, "vectors-*/*/data_level0.bin")),
 }
 SEARCH_FIRST = {
     "nothing", "catalogue middle garbage", "catalogue cut", "catalogue deleted", "catalogue log garbage",
@@ -150,14 +178,17 @@ SEARCH_FIRST = {
 SYNC_FIRST = {"catalogue garbage", "chunks cut", "vectors database garbage", "keywords deleted"}
 """The damages that every run repairs without a search before it. The long run tries both orders of all damages."""
 USUAL = {(name, True) for name in SEARCH_FIRST} | {(name, False) for name in SYNC_FIRST}
-ORDERS = [
-    pytest.param(
-        damage, searched_before, id=f"{name}-{'search' if searched_before else 'sync'} first",
-        marks=[] if (name, searched_before) in USUAL else [pytest.mark.long],
-    )
-    for name, damage in DAMAGES.items()
-    for searched_before in (True, False)
-]  # fmt: skip
+
+
+def in_both_orders(damages: Mapping[str, Callable[[Path], object]]) -> list[Any]:
+    return [
+        pytest.param(
+            damage, searched_before, id=f"{name}-{'search' if searched_before else 'sync'} first",
+            marks=[] if (name, searched_before) in USUAL else [pytest.mark.long],
+        )
+        for name, damage in damages.items()
+        for searched_before in (True, False)
+    ]  # fmt: skip
 
 
 def answer(index: Index) -> tuple[str, bool] | str:
@@ -179,10 +210,21 @@ def names(index: Index) -> list[str] | str:
         return error.hint
 
 
-@pytest.mark.parametrize(("damage", "searched_before"), ORDERS)
+@pytest.mark.parametrize(("damage", "searched_before"), in_both_orders(DAMAGES))
 def test_a_search_is_correct_or_rejected_and_a_sync_repairs_without_the_model(
     project: Path, damage: Callable[[Path], object], searched_before: bool
 ) -> None:
+    assert_repaired(project, damage, searched_before)
+
+
+@pytest.mark.parametrize(("damage", "searched_before"), in_both_orders(HNSW_DAMAGES))
+def test_damage_to_the_files_of_a_large_index_is_repaired_too(
+    large_project: Path, damage: Callable[[Path], object], searched_before: bool
+) -> None:
+    assert_repaired(large_project, damage, searched_before)
+
+
+def assert_repaired(project: Path, damage: Callable[[Path], object], searched_before: bool) -> None:
     damage(project / ".lore")
     if searched_before:
         with closing(open_index(project)) as index:
@@ -214,15 +256,15 @@ def test_broken_records_found_by_a_reader_are_repaired_by_the_next_sync(project:
         assert (report.embedded, answer(index)) == (0, ("docs/77.md", True))
 
 
-def test_a_repaired_index_equals_a_fresh_index(project: Path) -> None:
-    lore = project / ".lore"
+def test_a_repaired_index_equals_a_fresh_index(large_project: Path) -> None:
+    lore = large_project / ".lore"
     garble(lore / "catalogue.sqlite")
     chunks_without(lore, 0.5)
     (lore / "class-hierarchy.json").unlink()
     garble(one_of(lore, "keywords/*.idx"))
     cut(one_of(lore, "vectors-*/*/data_level0.bin"))
 
-    with closing(open_index(project)) as index:
+    with closing(open_index(large_project)) as index:
         sync(index)
 
         assert_equals_fresh(index)

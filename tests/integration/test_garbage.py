@@ -28,7 +28,7 @@ from tests.harness.trying import is_long, often
 PAGE = 4096
 DOCUMENTS = 60
 GARBAGE = {"bytes": b"\xa5", "zeros": b"\0", "text": b"q"}
-POSITIONS = range(0, 100, 7 if is_long() else 18)  # percent of the file
+POSITIONS = range(0, 100, 7 if is_long() else 30)  # percent of the file
 FILES = {
     **{f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(DOCUMENTS)},
     "src/lamp.py": "class Lamp:\n    '''Shines.'''\n",

@@ -9,8 +9,10 @@ from pathlib import Path
 from lore_etl.pipeline.sync import sync
 from tests.harness.processes import run
 from tests.harness.projects import open_index, write_project
+from tests.harness.trying import is_long
 
 PAGES = 1_200  # more than Chroma keeps in its log, so that its HNSW files exist
+WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a separate chunk
 CODE = """
 import json, os, resource, sys
 from contextlib import closing
@@ -54,12 +56,12 @@ print(json.dumps(found))
 
 
 def test_a_process_without_free_file_descriptors_reports_it_without_damage(tmp_path: Path) -> None:
-    pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(PAGES)}
-    project = write_project(tmp_path / "project", pages)
+    pages = (f"## Page {n}\n\nsubject{n} lighthouse {WORDS}\n" for n in range(PAGES))
+    project = write_project(tmp_path / "project", {"docs/pages.md": "\n".join(pages)})
     with closing(open_index(project)) as index:
         sync(index)
 
-    done = run(CODE, project, *range(40))
+    done = run(CODE, project, *range(0, 40, 1 if is_long() else 3))
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

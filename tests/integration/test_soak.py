@@ -31,7 +31,7 @@ ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # otherwise glibc opens up to eight heaps 
 
 @pytest.mark.parametrize(
     ("pages", "syncs", "requests"),
-    [(60, 30, 100), pytest.param(1_100, MANY_SYNCS, MANY_REQUESTS, marks=pytest.mark.long)],
+    [(60, 20, 100), pytest.param(1_100, MANY_SYNCS, MANY_REQUESTS, marks=pytest.mark.long)],
 )
 def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
     tmp_path: Path, pages: int, syncs: int, requests: int

@@ -28,7 +28,7 @@ from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, un
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
 from tests.harness.processes import run
-from tests.harness.projects import chunks_of, ids_everywhere, open_index, settle, write_project
+from tests.harness.projects import SMALL, chunks_of, ids_everywhere, open_index, settle, write_project
 from tests.harness.steps import steps
 
 PAGE = "The harbour master writes the log of the day.\n" * 10
@@ -414,15 +414,15 @@ def test_a_file_that_moves_to_another_type_is_found_only_with_the_new_type(index
 
 def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(tmp_path: Path, model: HashModel) -> None:
     text = "# Notice\n\nAll passengers keep clear of the ramp.\n"
-    index = open_index(write_project(tmp_path, {f"docs/{n}/a.md": text for n in range(300)}), model=model)
+    index = open_index(write_project(tmp_path, {f"docs/{n}/a.md": text for n in range(90)}), model=model)
 
     report = sync(index)
 
-    assert (report.created, report.embedded) == (300, 1)
+    assert (report.created, report.embedded) == (90, 1)
     assert unfindable(index) == []
     (tmp_path / "docs/7/a.md").unlink()
     assert sync(index).deleted == 1
-    assert [len(ids) for ids in ids_everywhere(index)] == [299, 299, 299]
+    assert [len(ids) for ids in ids_everywhere(index)] == [89, 89, 89]
     index.close()
 
 
@@ -435,15 +435,18 @@ def pages(tmp_path: Path) -> Iterator[Index]:
     index.close()
 
 
-def test_replacing_more_than_a_quarter_of_the_chunks_builds_a_new_generation(pages: Index) -> None:
-    write_project(pages.root, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(200)})
+def test_replacing_more_than_a_quarter_of_the_chunks_builds_a_new_generation(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\n{PAGE}first{n}\n" for n in range(90)})
+    with closing(open_index(tmp_path, limits=SMALL)) as index:
+        sync(index)
+        write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(30)})
 
-    report = sync(pages)
+        report = sync(index)
 
-    assert report.rebuilt == "more than a quarter of it was replaced or deleted"
-    assert [path.name for path in pages.folder.glob("vectors-*")] == ["vectors-2"]
-    assert report.embedded == 200
-    assert_equals_fresh(pages)
+        assert report.rebuilt == "more than a quarter of it was replaced or deleted"
+        assert [path.name for path in index.folder.glob("vectors-*")] == ["vectors-2"]
+        assert report.embedded == 30
+        assert_equals_fresh(index)
 
 
 def test_deleted_chunks_return_their_space(pages: Index) -> None:
