@@ -363,11 +363,10 @@ def test_a_compiled_model_opens_without_the_extra(
 
 @pytest.mark.long
 def test_a_model_compiled_again_is_the_same_model(tiny_model: Path, own_cache: Path) -> None:
-    chosen = EmbeddingSettings(model=str(tiny_model))
-    before = ConfiguredModel(chosen).fingerprint()
+    before = model_cache.prepared(str(tiny_model)).fingerprint
     shutil.rmtree(own_cache)
 
-    assert ConfiguredModel(chosen).fingerprint() == before
+    assert model_cache.prepared(str(tiny_model)).fingerprint == before
 
 
 @pytest.mark.long
@@ -375,13 +374,12 @@ def test_changed_weights_make_another_model(tiny_model: Path, own_cache: Path, t
     from safetensors.numpy import load_file, save_file
 
     shutil.copytree(tiny_model, tmp_path / "model")
-    chosen = EmbeddingSettings(model=str(tmp_path / "model"))
-    before = ConfiguredModel(chosen).fingerprint()
+    before = model_cache.prepared(str(tmp_path / "model")).fingerprint
     weights = next((tmp_path / "model").rglob("model.safetensors"))
     values = load_file(weights)
     save_file({name: value + 0.5 for name, value in values.items()}, weights, metadata={"format": "pt"})
 
-    assert ConfiguredModel(chosen).fingerprint() != before
+    assert model_cache.prepared(str(tmp_path / "model")).fingerprint != before
 
 
 def test_a_folder_without_an_embedding_model_is_rejected_with_the_reason(
