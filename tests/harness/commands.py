@@ -31,11 +31,12 @@ OWNER, PROBE = "lore_server.owner.owner_main", "lore_etl.stores.chroma.client"
 IMPORTED = [
     *(f"lore_server.cli.{name}" for name in COMMANDS), "lore_server.owner.process", "lore_server.http.application",
     "lore_server.mcp.mcp_server", "uvicorn", "lore_etl.stores.keywords", "lore_etl.models.onnx_models",
-    "lore_server.evaluation.measures", "lore_server.answer.gemini_writer", PROBE, "chromadb.api.rust",
-    "chromadb.telemetry.product.posthog", "lore_etl.stores.embedding_cache", "platformdirs.unix",
+    PROBE, "chromadb.api.rust", "chromadb.telemetry.product.posthog", "lore_etl.stores.embedding_cache",
+    "platformdirs.unix",
 ]  # fmt: skip
+"""What most commands and owners import."""
 PARENT = """
-import atexit, functools, gc, importlib, json, os, runpy, select, signal, socket, sys, threading
+import atexit, contextlib, functools, gc, importlib, json, os, runpy, select, signal, socket, sys, threading
 import onnxruntime, typer
 from lore_etl.config.settings import Settings
 from lore_etl.files.redaction import redact
@@ -68,28 +69,39 @@ parent, onnxruntime.InferenceSession = os.getpid(), session
 ConfiguredModel(Settings().embedding).open()
 
 listener, python = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+wakened, waker = socket.socketpair()  # reports that a command has ended
+waker.setblocking(False)
+signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+signal.signal(signal.SIGCHLD, lambda *_: None)
 gc.freeze()
+lines = {}  # of the commands that run
 while True:
-    if 0 in select.select([0, listener], [], [])[0]:
+    ready = select.select([0, listener, wakened], [], [])[0]
+    if 0 in ready:
         sys.exit()  # the tests are over
-    line, _ = listener.accept()
-    if not os.fork():
-        break
-    line.close()
+    if wakened in ready:
+        wakened.recv(4096)
+        while lines:
+            command, status = os.waitpid(-1, os.WNOHANG)
+            if not command:
+                break
+            with lines.pop(command) as line, contextlib.suppress(OSError):  # the caller may have been killed
+                line.sendall(f"{os.waitstatus_to_exitcode(status)}\\n".encode())
+    if listener in ready:
+        line, _ = listener.accept()
+        command = os.fork()
+        if not command:
+            break
+        lines[command] = line
+        with contextlib.suppress(OSError):
+            line.sendall(f"{command}\\n".encode())
 
+signal.set_wakeup_fd(-1)
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-listener.close()
+for other in (listener, wakened, waker, *lines.values()):
+    other.close()
 _, files, _, _ = socket.recv_fds(line, 1, 3)  # standard input, output and error
 given = json.load(line.makefile(encoding="utf-8"))
-command = os.fork()
-if command:
-    for file in files:
-        os.close(file)
-    line.sendall(f"{command}\\n".encode())
-    line.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])}\\n".encode())
-    os._exit(0)
-
 line.close()
 for number, file in enumerate(files):
     os.dup2(file, number)
@@ -260,7 +272,7 @@ class Commands:
             shutil.rmtree(self._folder)
 
 
-PREPARED = Commands(*IMPORTED)
+PREPARED = Commands(*IMPORTED, "lore_server.evaluation.measures", "lore_server.answer.gemini_writer")
 
 
 def as_lore() -> list[str]:
