@@ -18,7 +18,8 @@ from lore_etl.stores.owner_file import Note, my_note, note_of, read_note, write_
 from lore_server.owner import find
 from lore_server.owner.entrance import runtime_folder
 from lore_server.owner.line import dial
-from tests.harness.commands import LORE, run_lore
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import serving
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.processes import child
 from tests.harness.projects import write_project
@@ -292,19 +293,11 @@ def test_an_owner_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
 
 def test_a_serving_process_takes_over_the_index_and_is_not_replaced(project: Path) -> None:
     background = owner_of(project)
-    serving = subprocess.Popen(
-        [LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
-    )
-    try:
-        assert serving.stderr is not None
-        assert "page" in serving.stderr.readline()
+    with serving(project):
         result = search(project)
         second = run_lore("serve", "--port", "0", "--json", cwd=project)
         (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
         other = search(project)
-    finally:
-        serving.terminate()
-        serving.communicate(timeout=120)
 
     assert not background.is_alive
     assert result["exit"] == 0

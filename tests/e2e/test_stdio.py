@@ -15,7 +15,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.harness.commands import LORE, SECONDS
+from tests.harness.commands import LORE, PREPARED, SECONDS, as_lore
 from tests.harness.projects import write_project
 
 HELLO = [
@@ -46,8 +46,9 @@ UNIDENTIFIED = 12  # lines that do not identify their request
 def converse(
     project: Path, lines: list[str], *options: str
 ) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
+    program = [PREPARED.lore()] if "--no-daemon" in options else as_lore()  # which forks the owner
     done = subprocess.run(
-        [LORE, *options, "mcp"], cwd=project, input="".join(f"{line}\n" for line in lines), capture_output=True,
+        [*program, *options, "mcp"], cwd=project, input="".join(f"{line}\n" for line in lines), capture_output=True,
         text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
     return [json.loads(line) for line in done.stdout.splitlines()], done
@@ -117,7 +118,10 @@ def test_a_sync_reports_progress_to_the_client_that_asked(tmp_path: Path) -> Non
         seen.append((progress, message))
 
     async def run() -> dict[str, Any]:
-        parameters = StdioServerParameters(command=LORE, args=["mcp"], cwd=tmp_path, env=dict(os.environ))
+        command, *arguments = as_lore()
+        parameters = StdioServerParameters(
+            command=command, args=[*arguments, "mcp"], cwd=tmp_path, env=dict(os.environ)
+        )
         async with Client(stdio_client(parameters)) as client:
             result = await client.call_tool(
                 "manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, progress_callback=watch
@@ -134,7 +138,7 @@ def test_a_sync_reports_progress_to_the_client_that_asked(tmp_path: Path) -> Non
 def test_the_process_ends_with_its_input_or_on_a_signal(tmp_path: Path) -> None:
     for ending in ("eof", "terminate"):
         process = subprocess.Popen(
-            [LORE, "mcp"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [*as_lore(), "mcp"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         assert process.stdin is not None
         assert process.stdout is not None
