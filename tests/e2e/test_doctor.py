@@ -102,7 +102,7 @@ def test_the_readable_report_is_printed_on_standard_output(project: Path) -> Non
 
     assert "warn    database" in done.stdout
     assert "-> Run `lore sync`." in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("0 failed")
+    assert done.stdout.splitlines()[-1] == "0 failed, 1 warning."
 
 
 def test_an_invalid_configuration_fails_its_check_and_the_others_still_run(project: Path) -> None:

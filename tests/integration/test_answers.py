@@ -45,6 +45,34 @@ def test_a_question_about_classes_is_answered_from_the_class_tree(app: App) -> N
     assert "degraded" not in reply
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which classes extend BaseWorkerModel?",
+        "What are the base classes of ferry_pools.BaseWorkerModel?",
+        "Where is BaseWorkerModel defined?",
+        "Where is retry_worker_pool defined?",
+    ],
+)
+def test_a_structural_question_for_a_name_that_occurs_nowhere_has_no_answer(app: App, question: str) -> None:
+    reply = app.call("ask_knowledge_base", {"query": question})
+
+    assert reply["found"] is False
+    assert " occurs nowhere in this knowledge base." in reply["answer"]
+    assert reply["citations"] == []
+    assert reply["references"]
+
+
+@pytest.mark.parametrize(
+    "question", ["Where is max_attempts defined?", "Which classes extend BaseWorkerModel and RetryPolicy?"]
+)
+def test_a_structural_question_for_a_name_that_occurs_has_an_answer(app: App, question: str) -> None:
+    reply = app.call("ask_knowledge_base", {"query": question})
+
+    assert reply["found"] is True
+    assert reply["citations"]
+
+
 def test_a_question_that_asks_for_a_ticket_or_release_gets_its_number(app: App) -> None:
     ticket = app.call("ask_knowledge_base", {"query": "Which ticket reports that two schedulers enqueue a job twice?"})
     release = app.call("ask_knowledge_base", {"query": "Which release introduced the dashboard?"})

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lore_etl.core.model import ClassNode, Member
-from lore_etl.core.text import last_part
+from lore_etl.core.text import counted, last_part
 from lore_etl.relations.classes import Hierarchy
+from lore_server.query.parse import looks_like_name
 from lore_server.query.structure import NAME, classes_in
 
 MAX_WORDS = 20  # a longer question describes a situation in which classes extend others
@@ -81,6 +82,13 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | 
     return None
 
 
+def structural_names(question: str) -> list[str]:
+    """Return the identifiers in a question about inheritance or for a definition; none for other questions."""
+    if len(question.split()) > MAX_WORDS or not any(form.search(question) for form in (_UPWARDS, _DOWNWARDS, _DEFINED)):
+        return []
+    return [name for name in NAME.findall(question) if looks_like_name(name)]
+
+
 def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:
     below: dict[str, ClassNode] = {}
     for node in nodes:
@@ -92,7 +100,7 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
         own = _places(nodes)
         return Fact(f"No class of this project extends {roots} {{1}}.", own[:1]) if own else None
     kind = "direct subclass" if is_direct else "subclass"
-    count = f"{len(places)} {kind}{'' if len(places) == 1 else 'es'}"
+    count = counted(len(places), kind, f"{kind}es")
     return Fact(f"{roots} has {count}: {_listed(places)}.", places[:MAX_NAMED])
 
 
@@ -129,7 +137,7 @@ def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
         own = {one.name: one for one in members_of(node)} if node.source else {}
         if own:
             places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())
-            text = f"`{last_part(node.name)}` defines {len(own)} members: {_listed(places)}."
+            text = f"`{last_part(node.name)}` defines {counted(len(own), 'member')}: {_listed(places)}."
             return Fact(text, places[:MAX_NAMED])
     return None
 

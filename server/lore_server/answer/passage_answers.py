@@ -10,7 +10,7 @@ from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk
 from lore_etl.index import Index
 from lore_server.answer.citations import definition_citation, passage_citation
-from lore_server.answer.class_questions import Fact
+from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.document_questions import document_fact
 from lore_server.answer.evidence import choose, coverage, is_answered, widened
@@ -28,6 +28,7 @@ NOT_HERE = "This is not in this knowledge base. The references are the nearest d
 NOT_JUDGED = (
     "The search cannot judge this question, and found none of its names. The references are the nearest documents."
 )
+ABSENT = "`{}` occurs nowhere in this knowledge base. The references are the nearest documents."
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
 PASSAGE_SHARE = 0.7  # of the budget
@@ -56,8 +57,9 @@ class PassageAnswers:
         rarity = self._index.keywords.rarity
         named = document_fact(found, rarity)
         passages = self._chosen(found, named[1] if named else None, limit, max_tokens)
-        if not passages:
-            answer = NOT_JUDGED if found.is_foreign else NOT_HERE
+        absent = self._absent_name(found.query.text)
+        if not passages or absent:
+            answer = ABSENT.format(absent) if absent else NOT_JUDGED if found.is_foreign else NOT_HERE
             return {"answer": answer, "found": False, "mode": "extractive", "citations": []}
         lead, mode = (f"{named[0]} [1].", STRUCTURAL) if named else (self._lead(found, passages), EXTRACTIVE)
         rest = ", ".join(f"[{passage.number}]" for passage in passages if f"[{passage.number}]" not in lead)
@@ -69,6 +71,13 @@ class PassageAnswers:
             "mode": mode,
             "citations": [passage_citation(passage.number, passage.chunk, found.today) for passage in passages],
         }
+
+    def _absent_name(self, question: str) -> str | None:
+        """Return the first name of a structural question if the index contains none of its names or their parts."""
+        names = structural_names(question)
+        parts = {part.casefold() for name in names for part in (name, *name.split("."))}
+        occurs = any(self._index.keywords.holding([part]) for part in parts)
+        return None if occurs or not names else names[0]
 
     def _chosen(self, found: SearchOutcome, first: Chunk | None, limit: int, max_tokens: int) -> list[Passage]:
         """Return the passages to show, beginning with `first`; an empty list if the index has no answer."""

@@ -10,6 +10,7 @@ import typer
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output, terminal
 from lore_server.console.output import print_json
@@ -183,4 +184,4 @@ def _summary(report: JSON) -> str:
     counts = {status: sum(check["status"] == status for check in report["checks"]) for status in ("failed", "warn")}
     if not any(counts.values()):
         return "Everything works."
-    return f"{counts['failed']} failed, {counts['warn']} warnings."
+    return f"{counts['failed']} failed, {counted(counts['warn'], 'warning')}."
