@@ -62,7 +62,7 @@ class Filters:
         return replace(self, types=(), without_types=())
 
     def accept_file(self, path: str, type_: str, suffix: str = "") -> bool:
-        """Return whether passages of a file can pass; `suffix` is the suffix of its language if the file has none."""
+        """Return whether a file can have matching passages; `suffix` is that of its language if its name has none."""
         if (self.types and type_ not in self.types) or type_ in self.without_types:
             return False
         return self._path.accepts(path) and self._lang.accepts(path + suffix)
