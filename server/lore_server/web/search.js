@@ -119,8 +119,7 @@ export function searchView() {
   }
 
   async function loadMore() {
-    const { results } = state;
-    const { asked, cursor, count } = results;
+    const { results, results: { asked, cursor, count } } = state;
     more.disabled = true;
     try {
       const reply = await api.search({ ...asked, ...PAGE, cursor });
@@ -128,11 +127,10 @@ export function searchView() {
       append(reply);
       say(`${results.count} results shown.`);
       titles()[count]?.focus();
-      more.disabled = false;
     } catch (problem) {
-      if (state.results !== results) return;
-      fill(notes, failure(problem));
-      more.disabled = false;
+      if (state.results === results) fill(notes, failure(problem));
+    } finally {
+      if (state.results === results) more.disabled = false;
     }
   }
 
