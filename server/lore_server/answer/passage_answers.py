@@ -56,9 +56,9 @@ class PassageAnswers:
         """Return the best passages, led by a sentence if a single sentence answers the question."""
         rarity = self._index.keywords.rarity
         named = document_fact(found, rarity)
-        passages = self._chosen(found, named[1] if named else None, limit, max_tokens)
         absent = self._absent_name(found.query.text)
-        if not passages or absent:
+        passages = [] if absent else self._chosen(found, named[1] if named else None, limit, max_tokens)
+        if not passages:
             answer = ABSENT.format(absent) if absent else NOT_JUDGED if found.is_foreign else NOT_HERE
             return {"answer": answer, "found": False, "mode": "extractive", "citations": []}
         lead, mode = (f"{named[0]} [1].", STRUCTURAL) if named else (self._lead(found, passages), EXTRACTIVE)
