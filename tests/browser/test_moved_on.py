@@ -66,6 +66,20 @@ def written(url: str, folder: Path, name: str, **more: str) -> None:
     assert reply.status_code in (200, 409), reply.text
 
 
+def left_while_saving(reader: Reader, text: str) -> tuple[Page, LateReply]:
+    """Edit another document before the reply to saving this text arrives; return the page and the reply."""
+    page = reader.open(document("alpha", "edit"))
+    field = page.locator("#paper-text")
+    expect(field).to_be_enabled()
+    field.fill(text)
+    late = LateReply(page, "/api/projects/file$")
+    page.get_by_role("button", name="Save", exact=True).click()
+    late.wait()
+    go(page, document("beta", "edit"))
+    expect(page.locator(".view:visible h1")).to_have_text("Edit beta.md")
+    return page, late
+
+
 def test_insights_show_the_chosen_period(reader: Reader, url: str, folder: Path) -> None:
     page = reader.open("#/health")
     late = LateReply(page, "/api/insights\\?.*days=30")
@@ -210,20 +224,12 @@ def test_a_deletion_leads_nowhere_after_the_reader_has_left(
 
 def test_a_failed_save_is_not_reported_beside_another_document(reader: Reader) -> None:
     reader.expected.append("409")
-    page = reader.open(document("alpha", "edit"))
-    field = page.locator("#paper-text")
-    expect(field).to_be_enabled()
-    field.fill("# Alpha\n\nMine.\n")
-    late = LateReply(page, "/api/projects/file$")
-    page.get_by_role("button", name="Save", exact=True).click()
-    late.wait()
-    go(page, document("beta", "edit"))
-    expect(page.locator(".view:visible h1")).to_have_text("Edit beta.md")
+    page, late = left_while_saving(reader, "# Alpha\n\nMine.\n")
 
     late.release(status=409, body=json.dumps({"code": "CONFLICT", "message": "It has changed.", "hint": ""}))
     page.evaluate("fetch('/api/projects').then((reply) => reply.json())")
 
-    expect(field).to_be_editable()
+    expect(page.locator("#paper-text")).to_be_editable()
     expect(page.locator(".view:visible [role=alert]")).to_have_count(0)
 
 
@@ -282,17 +288,9 @@ def test_an_editor_shows_the_text_that_was_read_last(reader: Reader, url: str, f
 
 
 def test_saving_does_not_leave_the_document_that_is_edited_by_then(reader: Reader) -> None:
-    page = reader.open(document("alpha", "edit"))
-    field = page.locator("#paper-text")
-    expect(field).to_be_enabled()
-    field.fill("# Alpha\n\nSaved.\n")
-    late = LateReply(page, "/api/projects/file$")
-    page.get_by_role("button", name="Save", exact=True).click()
-    late.wait()
-    go(page, document("beta", "edit"))
-    expect(page.locator(".view:visible h1")).to_have_text("Edit beta.md")
+    page, late = left_while_saving(reader, "# Alpha\n\nSaved.\n")
 
     late.release()
 
     expect(page).to_have_url(re.compile("edit.*beta"))
-    expect(field).to_be_editable()
+    expect(page.locator("#paper-text")).to_be_editable()

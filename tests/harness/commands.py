@@ -34,7 +34,7 @@ IMPORTED = [
     PROBE, "chromadb.api.rust", "chromadb.telemetry.product.posthog", "lore_etl.stores.embedding_cache",
     "platformdirs.unix",
 ]  # fmt: skip
-"""What most commands and owners import."""
+"""The modules that most commands and owners import."""
 PARENT = """
 import atexit, contextlib, functools, gc, importlib, json, os, runpy, select, signal, socket, sys, threading
 import onnxruntime, typer
