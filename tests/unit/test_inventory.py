@@ -14,7 +14,9 @@ def test_the_page_of_file_types_is_current() -> None:
 def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_reason() -> None:
     owned = {"a.py": "src", "b.pyi": "src", "tests/a.py": "test", "main.tf": "src", "README.md": "guide"}
 
-    counted = inventory(owned, ["a.png", "b.PNG", "a.min.js", "package-lock.json", "spec.pages", "LICENSE", "x.qqq"])
+    counted = inventory(
+        owned, dict.fromkeys(["a.png", "b.PNG", "a.min.js", "package-lock.json", "spec.pages", "LICENSE", "x.qqq"], "")
+    )
 
     assert [(row.type, row.language, row.files) for row in counted.found] == [
         ("src", "Python", 2),
@@ -33,19 +35,19 @@ def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_
 
 
 def test_the_projects_own_configuration_is_not_reported_as_an_unknown_type() -> None:
-    counted = inventory({}, ["lore.toml", "sub/lore.toml"])
+    counted = inventory({}, dict.fromkeys(["lore.toml", "sub/lore.toml"], ""))
 
     assert {row.reason for row in counted.left_out} == {"configuration of Lore"}
 
 
 def test_a_file_of_a_known_type_is_left_out_for_its_name() -> None:
-    counted = inventory({}, ["LICENSE.rst", "words.txt"])
+    counted = inventory({}, dict.fromkeys(["LICENSE.rst", "words.txt"], ""))
 
     assert {row.reason for row in counted.left_out} == {"neither documentation nor code by its name"}
 
 
 def test_many_extensions_are_summed_up() -> None:
-    counted = inventory({}, [f"a.x{number}" for number in range(MAX_ROWS + 30)])
+    counted = inventory({}, dict.fromkeys([f"a.x{number}" for number in range(MAX_ROWS + 30)], ""))
 
     assert len(counted.left_out) == MAX_ROWS + 1
     assert sum(row.files for row in counted.left_out) == MAX_ROWS + 30

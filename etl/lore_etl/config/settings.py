@@ -36,7 +36,9 @@ class IndexSettings(SettingsTable):
 
     path: str = INDEX_NAME
     exclude: list[str] = Field(default_factory=list, description="gitignore patterns, added to .gitignore's")
-    include: list[str] = Field(default_factory=list, description="gitignore patterns: indexed though git ignores it")
+    include: list[str] = Field(
+        default_factory=list, description="gitignore patterns: indexed though ignored or generated"
+    )
     max_file_bytes: int = Field(default=2_000_000, ge=1_000)
     guard_share: float = Field(default=0.3, gt=0, le=1, description="a sync that deletes more is refused")
 

@@ -20,7 +20,7 @@ from lore_etl.system.nofollow import read_regular
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
 HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
-HIDDEN_FILES_READ = frozenset({".cursorrules"})
+HIDDEN_FILES_READ = frozenset({".cursorrules", ".gitattributes"})
 MAX_IGNORE_BYTES = 1_000_000
 RACY_NS = 20_000_000  # a file changed within a clock tick of the scan may change again under the same stamp
 

@@ -14,6 +14,7 @@ from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonica
 from lore_etl.core.progress import Progress
 from lore_etl.digest import digest
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, readable
+from lore_etl.files.generated import ATTRIBUTES, MARKERS_VERSION, PATTERNS
 from lore_etl.files.indexed import differing
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
@@ -24,7 +25,7 @@ from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
 from lore_etl.pipeline.file_claim import Claim, claim_of
 from lore_etl.pipeline.resolve import assemble
-from lore_etl.pipeline.summary import report_files
+from lore_etl.pipeline.summary import LEFT_OUT, report_files
 from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.supersession import Succession
@@ -109,12 +110,11 @@ def _create(
 
 def _layout(index: Index, found: Scan) -> str:
     """Return a hash that changes whenever the same files would be read differently."""
-    trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith("tree.json")]
-    embedding = index.settings.embedding.model_dump()
+    trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith(("tree.json", ATTRIBUTES))]
+    settings, embedding = index.settings, index.settings.embedding.model_dump()
+    configured = [settings.sources, settings.index.include, embedding]
     return sha256(
-        canonical_json(
-            [*_versions(), *_readers(), _patterns(), index.root.name, index.settings.sources, embedding, trees]
-        )
+        canonical_json([*_versions(), *_readers(), MARKERS_VERSION, _patterns(), index.root.name, configured, trees])
     )
 
 
@@ -130,7 +130,8 @@ def _readers() -> list[str]:
 
 def _patterns() -> list[tuple[str, tuple[str, ...]]]:
     """Return the patterns of the sources, because a new version of Lore may claim files that have not changed."""
-    return [*((kind.name, kind.patterns) for kind in REGISTRY), ("scripts", tuple(sorted(PROGRAMS)))]
+    sources = ((kind.name, kind.patterns) for kind in REGISTRY)
+    return [*sources, *PATTERNS.items(), ("scripts", tuple(sorted(PROGRAMS)))]
 
 
 def _changed(found: Scan, known: Mapping[str, FileRow]) -> frozenset[str]:
@@ -229,8 +230,9 @@ def _documents(
 
 def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
     """Return the claims of these files, the most useful ones first; keep the rows of the others."""
-    project = SourceContext(list(run.scan.files), lambda path: _read_quietly(run, path))
-    sources = SourceSet(project, run.index.settings.sources)
+    settings = run.index.settings
+    project = SourceContext(list(run.scan.files), lambda path: _read_quietly(run, path), settings.index.include)
+    sources = SourceSet(project, settings.sources)
     found = list[Claim]()
     for path, entry in run.scan.files.items():
         if path not in to_read:
@@ -238,13 +240,14 @@ def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
         elif claim := claim_of(run.index.files, sources, entry, run.known.get(path)):
             found.append(claim)
         else:
-            _leave_out(run, entry)
+            _leave_out(run, entry, sources.left_out(path))
     return sorted(found, key=lambda claim: tier_of(claim.source.type))
 
 
-def _leave_out(run: Extraction, entry: FileEntry) -> None:
-    """Record a file that no source owns."""
-    run.rows[entry.path] = FileRow(entry.path, entry.stamp, "", "", "{}", "[]")
+def _leave_out(run: Extraction, entry: FileEntry, reason: str = "") -> None:
+    """Record a file that no source owns, with the reason if it is not that of its name."""
+    notes = canonical_json([[LEFT_OUT, reason]] if reason else [])
+    run.rows[entry.path] = FileRow(entry.path, entry.stamp, "", "", "{}", notes)
     if entry.path in run.lines:
         run.drop(entry.path)
 
@@ -263,6 +266,9 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
         notes = canonical_json([["failed", str(error)]])
         stamp = entry.stamp if error.is_final else UNREAD + entry.stamp
         run.rows[path] = FileRow(path, stamp, "", row.recipe, row.facts, notes)
+        return None
+    if reason := claim.source.left_out(claim.name, text):
+        _leave_out(run, entry, reason)
         return None
     seal, recipe = sha256(text), _recipe(run.index, claim)
     remarks: list[list[str]] = []

@@ -17,6 +17,9 @@ from lore_etl.sources.inventory import inventory
 from lore_etl.sources.scripts import suffix_in
 from lore_etl.stores.catalogue import FileRow
 
+LEFT_OUT = "left_out"
+"""The kind of the note that says why a file is left out; the others are `failed` and `warning`."""
+
 
 def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
     """Report the counts, and repeat the problems of files that were read earlier, because they still exist."""
@@ -27,7 +30,7 @@ def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report:
         for kind, text in json.loads(row.notes):
             if kind == "failed":
                 report.failed.append(Problem(path, text))
-            else:
+            elif kind == "warning":
                 report.warnings.append(text)
     report.inventory = _counted(rows).record()
     counted = canonical_json(report.inventory)
@@ -59,7 +62,8 @@ def _counted(rows: Mapping[str, FileRow]) -> Inventory:
     types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
     owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
     owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
-    return inventory(owned, [path for path, row in rows.items() if not row.recipe and not json.loads(row.notes)])
+    notes = {path: dict(json.loads(row.notes)) for path, row in rows.items() if not row.recipe}
+    return inventory(owned, {path: said.get(LEFT_OUT, "") for path, said in notes.items() if "failed" not in said})
 
 
 def _some(names: list[str]) -> str:

@@ -10,12 +10,10 @@ from lore_etl.chunking.code_languages import code_patterns
 from lore_etl.chunking.plain_languages import plain_patterns
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
-from lore_etl.files.generated import PATTERNS
 from lore_etl.sources.prose import NOT_VENDORED
 from lore_etl.sources.source import Source, SourceContext, is_code
 
 _SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
-_GENERATED = tuple(f"!{pattern}" for patterns in PATTERNS.values() for pattern in patterns)
 _OWN = (f"!{CONFIG_NAME}",)
 
 
@@ -42,7 +40,7 @@ class Examples(CodeIn):
     """Code that demonstrates how the project is used."""
 
     name, type = "examples", KnowledgeType.EXAMPLE
-    patterns = (*_below("examples", "example", "samples", "demos"), *NOT_VENDORED, *_GENERATED, *_OWN)
+    patterns = (*_below("examples", "example", "samples", "demos"), *NOT_VENDORED, *_OWN)
     prose = (".md", ".ipynb", ".html", ".htm")
 
     def claims(self, path: str) -> bool:
@@ -66,7 +64,7 @@ class Tests(CodeIn):
     patterns = (*_below("tests", "test", "__tests__", "spec", "e2e"), "test_*.py", "*_test.py", "conftest.py",
                 *(f"*.{kind}.{suffix}" for kind in ("spec", "test") for suffix in _SCRIPTS), "*_test.go", "*_test.rb",
                 "*_spec.rb", "*_test.dart", "*_test.exs", "*Test.java", "*Test.kt", "*Test.php", "*Tests.cs",
-                "*Tests.swift", "*Spec.scala", *_GENERATED, *_OWN)  # fmt: skip
+                "*Tests.swift", "*Spec.scala", *_OWN)  # fmt: skip
     prose = (".ipynb", ".html", ".htm")
 
 
@@ -74,14 +72,14 @@ class PythonCode(Source):
     """Python modules."""
 
     name, type = "python", KnowledgeType.SRC
-    patterns = ("*.py", "*.pyi", *_GENERATED)
+    patterns = ("*.py", "*.pyi")
 
 
 class JavaScriptCode(Source):
     """JavaScript and TypeScript modules, and components with scripts in them."""
 
     name, type = "javascript", KnowledgeType.SRC
-    patterns = (*(f"*.{suffix}" for suffix in _SCRIPTS), "*.vue", "*.svelte", *_GENERATED)
+    patterns = (*(f"*.{suffix}" for suffix in _SCRIPTS), "*.vue", "*.svelte")
 
 
 class OtherCode(Source):
@@ -89,14 +87,14 @@ class OtherCode(Source):
 
     name, type = "other", KnowledgeType.SRC
     patterns = (*code_patterns(), *plain_patterns(), "*.html", "*.htm", "*.ini", "*.cfg", "*.conf", "*.properties",
-                "*.csv", "*.tsv", *_GENERATED, *_OWN)  # fmt: skip
+                "*.csv", "*.tsv", *_OWN)  # fmt: skip
 
 
 class Jsdoc(Source):
     """JSON output of JSDoc: one file for all symbols, or one per class."""
 
     name, type = "jsdoc", KnowledgeType.SRC
-    patterns = ("**/docs/output/**/*.json", "**/jsdoc/**/*.json", "!package.json", "!tree.json", "!structure.json")
+    patterns = ("**/docs/output/**/*.json", "**/jsdoc/**/*.json", "!package.json")
 
     def document(self, path: str, text: str) -> Document:
         """Return the file as a Document that is parsed as JSDoc output."""

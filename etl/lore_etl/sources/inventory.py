@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -12,7 +12,7 @@ from lore_etl.chunking.plain_languages import plain_title_of
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import FileGroup, Inventory, LeftOutFiles
 from lore_etl.files.conversion.formats import NEEDS_EXTRA, format_of
-from lore_etl.files.generated import generated_reason
+from lore_etl.files.generated import ATTRIBUTES, generated_reason
 from lore_etl.sources.source import syntax_of
 
 MAX_ROWS = 20  # a reply also has room for the problems of files
@@ -64,13 +64,14 @@ def left_out_reason(path: str) -> str:
     return UNCLAIMED if syntax_of(path) != "plain" else UNKNOWN
 
 
-def inventory(owned: Mapping[str, str], left_out: Iterable[str]) -> Inventory:
-    """Return the counts; `owned` maps each indexed path to its type, `left_out` has the other paths."""
+def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> Inventory:
+    """Return the counts; `owned` maps each indexed path to its type, `left_out` the others to the reason, if known."""
     found = Counter((type_, language_of(path)) for path, type_ in owned.items())
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for path in left_out:
+    for path, reason in left_out.items():
         name = PurePosixPath(path)
-        others[name.suffix.lower() or name.name, left_out_reason(path)].append(path)
+        if name.name != ATTRIBUTES:  # it is read, though not indexed
+            others[name.suffix.lower() or name.name, reason or left_out_reason(path)].append(path)
     rows = sorted(others.items(), key=lambda row: (-len(row[1]), row[0]))
     shown = [
         LeftOutFiles(suffix[:MAX_EXAMPLE], reason, len(paths), min(paths)[:MAX_EXAMPLE])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import PurePosixPath
 from posixpath import splitext
 from typing import ClassVar
@@ -14,7 +15,8 @@ from lore_etl.chunking.titles import title_of
 from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, body_of, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS
-from lore_etl.files.ignore import FilePatterns
+from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
+from lore_etl.files.ignore import FilePatterns, Included
 
 BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
 """Guides without an extension; many of them have Markdown headings."""
@@ -35,10 +37,32 @@ PROSE = frozenset({"markdown", "rst", "text", "asciidoc", "org", "latex", "html"
 
 @dataclass(frozen=True)
 class SourceContext:
-    """View of the whole project for a source: its paths, and a reader for small index files."""
+    """View of the whole project for a source: its paths, a reader for small index files, and `index.include`."""
 
     paths: Sequence[str]
     read: Callable[[str], str | None]
+    include: Sequence[str] = ()
+
+    @cached_property
+    def _included(self) -> Included:
+        return Included(self.include)
+
+    @cached_property
+    def _attributes(self) -> Attributes:
+        paths = [path for path in self.paths if PurePosixPath(path).name == ATTRIBUTES]
+        return Attributes({path: self.read(path) or "" for path in paths})
+
+    def generated(self, path: str, text: str = "") -> str | None:
+        """Return why a file counts as generated; None if it does not, or is included. Documents are never generated.
+
+        Without its text, only its name and the attributes of git decide.
+        """
+        if self._included.holds(path) or syntax_of(path) in PROSE:
+            return None
+        said = self._attributes.generated(path)
+        if said is not None:
+            return GENERATED if said else None
+        return generated_reason(path) or marked_reason(path, text)
 
 
 class Source:
@@ -57,6 +81,10 @@ class Source:
         stem, suffix = splitext(path)
         usual = stem + suffix.lower()
         return self._patterns.includes(path) or (usual != path and self._patterns.includes(usual))
+
+    def left_out(self, path: str, text: str) -> str | None:
+        """Return why a file with this text is not indexed, or None."""
+        return self.project.generated(path, text)
 
     def fingerprint(self, path: str) -> str:
         """Return everything besides the file that affects how it is read. If it changes, the file is read again."""

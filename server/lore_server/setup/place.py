@@ -47,21 +47,34 @@ def knowledge(here: Examined) -> Finding:
 
 def project(here: Examined) -> Finding:
     """Report which files a sync would read."""
-    from lore_etl.files.scan import scan
+    from lore_etl.files.scan import Unreadable, read_text, scan
     from lore_etl.sources import SourceSet
     from lore_etl.sources.inventory import inventory
     from lore_etl.sources.source import SourceContext
 
-    found = scan(here.root, here.settings.index.exclude, {here.index}, include=here.settings.index.include)
-    paths = list(found.files)
-    sources = SourceSet(SourceContext(paths, lambda path: None), here.settings.sources)
-    owners = [sources.owner(path) for path in paths]
-    owned = {path: str(source.type) for path, source in zip(paths, owners, strict=True) if source is not None}
-    counted = inventory(owned, [path for path in paths if path not in owned])
+    settings = here.settings.index
+    found = scan(here.root, settings.exclude, {here.index}, include=settings.include)
+
+    def read(path: str) -> str:
+        try:
+            return read_text(here.root / path, found.files[path], settings.max_file_bytes)
+        except Unreadable:  # also a document that a sync would convert
+            return ""
+
+    sources = SourceSet(SourceContext(list(found.files), read, settings.include), here.settings.sources)
+    owned, left_out = dict[str, str](), dict[str, str]()
+    for path in found.files:
+        source = sources.owner(path)
+        reason = source.left_out(path, read(path)) if source else sources.left_out(path)
+        if source is None or reason:
+            left_out[path] = reason or ""
+        else:
+            owned[path] = str(source.type)
+    counted = inventory(owned, left_out)
     types = Counter(owned.values())
     counts = ", ".join(f"{row.files} {row.language} ({row.type})" for row in counted.found)
     git = "git repository" if (here.root / ".git").exists() else "no git repository"
-    large = sum(file.size > here.settings.index.max_file_bytes for file in found.files.values())
+    large = sum(file.size > settings.max_file_bytes for file in found.files.values())
     others = {
         "over index.max_file_bytes": large,
         "skipped: symlinks that lead outside": len(found.refused),
