@@ -30,8 +30,6 @@ def source() -> str:
     """Return the page."""
     names: dict[str, list[str]] = defaultdict(list)
     for suffix in SYNTAXES:
-        if suffix == ".txt":  # text is documentation only by its name or its folder
-            continue
         is_whole_name = suffix == ".cursorrules" or suffix in BARE_GUIDES
         names[language_of(suffix if is_whole_name else f"x{suffix}")].append(suffix)
     for language in code_languages().values():

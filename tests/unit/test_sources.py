@@ -41,7 +41,7 @@ TYPES = {
     "resources/data/deck/training/pages/2023-01-08.md": "blog", "talks/2024/a.md": "blog", "docs/slides/a.md": "blog",
     "tests/README.md": "guide",
     "README": "guide", "pkg/README.txt": "guide", "INSTALL": "guide", "README.rdoc": "guide", "NEWS": "release",
-    "vendor/zlib/NEWS": None, "words.txt": None, "requirements.txt": None, "CMakeLists.txt": "src",
+    "vendor/zlib/NEWS": None, "words.txt": "guide", "requirements.txt": None, "CMakeLists.txt": "src",
     "src/fast.pyx": "src", "theme/a.scss": "src", "lib/A.pm": "src", "R/a.R": "src", "build.gradle": "src",
     "src/main/resources/data.xml": None, "pom.xml": "src", "tests/a.hs": "test", "examples/a.zig": "example",
     "src/a.vala": "src", "scripts/title.nse": "src", "src/parse.y": "src", "configure.ac": "src",
@@ -109,7 +109,7 @@ def test_the_type_of_a_file_depends_on_its_path(path: str, type_: str | None) ->
 
 def test_a_nested_project_has_the_same_layout_as_a_project_at_the_top() -> None:
     at_top = {path: type_ for path, type_ in TYPES.items() if not path.startswith((".cursor/", ".ce/", ".github/c"))}
-    owners = {path: sources().owner(f"data/sample/{path}") for path in at_top}
+    owners = {path: sources().owner(f"packages/sample/{path}") for path in at_top}
 
     assert {path: owner and str(owner.type) for path, owner in owners.items()} == at_top
 
@@ -124,6 +124,63 @@ def test_configured_patterns_replace_a_layout_and_take_precedence() -> None:
     owners = [found.owner(path) for path in ("notes/CLAUDE.md", "a.ticket.md", "issues/1.md", "docs/adr/1.md")]
 
     assert [owner and owner.name for owner in owners] == ["adrs", "tickets", "guides", "guides"]
+
+
+def test_patterns_beside_three_dots_are_added_to_the_usual_ones() -> None:
+    found = sources({
+        "guides": ["...", "notes/**/*.log", "!docs/old/**"], "tests": ["qa/**", "..."], "rules": ["CLAUDE.md"],
+        "blogs": [],
+    })  # fmt: skip
+    expected = {
+        "notes/a.log": "guides", "docs/a.adoc": "guides", "docs/a.ipynb": "guides", "docs/old/a.md": None,
+        "issues/1.md": "tickets", "tests/test_a.py": "tests", "tests/data/a.dat": None, "tests/README.md": "guides",
+        "qa/a.dat": "tests", "qa/README.md": "tests", "CLAUDE.md": "rules", "AGENTS.md": "guides",
+        "blog/a.md": "guides",
+    }  # fmt: skip
+
+    owners = {path: found.owner(path) for path in expected}
+
+    assert {path: owner and owner.name for path, owner in owners.items()} == expected
+
+
+SENTENCES = "Pilots wait at the northern berth.\nThe log is kept by the harbour master, who signs it.\n"
+PROSE = {
+    "notes.txt": SENTENCES,
+    "spec/wire.txt": SENTENCES,
+    "notes/ideas.txt": f"Ideas\n=====\n\n- tea\n- {SENTENCES}",
+    "注.txt": "港长每天晚上签署航海日志，领航员在北泊位等候。\n",
+    "protocol.txt": "Frame:\n  u8  kind\n  u16 size\n" + SENTENCES,
+    "diary.txt": "2024-01-02 The ferry was late again, and nobody told the pilots.\n" * 9,
+    "docs/words.txt": "alpha\nbeta\n" * 50,
+    "README.txt": "x\n",
+}
+DATA = {
+    "words.txt": "alpha\nbeta\ngamma\n" * 500,
+    "deps.txt": "numpy==1.2\nscipy>=3\n" * 40,
+    "key.txt": "QUJD" * 2_000,
+    "run.txt": "2024-01-02 03:04:05,123 INFO The server has started and waits for requests\n" * 900,
+    "numbers.txt": "1.25 2.5 3.75 4.0 5.5\n" * 500,
+    "access.txt": '127.0.0.1 - - [10/Oct/2000:13:55:36] "GET / HTTP/1.0" the page of the harbour\n' * 500,
+}
+NO_TEXTS = (
+    "requirements.txt", "dev-requirements.txt", "requirements/dev.txt", "LICENSE.txt", "robots.txt",
+    "THIRD-PARTY-LICENSES.txt", "tests/data/a.txt", "testdata/a.txt", "vendor/modules.txt", "logs/a.txt",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [*PROSE, *DATA])
+def test_text_outside_of_documentation_is_a_guide_if_it_reads_like_prose(path: str) -> None:
+    text = (PROSE | DATA)[path]
+    usual, included = sources(), SourceSet(SourceContext([path], lambda _: None, ["*.txt"]), {})
+    owners = [found.owner(path) for found in (usual, included, sources({"guides": ["*.txt"]}))]
+
+    reasons = [owner.left_out(path, text) if owner else "no source" for owner in owners]
+
+    assert reasons == ["text that reads like data or a log" if path in DATA else None, None, None]
+
+
+def test_texts_for_programs_and_texts_of_others_have_no_source() -> None:
+    assert {path: sources().owner(path) for path in NO_TEXTS} == dict.fromkeys(NO_TEXTS)
 
 
 def test_an_unknown_source_and_a_broken_pattern_are_configuration_errors() -> None:

@@ -26,6 +26,8 @@ REGISTRY: tuple[type[Source], ...] = (
     Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge, Libraries,
     OfficeDocuments, Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
 )  # fmt: skip
+USUAL = "..."
+"""The pattern of a configured source that stands for the usual ones."""
 
 
 class SourceSet:
@@ -41,15 +43,19 @@ class SourceSet:
             if name not in known:
                 raise ConfigError(f"Unknown source `sources.{name}`.", f"Known sources: {', '.join(known)}.")
         self._project = project
-        # the configuration takes precedence over the layout
-        order = sorted(REGISTRY, key=lambda kind: kind.name not in configured)
-        # neither applies to files that agents wrote through Lore
+        own = {name: [pattern for pattern in patterns if pattern != USUAL] for name, patterns in configured.items()}
+        # the configuration takes precedence over the layout, and neither applies to files that Lore wrote
         self._sources = [
             AgentFiles(project),
             PulledTickets(project),
             PulledReleases(project),
             AddedDocs(project),
-            *(kind(project, configured.get(kind.name)) for kind in order),
+            *(kind(project, own[kind.name]) for kind in REGISTRY if kind.name in own),
+            *(
+                kind(project, more=own.get(kind.name, ()))
+                for kind in REGISTRY
+                if USUAL in configured.get(kind.name, (USUAL,))
+            ),
         ]
 
     def owner(self, path: str) -> Source | None:

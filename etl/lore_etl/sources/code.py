@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ from lore_etl.chunking.plain_languages import plain_patterns
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.sources.prose import NOT_VENDORED
-from lore_etl.sources.source import Source, SourceContext, is_code
+from lore_etl.sources.source import Source, is_code
 
 _SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
 _OWN = (f"!{CONFIG_NAME}",)
@@ -25,10 +24,6 @@ class CodeIn(Source):
     """Code in certain folders, and other files in them whose names end like `prose`."""
 
     prose: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None) -> None:
-        super().__init__(project, patterns)
-        self._is_configured = patterns is not None
 
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source; configured patterns may name any file."""

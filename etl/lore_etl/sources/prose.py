@@ -14,7 +14,8 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.formats import FORMATS, readable
-from lore_etl.sources.source import BARE_GUIDES, Source
+from lore_etl.files.ignore import FilePatterns
+from lore_etl.sources.source import BARE_GUIDES, Source, syntax_of
 
 LONGEST_STATE = 40  # characters
 LONGEST_LIBRARY = 100
@@ -24,12 +25,27 @@ PLAIN_GUIDES = ("README.txt", "README.rdoc", "README.pod", "README.textile", "IN
                 "HACKING.txt", "TODO.txt", "FAQ.txt")  # fmt: skip
 """Guides in plain text, which no other source recognises by their extension."""
 TEXTS = tuple(f"**/{folder}/**/*.txt" for folder in ("doc", "docs", "documentation", "Documentation"))
-"""Text that is documentation; elsewhere it may be anything, such as data of tests."""
+"""Text that is documentation; elsewhere it is indexed if it reads like prose."""
+_NOT_TEXTS = ("tests", "test", "__tests__", "testdata", "fixtures", "snapshots", "data", "datasets", "corpus",
+              "logs", "log", "output", "build", "dist", "requirements")  # fmt: skip
+"""Folders whose text is data, output or lists of packages."""
+_TEXT_NAMES = ("*requirements*.txt", "constraints*.txt", "CMakeLists.txt", "meson_options.txt",
+               "robots.txt", "LICENSE*", "LICENCE*", "*LICENSES.txt", "*licenses.txt", "NOTICE*", "COPYING*")  # fmt: skip
+"""Names of texts for programs, and legal texts that many projects share."""
+DATA = "text that reads like data or a log"
+_SAMPLE = 400  # lines
+_PROSE_SHARE = 0.25
+_LOGGED = re.compile(
+    r"\W*(?:\d{4}[-/.]\d\d?[-/.]\d\d?[ T]\d\d?:|\d\d?:\d\d:|\d{9,}|[A-Z][a-z]{2} +\d+ \d\d:"
+    r"|\d+(?:\.\d+){3} |(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b)"
+)
+"""The beginning of a line that a program logged."""
 PAGES = tuple(f"**/{folder}/**/*{suffix}" for folder in ("doc", "docs", "documentation", "manual", "guide", "help")
               for suffix in (".html", ".htm"))  # fmt: skip
 """Pages that are documentation; elsewhere they are the source of a site."""
 _VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
              "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
+_NO_PROSE = tuple(f"!**/{folder}/**/*.txt" for folder in (*_VENDORED, *_NOT_TEXTS))
 NOT_VENDORED = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
 """Change logs of libraries copied into the project: they do not describe the project's releases."""
 
@@ -149,9 +165,10 @@ class Guides(Source):
     """Documentation, with titles and blog entries from a `tree.json` beside it."""
 
     name, type = "guides", KnowledgeType.GUIDE
-    patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", *TEXTS,
-                "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES,
-                *PLAIN_GUIDES, *BARE_GUIDES, "!LICENSE*", "!NOTICE*", "!requirements*.txt", *NOT_VENDORED)  # fmt: skip
+    patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", "*.txt", *_NO_PROSE,
+                *TEXTS, "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES,
+                *PLAIN_GUIDES, *BARE_GUIDES, *(f"!{name}" for name in _TEXT_NAMES), *NOT_VENDORED)  # fmt: skip
+    _documented: ClassVar[FilePatterns] = FilePatterns("texts", (*TEXTS, *PLAIN_GUIDES))
 
     @cached_property
     def navigation(self) -> dict[str, tuple[str, KnowledgeType]]:
@@ -164,6 +181,11 @@ class Guides(Source):
                     type_ = KnowledgeType.BLOG if entry.get("parentId") == "Blog" else KnowledgeType.GUIDE
                     found[f"{folder}/{entry['id']}.md".removeprefix("./")] = (storable(str(entry["name"])[:300]), type_)
         return found
+
+    def left_out(self, path: str, text: str) -> str | None:
+        """Return whether a text that is not documentation by its place is data or a log."""
+        is_certain = self._is_configured or self._documented.includes(path) or self.project.includes(path)
+        return DATA if syntax_of(path) == "text" and not is_certain and not _is_prose(text) else None
 
     def fingerprint(self, path: str) -> str:
         """Return the navigation entry, so that the file is read again if the entry changes."""
@@ -191,6 +213,18 @@ class OfficeDocuments(Source):
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source and can be read."""
         return path.lower().endswith(self._readable) and super().claims(path)
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether people wrote enough of the first lines as sentences, in any script, and a program logged few."""
+    lines = [line.strip() for line in text[:100_000].split("\n") if line.strip()][:_SAMPLE]
+    prose = sum(len(line) for line in lines if _reads_like_prose(line))
+    return prose >= _PROSE_SHARE * sum(map(len, lines)) and 2 * sum(map(bool, map(_LOGGED.match, lines))) <= len(lines)
+
+
+def _reads_like_prose(line: str) -> bool:
+    letters = sum(map(str.isalpha, line))
+    return len(line) >= 12 and letters >= 0.6 * len(line) and (" " in line or not line.isascii())
 
 
 def _plain(value: object) -> str:

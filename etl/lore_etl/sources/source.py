@@ -52,12 +52,16 @@ class SourceContext:
         paths = [path for path in self.paths if PurePosixPath(path).name == ATTRIBUTES]
         return Attributes({path: self.read(path) or "" for path in paths})
 
+    def includes(self, path: str) -> bool:
+        """Return whether `index.include` names a file, so that it is read whatever its text."""
+        return self._included.holds(path)
+
     def generated(self, path: str, text: str = "") -> str | None:
         """Return why a file counts as generated; None if it does not, or is included. Documents are never generated.
 
         Without its text, only its name and the attributes of git decide.
         """
-        if self._included.holds(path) or syntax_of(path) in PROSE:
+        if self.includes(path) or syntax_of(path) in PROSE:
             return None
         said = self._attributes.generated(path)
         if said is not None:
@@ -66,14 +70,18 @@ class SourceContext:
 
 
 class Source:
-    """Claims files by gitignore patterns and turns each into a Document. Raises ConfigError for a broken pattern."""
+    """Claims files by gitignore patterns and turns each into a Document. Raises ConfigError for a broken pattern.
+
+    Configured `patterns` replace those of the class, `more` patterns follow them.
+    """
 
     name: ClassVar[str]
     type: ClassVar[KnowledgeType]
     patterns: ClassVar[tuple[str, ...]]
 
-    def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None) -> None:
-        self._patterns = FilePatterns(f"sources.{self.name}", self.patterns if patterns is None else patterns)
+    def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None, more: Sequence[str] = ()) -> None:
+        self._patterns = FilePatterns(f"sources.{self.name}", (*self.patterns, *more) if patterns is None else patterns)
+        self._is_configured = patterns is not None
         self.project = project
 
     def claims(self, path: str) -> bool:
