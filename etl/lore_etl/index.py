@@ -16,6 +16,7 @@ from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.atomic import put_aside, remove_folder
 from lore_etl.core.errors import IndexMissing, StorageError, os_errors_as
 from lore_etl.core.progress import Progress
+from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
@@ -41,13 +42,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LoadLimits:
-    """The sizes that control how chunks are loaded into the stores."""
+    """The limits of a sync, and the sizes that control how chunks are loaded into the stores."""
 
     embed_batch: int = 256  # the maximum number of chunks to embed again after an interruption
     first_words: int = 500  # chunks of a first sync that become searchable by keywords before the other files are read
     more_words: int = 4_000  # chunks in a later portion, or a quarter of those before; the last one is indexed alone
     unreached: float = 0.001  # share of the vectors that a search may miss for good, as HNSW is an approximation
     rebuild_minimum: int = 500  # vectors; with fewer, a lookup of every row is cheap and finds lost rows
+    conversion: SyncBudget = DEFAULT_BUDGET  # no setting, because a project may come from an attacker
 
 
 DEFAULT_LIMITS = LoadLimits()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -100,12 +100,12 @@ class ProjectFiles:
         folder = self._knowledge() if is_knowledge(path) else None
         return self._place(path, folder) or self._root / path
 
-    def read(self, entry: FileEntry, max_bytes: int) -> str:
+    def read(self, entry: FileEntry, max_bytes: int, convert: Callable[[str, bytes], str] = converted) -> str:
         """Read a file as text, see `read_text`, or convert it to text. Raises Unreadable."""
         place = self.place(entry.path)
         if format_of(entry.path) is None:
             return read_text(place, entry, max_bytes)
-        return converted(entry.path, read_bytes(place, entry, MAX_BYTES, "for documents"))
+        return convert(entry.path, read_bytes(place, entry, MAX_BYTES, "for documents"))
 
     def stamps(self, paths: Collection[str]) -> dict[str, str]:
         """Return the stamps of the files that exist. Looks up the knowledge folder at most once."""

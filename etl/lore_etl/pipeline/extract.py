@@ -13,7 +13,8 @@ from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
 from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Progress
 from lore_etl.digest import digest
-from lore_etl.files.conversion.formats import CONVERSION_VERSION, readable
+from lore_etl.files.conversion.convert import Postponed
+from lore_etl.files.conversion.formats import CONVERSION_VERSION, format_of, readable
 from lore_etl.files.generated import ATTRIBUTES, MARKERS_VERSION, PATTERNS
 from lore_etl.files.indexed import differing
 from lore_etl.files.redaction import redact, redaction_version
@@ -25,7 +26,7 @@ from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
 from lore_etl.pipeline.file_claim import Claim, claim_of
 from lore_etl.pipeline.resolve import assemble
-from lore_etl.pipeline.summary import LEFT_OUT, report_files
+from lore_etl.pipeline.summary import LEFT_OUT, WAITING, report_files
 from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.supersession import Succession
@@ -241,7 +242,13 @@ def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
             found.append(claim)
         else:
             _leave_out(run, entry, sources.left_out(path))
-    return sorted(found, key=lambda claim: tier_of(claim.source.type))
+    return sorted(found, key=lambda claim: _turn(claim, run.known.get(claim.entry.path)))
+
+
+def _turn(claim: Claim, known: FileRow | None) -> tuple[bool, int, bool]:
+    """Return the sort key of a file: documents to convert come last, those first that have waited unchanged."""
+    has_waited = known is not None and known.stamp == UNREAD + claim.entry.stamp
+    return format_of(claim.entry.path) is not None, tier_of(claim.source.type), not has_waited
 
 
 def _leave_out(run: Extraction, entry: FileEntry, reason: str = "") -> None:
@@ -256,14 +263,14 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
     """Return a file's document with its row, still without facts, and remarks; None if it need not be chunked."""
     entry, path, old = claim.entry, claim.entry.path, run.known.get(claim.entry.path)
     try:
-        text = run.index.files.read(entry, run.index.settings.index.max_file_bytes)
+        text = run.index.files.read(entry, run.index.settings.index.max_file_bytes, run.converter.convert)
     except Unreadable as error:
         if isinstance(error, NotText) and claim.is_script:  # a program that only begins like a script
             _leave_out(run, entry)
             return None
         # its chunks are kept; the marked stamp and the missing hash make the next sync read it again
         row = old or FileRow(path, "", "", "", "{}", "[]")
-        notes = canonical_json([["failed", str(error)]])
+        notes = canonical_json([[WAITING if isinstance(error, Postponed) else "failed", str(error)]])
         stamp = entry.stamp if error.is_final else UNREAD + entry.stamp
         run.rows[path] = FileRow(path, stamp, "", row.recipe, row.facts, notes)
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from lore_etl.core.model import SyncReport
+from lore_etl.files.conversion.convert import Converter
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index
 from lore_etl.stores import chunkfile
@@ -31,8 +32,12 @@ class Extraction:
     """The files whose chunks were recreated or deleted."""
     before: dict[str, list[ChunkLine]] = field(default_factory=dict)
     """The chunks that these files had before."""
+    converter: Converter = field(init=False)
     related: bool = False
     """Whether the class tree or the superseded documents may have changed."""
+
+    def __post_init__(self) -> None:
+        self.converter = Converter(self.index.limits.conversion)
 
     def keep(self, path: str, stamp: str) -> None:
         """Keep the recorded row of a file, under a new stamp."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from lore_etl.core.extras import EXTRAS, install_command
 from lore_etl.core.model import Inventory, Problem, SyncReport, canonical_json
+from lore_etl.core.text import counted
 from lore_etl.files.conversion.formats import EXTRA, format_of
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.files.scan import Scan
@@ -17,8 +18,8 @@ from lore_etl.sources.inventory import inventory
 from lore_etl.sources.scripts import suffix_in
 from lore_etl.stores.catalogue import FileRow
 
-LEFT_OUT = "left_out"
-"""The kind of the note that says why a file is left out; the others are `failed` and `warning`."""
+LEFT_OUT, WAITING = "left_out", "waiting"
+"""The kinds of the notes that say why a file is not read; the others are `failed` and `warning`."""
 
 
 def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
@@ -33,12 +34,12 @@ def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report:
             elif kind == "warning":
                 report.warnings.append(text)
     report.inventory = _counted(rows).record()
-    counted = canonical_json(report.inventory)
-    if index.catalogue.meta("inventory") != counted:
-        index.catalogue.set_meta(inventory=counted)
+    inventory_ = canonical_json(report.inventory)
+    if index.catalogue.meta("inventory") != inventory_:
+        index.catalogue.set_meta(inventory=inventory_)
     if not report.files:
         report.warnings.append(" ".join(NOTHING_TO_INDEX))
-    report.warnings += _without_extra(rows)
+    report.warnings += [*_without_extra(rows), *_waiting(rows)]
     circles = json.loads(index.catalogue.meta("circles") or "[]")
     if circles:
         report.warnings.append(f"These supersede each other, so they do not count as outdated: {_some(circles)}.")
@@ -57,13 +58,28 @@ def _without_extra(rows: Mapping[str, FileRow]) -> list[str]:
     return [f"{files} the extra `{EXTRA}`. Run `{install_command(*EXTRAS[EXTRA])}`, then sync again."]
 
 
+def _waiting(rows: Mapping[str, FileRow]) -> list[str]:
+    """Return a warning about documents for which the budget of a sync was too small."""
+    paths = [path for path, row in rows.items() if [WAITING] in [note[:1] for note in json.loads(row.notes)]]
+    if not paths:
+        return []
+    verb = "waits" if len(paths) == 1 else "wait"
+    return [
+        f"{counted(len(paths), 'document')} {verb} for the next sync, because converting others took all the time or "
+        f"memory of this one: {_some(paths)}. Run `lore sync` again."
+    ]
+
+
 def _counted(rows: Mapping[str, FileRow]) -> Inventory:
     """Return the files by type and language, and those without a source by extension."""
     types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
     owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
     owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
     notes = {path: dict(json.loads(row.notes)) for path, row in rows.items() if not row.recipe}
-    return inventory(owned, {path: said.get(LEFT_OUT, "") for path, said in notes.items() if "failed" not in said})
+    return inventory(
+        owned,
+        {path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in notes.items() if "failed" not in said},
+    )
 
 
 def _some(names: list[str]) -> str:

@@ -30,7 +30,8 @@ _NOT_TEXTS = ("tests", "test", "__tests__", "testdata", "fixtures", "snapshots",
               "logs", "log", "output", "build", "dist", "requirements")  # fmt: skip
 """Folders whose text is data, output or lists of packages."""
 _TEXT_NAMES = ("*requirements*.txt", "constraints*.txt", "CMakeLists.txt", "meson_options.txt",
-               "robots.txt", "LICENSE*", "LICENCE*", "*LICENSES.txt", "*licenses.txt", "NOTICE*", "COPYING*")  # fmt: skip
+               "robots.txt", "*LICENSES.txt", "*licenses.txt", "LICENSE*", "LICENCE*", "NOTICE*",
+               "COPYING*")  # fmt: skip
 """Names of texts for programs, and legal texts that many projects share."""
 DATA = "text that reads like data or a log"
 _SAMPLE = 400  # lines

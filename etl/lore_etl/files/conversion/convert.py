@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import PurePosixPath
 
+from lore_etl.core.json_types import JSON
 from lore_etl.files.conversion.formats import NEEDS_EXTRA, format_of, readable
-from lore_etl.files.conversion.sandbox import OUT_OF_MEMORY, ConversionLimits
+from lore_etl.files.conversion.sandbox import ORDINARY, OUT_OF_MEMORY, ConversionLimits, SyncBudget
 from lore_etl.files.scan import Unreadable
 from lore_etl.system.processes import quiet
 
 MAX_BYTES = 50_000_000
+PATIENCE = 4  # times the limit of processor time: the time after which a child is ended
 
 DEFAULT_LIMITS = ConversionLimits()
 _OUT_OF_TIME = frozenset({-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)})
@@ -26,12 +30,65 @@ class NotConverted(Unreadable):
     is_final = True
 
 
+class Postponed(Unreadable):
+    """The error for a document that waits for the next sync, because this one has spent its budget."""
+
+
+class Converter:
+    """Converts the documents of one sync, as long as another one certainly stays within the budget.
+
+    The first document is always converted, so that every sync makes progress. Each has the same limits, so that one
+    that was reported as too large need not be tried again.
+    """
+
+    def __init__(self, budget: SyncBudget) -> None:
+        self._budget = budget
+        self._seconds, self._megabytes = 0.0, 0
+
+    def convert(self, path: str, data: bytes) -> str:
+        """Return the text of a document. Raises NotConverted, Postponed."""
+        limits = self._budget.document
+        is_over = self._megabytes + _counted(limits.megabytes) > self._budget.megabytes
+        if self._seconds and (is_over or self._seconds + limits.seconds > self._budget.seconds):
+            raise Postponed("it waits for the next sync")
+        started, used, megabytes = time.monotonic(), _children_seconds(), limits.megabytes
+        try:
+            reply = _reply(path, data, limits)
+            megabytes = int(reply["megabytes"])
+        finally:
+            waited = (time.monotonic() - started) / PATIENCE  # a child that hangs uses no processor time
+            self._seconds += max(waited, _children_seconds() - used)
+            self._megabytes += _counted(megabytes)
+        return _text_in(reply)
+
+
+def _children_seconds() -> float:
+    """Return the processor time of ended child processes; always 0 on Windows."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def _counted(megabytes: int) -> int:
+    return max(0, megabytes - ORDINARY)
+
+
 def converted(path: str, data: bytes, limits: ConversionLimits = DEFAULT_LIMITS) -> str:
     """Return the text of a document, with a heading for each page, sheet, slide or chapter.
 
     Raises:
         NotConverted: the document is damaged, encrypted or too large, or has no text.
     """
+    return _text_in(_reply(path, data, limits))
+
+
+def _text_in(reply: JSON) -> str:
+    if "text" not in reply:
+        raise NotConverted(reply["problem"])
+    return str(reply["text"])
+
+
+def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
+    """Return the text or the problem of a document, and the megabytes that it took. Raises NotConverted."""
     kind = format_of(path)
     suffix = PurePosixPath(path).suffix.lower()
     if kind is None or suffix not in readable():
@@ -44,7 +101,7 @@ def converted(path: str, data: bytes, limits: ConversionLimits = DEFAULT_LIMITS)
             input=data,
             capture_output=True,
             check=False,
-            timeout=limits.seconds * 4,
+            timeout=limits.seconds * PATIENCE,
             env={},
             **quiet(),
         )
@@ -52,10 +109,8 @@ def converted(path: str, data: bytes, limits: ConversionLimits = DEFAULT_LIMITS)
         raise NotConverted(_too_slow(limits)) from error
     if done.returncode:
         raise NotConverted(_ending(done.returncode, kind.title, limits))
-    reply = json.loads(done.stdout)
-    if "text" not in reply:
-        raise NotConverted(reply["problem"])
-    return str(reply["text"])
+    reply: JSON = json.loads(done.stdout)
+    return reply
 
 
 def _ending(code: int, title: str, limits: ConversionLimits) -> str:

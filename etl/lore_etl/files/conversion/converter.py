@@ -7,7 +7,13 @@ import sys
 from importlib import import_module
 
 from lore_etl.files.conversion.marked_text import NoText
-from lore_etl.files.conversion.sandbox import OUT_OF_MEMORY, ConversionLimits, limit_resources, open_nothing_more
+from lore_etl.files.conversion.sandbox import (
+    OUT_OF_MEMORY,
+    ConversionLimits,
+    limit_resources,
+    memory_meter,
+    open_nothing_more,
+)
 
 
 def main() -> int:
@@ -16,6 +22,7 @@ def main() -> int:
     limits = ConversionLimits(*map(int, numbers))
     reader = import_module(f"lore_etl.files.conversion.{name}")  # everything it needs, before it may open no file
     data = sys.stdin.buffer.read()
+    megabytes = memory_meter()
     limit_resources(limits)
     open_nothing_more()
     try:
@@ -27,7 +34,7 @@ def main() -> int:
         reply = {"problem": str(error)}
     except MemoryError:
         return OUT_OF_MEMORY
-    sys.stdout.buffer.write(json.dumps(reply).encode())
+    sys.stdout.buffer.write(json.dumps({**reply, "megabytes": megabytes()}).encode())
     return 0
 
 
