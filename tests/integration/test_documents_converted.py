@@ -14,7 +14,7 @@ from lore_etl.files.conversion.convert import NotConverted, converted
 from lore_etl.files.conversion.sandbox import ConversionLimits
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.catalogue import UNREAD
-from tests.harness.office_files import docx, epub, opendocument, pdf, pptx, with_bullets, xlsx
+from tests.harness.office_files import docx, epub, opendocument, pdf, pptx, with_bullets, word, xlsx
 from tests.harness.projects import chunks_of, open_index, write_project
 
 CHAPTERS = {"Storage": "Rows are kept in SQLite.", "Network": "The port is 7317."}
@@ -45,6 +45,40 @@ def test_the_headings_lists_and_tables_of_a_word_file_are_kept() -> None:
     assert lines("a.docx", docx(markdown)) == [
         "# Plan", "Intro.", "## Costs", "- one", "- two", "| Region | Price |", "| Oslo | 12 |"
     ]  # fmt: skip
+
+
+def test_the_title_and_the_margins_of_a_word_file_are_kept() -> None:
+    body = "Titel: Harbour rules\nFor pilots\nberschrift1: Berths\nOne ferry."
+    data = word(body, header1="Port of Oslo", header2="Draft", footer1="Page 7", footer2="Port of Oslo")
+
+    assert lines("a.docx", data) == [
+        "# Harbour rules", "For pilots", "## Berths", "One ferry.", "## Header and footer", "Port of Oslo", "Draft"
+    ]  # fmt: skip
+
+
+def test_a_word_file_without_the_style_title_is_read_as_before() -> None:
+    assert lines("a.docx", word("One.\nberschrift1: Berths\nTwo.")) == ["One.", "# Berths", "Two."]
+
+
+PAGE = "The ferry waits at the northern berth.\nIt leaves at night."
+
+
+@pytest.mark.parametrize(
+    ("data", "title"),
+    [
+        (pdf(PAGE, title="Berth plan"), "# Berth plan"),
+        (pdf(PAGE, title="Microsoft Word - Berth plan"), "# Berth plan"),
+        *((pdf(f"Rules\n{PAGE}", title=name), "# Rules") for name in ("(anonymous)", "untitled", "Document1", "")),
+        (pdf(PAGE, title="(anonymous)"), "## Page 1"),
+        (pdf(PAGE, title="\x01\x02\x03", large="the berths"), "# the berths"),
+        (pdf(f"Port of Oslo\n{PAGE}", large="Rules of the\nnorthern berths"), "# Rules of the northern berths"),
+        (pdf(f"Page 1 of 3\n{PAGE}"), "## Page 1"),
+        (pdf("Rules"), "## Page 1"),
+        (pdf(PAGE, large="7"), "## Page 1"),
+    ],
+)
+def test_the_title_of_a_pdf_file_is_that_of_its_author_or_a_line_that_is_one(data: bytes, title: str) -> None:
+    assert lines("a.pdf", data)[0] == title
 
 
 def test_slides_and_sheets_are_named() -> None:
@@ -270,6 +304,30 @@ def test_a_sync_indexes_documents_and_reports_a_damaged_one_until_it_changes(tmp
         ("docs/manual.pdf", "guide", "manual", ("Page 2",)),
     ]
     assert not any(stamp.startswith(UNREAD) for stamp in stamps.values())
+
+
+def test_a_sync_reports_tables_that_are_cut(tmp_path: Path) -> None:
+    rows = [[f"row {number}"] for number in range(1_004)]
+    wide = [["x"] * 101, ["y" * 2_001]]
+    files: dict[str, str | bytes] = {
+        "a.csv": "\n".join(row[0] for row in rows),
+        "b.xlsx": xlsx({"Long": rows, "Longer": [*rows, ["last"]]}),
+        "c.ods": opendocument(SHEET.format('table:number-rows-repeated="5000"')),
+        "d.docx": docx("| a |\n|---|\n" + "| b |\n" * 1_000),
+        "e.xlsx": xlsx({"Wide": wide}),
+        "f.xlsx": xlsx({"Short": rows[:1_000]}),
+    }
+    with closing(open_index(write_project(tmp_path / "harbour", files))) as index:
+        first, second = sync(index), sync(index)
+
+    assert first.warnings == [
+        "a.csv: 4 more rows are not indexed",
+        "b.xlsx: 9 more rows are not indexed",
+        "c.ods: 4,001 more rows are not indexed",
+        "d.docx: 1 more rows are not indexed",
+        "e.xlsx: columns after the first 100, the ends of cells with more than 2,000 characters are not indexed",
+    ]
+    assert second.warnings == first.warnings
 
 
 def test_without_the_extra_documents_are_left_out_and_its_installation_reads_them(

@@ -15,6 +15,7 @@ from lore_etl.core.progress import Progress
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import Postponed
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, format_of, readable
+from lore_etl.files.conversion.marked_text import cuts
 from lore_etl.files.generated import ATTRIBUTES, MARKERS_VERSION, PATTERNS
 from lore_etl.files.indexed import differing
 from lore_etl.files.redaction import redact, redaction_version
@@ -283,6 +284,8 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
         run.keep(path, entry.stamp)
         return None
     text, secrets = redact(text)
+    if format_of(path) and (cut := cuts(text.split("\n"))):
+        remarks.append(["warning", f"{path}: {cut}"])
     if secrets:
         remarks.append(["warning", f"{path}: secrets removed: {secrets}"])
     document, problem = claim.source.read_leniently(claim.name, text)

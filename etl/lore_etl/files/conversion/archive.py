@@ -1,15 +1,19 @@
-"""Read XML files in a ZIP archive, as EPUB books and OpenDocument files contain them."""
+"""Read XML files in a ZIP archive, as EPUB books, OpenDocument and Word files contain them."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 from collections.abc import Callable
+from itertools import islice
 from xml.etree import ElementTree
 
+from lore_etl.core.text import one_line
 from lore_etl.files.conversion.marked_text import NoText
 
 MAX_UNPACKED = 100_000_000  # bytes
+FIRST = 50  # paragraphs that may contain the title
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
 def from_archive(data: bytes, title: str, read: Callable[[zipfile.ZipFile], str]) -> str:
@@ -23,9 +27,35 @@ def from_archive(data: bytes, title: str, read: Callable[[zipfile.ZipFile], str]
         raise NoText(f"damaged, or not {title} file") from error
 
 
+def title_of(data: bytes) -> str:
+    """Return the first paragraph of a Word file that has the style `Title`; empty if it has none. Raises NoText.
+
+    Its identifier is translated (`Titel`), its name is not. The package that reads the text does not return styles.
+    """
+    return from_archive(data, "a Word", _first_title)
+
+
+def _first_title(archive: zipfile.ZipFile) -> str:
+    if "word/styles.xml" not in archive.namelist():
+        return ""
+    styles = xml_of(archive, "word/styles.xml").iterfind(f"{_WORD}style")
+    named = ((style.get(f"{_WORD}styleId"), style.find(f"{_WORD}name")) for style in styles)
+    titles = {id_ for id_, name in named if name is not None and name.get(f"{_WORD}val") == "Title"}
+    events = ElementTree.iterparse(io.BytesIO(checked(archive.read("word/document.xml"))))
+    for _, paragraph in islice((event for event in events if event[1].tag == f"{_WORD}p"), FIRST):
+        style = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
+        if style is not None and style.get(f"{_WORD}val") in titles:
+            return one_line("".join(part.text or "" for part in paragraph.iter(f"{_WORD}t")))
+    return ""
+
+
 def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """Return the root of an XML file; reject declared entities, because they can expand without limit."""
-    data = archive.read(name)
+    """Return the root of an XML file. Raises NoText."""
+    return ElementTree.fromstring(checked(archive.read(name)))
+
+
+def checked(data: bytes) -> bytes:
+    """Return an XML file; reject declared entities, because they can expand without limit. Raises NoText."""
     if b"<!ENTITY" in data or b"\0" in data:  # in UTF-16 the check would miss them
         raise NoText("refused: it declares XML entities, or is not UTF-8")
-    return ElementTree.fromstring(data)
+    return data

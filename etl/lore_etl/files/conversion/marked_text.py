@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from lore_etl.core.text import clip, encodable, one_line
 
 MAX_HEADING = 200
 MAX_ROWS = 1_000  # of a table
 MAX_CELLS = 100  # of a row
+MAX_CELL = 2_000  # characters
+_CUT = re.compile(r"\((?:([\d,]+) more rows|(columns after .+|the ends of cells .+)) are not indexed\)")
 _PLACE = re.compile(r"#+ (?:(?:Page|Slide) \d+|Sheet .*)")
+
+_PROGRAM = re.compile(r"^Microsoft (?:Word|Excel|PowerPoint) - ")
+_INVENTED = re.compile(
+    r"\W*(?:anonymous|unspecified|unknown|no title|title|none|null|(?:untitled|document)(?: document)?[ -]?\d*)?\W*",
+    re.I,
+)
+"""Titles of documents that nobody has given a title, such as `(anonymous)`."""
 
 
 class NoText(Exception):
@@ -35,12 +45,25 @@ def body(text: str) -> str:
 
 
 def table(rows: list[list[str]]) -> str:
-    """Return a table with a line for each row; a long table is cut, with the number of omitted rows."""
-    shown = [[clip(cell, MAX_HEADING * 10) for cell in row[:MAX_CELLS]] for row in rows[:MAX_ROWS]]
+    """Return a table with a line for each row; a table that is cut ends with what is missing."""
+    shown = [[clip(cell, MAX_CELL) for cell in row[:MAX_CELLS]] for row in rows[:MAX_ROWS]]
     lines = [f"| {' | '.join(row)} |" for row in shown if any(row)]
     if len(rows) > MAX_ROWS:
         lines.append(f"({len(rows) - MAX_ROWS:,} more rows are not indexed)")
+    if any(len(row) > MAX_CELLS for row in rows[:MAX_ROWS]):
+        lines.append(f"(columns after the first {MAX_CELLS} are not indexed)")
+    if any(len(cell) > MAX_CELL for row in rows[:MAX_ROWS] for cell in row[:MAX_CELLS]):
+        lines.append(f"(the ends of cells with more than {MAX_CELL:,} characters are not indexed)")
     return body("\n".join(lines))
+
+
+def cuts(lines: Iterable[str]) -> str | None:
+    """Return what the lines say about tables that were cut; None if none was."""
+    found = [match for match in map(_CUT.fullmatch, lines) if match]
+    rows = sum(int(match[1].replace(",", "")) for match in found if match[1])
+    others = dict.fromkeys(match[2] for match in found if match[2])
+    parts = [f"{rows:,} more rows" if rows else "", *others]
+    return f"{', '.join(filter(None, parts))} are not indexed" if found else None
 
 
 def titled(title: str, parts: list[str]) -> str:
@@ -48,8 +71,14 @@ def titled(title: str, parts: list[str]) -> str:
     parts = [part for part in parts if part.strip()]
     if all(_PLACE.fullmatch(part) for part in parts):
         return ""
-    above = heading(1, title) if one_line(title).isprintable() else ""  # else it is decoded wrongly
+    above = heading(1, real_title(title))
     return joined(parts if above.lstrip("# ") == parts[0].lstrip("# ") else [above, *parts])
+
+
+def real_title(title: str) -> str:
+    """Return a title without the name of a program; empty if a program invented it, or it is decoded wrongly."""
+    title = _PROGRAM.sub("", one_line(title))
+    return "" if _INVENTED.fullmatch(title) or not title.isprintable() else title
 
 
 def joined(parts: list[str]) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from office_oxide import Document, OfficeOxideError
 
+from lore_etl.core.text import one_line
+from lore_etl.files.conversion.archive import title_of
 from lore_etl.files.conversion.marked_text import MAX_ROWS, NoText, body, heading, joined, table, titled, whole_heading
 
 Node = Mapping[str, Any]
@@ -14,6 +17,7 @@ Format = Literal["docx", "xlsx", "pptx", "doc", "xls", "ppt"]
 _FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}
 _ZIP = b"PK\x03\x04"
 _TEMPLATE = "Slide Master"  # the text of a template, which is not a slide
+_WORD = re.compile(r"\b(?!page\b)[^\W\d_]{3}", re.IGNORECASE)
 _SEPARATE = frozenset({"paragraph", "heading", "list", "table", "footnote", "endnote", "text_box"})
 
 
@@ -29,12 +33,36 @@ def read(data: bytes, suffix: str) -> str:
         raise NoText(reason) from error
     sections = [section for section in content["sections"] if suffix != "ppt" or section.get("title") != _TEMPLATE]
     title = content["metadata"].get("title") or ""
-    parts = [part for number, section in enumerate(sections, start=1) for part in _section(section, family, number)]
-    return titled("" if sections and title == sections[0].get("title") else title, parts)
+    if sections and title == sections[0].get("title"):
+        title = ""
+    styled = title_of(data) if family == "doc" and data.startswith(_ZIP) else ""
+    if styled:
+        title = styled
+        sections = [{**section, "elements": _without(styled, section["elements"])} for section in sections]
+    above = 1 if styled else 0
+    parts = [part for number, section in enumerate(sections, 1) for part in _section(section, family, number, above)]
+    return titled(title, [*parts, *_margins(sections, above)])
 
 
-def _section(section: Node, family: str, number: int) -> list[str]:
-    """Return the parts of a slide, a sheet, or a section of a text."""
+def _without(title: str, elements: Sequence[Node]) -> list[Node]:
+    """Return the elements without the paragraph that is the title of the document."""
+    return [part for part in elements if part["type"] != "paragraph" or one_line(_text(part)) != title]
+
+
+def _margins(sections: Sequence[Node], above: int) -> list[str]:
+    """Return the texts above and below the pages, once each, except page numbers."""
+    found = (
+        _text(section[key]).strip()
+        for section in sections
+        for key in sorted(section, reverse=True)  # headers first
+        if key.endswith(("header", "footer")) and isinstance(section[key], Mapping)
+    )
+    texts = [text for text in dict.fromkeys(found) if _WORD.search(text)]
+    return [heading(above + 1, "Header and footer"), *map(body, texts)] if texts else []
+
+
+def _section(section: Node, family: str, number: int, above: int) -> list[str]:
+    """Return the parts of a slide, a sheet, or a section of a text; `above` are the levels of headings above a text."""
     title, elements = (section.get("title") or "").strip(), section["elements"]
     parts, levels = [], 2
     if family == "ppt":
@@ -47,7 +75,7 @@ def _section(section: Node, family: str, number: int) -> list[str]:
         columns = ", ".join(filter(None, _columns(elements)))
         parts = [heading(2, f"Sheet {title}: {columns}" if columns else f"Sheet {title}")]
     else:
-        levels = 0
+        levels = above
     parts += [_block(element, levels) for element in elements]
     if notes := section.get("speaker_notes"):
         parts.append("Notes: " + body(_text({"content": notes} if isinstance(notes, list) else notes)).strip())

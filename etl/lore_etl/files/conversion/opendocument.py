@@ -125,7 +125,9 @@ def _cells(row: Element) -> list[str]:
     for cell in row:
         if cell.tag in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             text = " ".join(_blocks(cell))
-            cells += [text] * min(_number(cell, f"{_TABLE}number-columns-repeated", MAX_CELLS), MAX_CELLS - len(cells))
+            cells += [text] * min(
+                _number(cell, f"{_TABLE}number-columns-repeated", MAX_CELLS), MAX_CELLS + 1 - len(cells)
+            )
     while cells and not cells[-1]:
         cells.pop()
     return cells
