@@ -95,6 +95,7 @@ def word(body: str, **margins: str) -> bytes:
         f'<w:{kinds[name]}Reference w:type="{"first" if name.endswith("2") else "default"}" r:id="{name}"/>'
         for name in margins
     )
+    section = f"<w:sectPr>{used}<w:titlePg/></w:sectPr>"
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/></w:style>'
         for id_, name in names.items()
@@ -106,8 +107,7 @@ def word(body: str, **margins: str) -> bytes:
         '/officeDocument" Target="word/document.xml"/></Relationships>',
         "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}/relationships">{links}</Relationships>',
         "word/styles.xml": f"<w:styles {word_}>{styles}</w:styles>",
-        "word/document.xml": f"<w:document {word_}><w:body>{_paragraphs(body)}<w:sectPr>{used}<w:titlePg/></w:sectPr></w:body>"
-        "</w:document>",
+        "word/document.xml": f"<w:document {word_}><w:body>{_paragraphs(body)}{section}</w:body></w:document>",
     }
     for name, text in margins.items():
         tag = "hdr" if kinds[name] == "header" else "ftr"

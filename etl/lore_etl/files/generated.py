@@ -28,6 +28,7 @@ _GENERATED = (
 PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, SOURCE_MAP: ("*.map",), GENERATED: _GENERATED}
 """Patterns by reason."""
 _NAMES = {reason: FilePatterns(reason, patterns) for reason, patterns in PATTERNS.items()}
+MAX_PATTERNS = 1_000  # of a `.gitattributes` file, because each is compared with each file of the project
 MARKERS_VERSION = "1"  # increase it with every change of the markers below
 
 _HEAD_CHARACTERS = 20_000
@@ -138,4 +139,4 @@ def _patterns(text: str) -> list[str]:
         if parts and said:
             pattern = re.sub(r"\\(.)", r"\1", parts[1]) if parts[1] else parts[2]
             found.append(f"!{pattern}" if said[-1] in _FALSE else pattern)
-    return found
+    return found[:MAX_PATTERNS]

@@ -275,7 +275,7 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
         stamp = entry.stamp if error.is_final else UNREAD + entry.stamp
         run.rows[path] = FileRow(path, stamp, "", row.recipe, row.facts, notes)
         return None
-    if reason := claim.source.left_out(claim.name, text):
+    if reason := claim.source.left_out(path, text):
         _leave_out(run, entry, reason)
         return None
     seal, recipe = sha256(text), _recipe(run.index, claim)

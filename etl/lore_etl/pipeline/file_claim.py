@@ -36,4 +36,4 @@ def claim_of(files: ProjectFiles, sources: SourceSet, entry: FileEntry, known: F
     except OSError:
         suffix = suffix_in(known.recipe) if known else ""  # so that the chunks of a script are kept
     name = entry.path + suffix
-    return Claim(entry, source, name) if suffix and (source := sources.owner(name)) else None
+    return Claim(entry, source, name) if suffix and (source := sources.owner(entry.path, name)) else None
