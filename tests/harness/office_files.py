@@ -181,14 +181,17 @@ def epub(chapters: dict[str, str], package: str = "", more: dict[str, bytes] | N
     return target.getvalue()
 
 
-def opendocument(content: str, more: dict[str, bytes] | None = None) -> bytes:
-    """Return an OpenDocument file with this content below `office:body`."""
-    spaces = "office text table draw:drawing presentation".split()
-    names = " ".join(
-        f'xmlns:{name.split(":")[0]}="urn:oasis:names:tc:opendocument:xmlns:{name.split(":")[-1]}:1.0"'
-        for name in spaces
-    )
-    document = f"<office:document-content {names}><office:body>{content}</office:body></office:document-content>"
+OPEN_NAMES = " ".join(
+    f'xmlns:{name.split(":")[0]}="urn:oasis:names:tc:opendocument:xmlns:{name.split(":")[-1]}:1.0"'
+    for name in "office style text table draw:drawing presentation".split()
+)
+"""The namespaces of OpenDocument files."""
+
+
+def opendocument(content: str, more: dict[str, bytes] | None = None, styles: str = "") -> bytes:
+    """Return an OpenDocument file with this content below `office:body`, and styles above it."""
+    body = f"<office:body>{content}</office:body>"
+    document = f"<office:document-content {OPEN_NAMES}>{styles}{body}</office:document-content>"
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in ({"content.xml": document.encode()} | (more or {})).items():

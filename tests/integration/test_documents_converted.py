@@ -14,7 +14,7 @@ from lore_etl.files.conversion.convert import NotConverted, converted
 from lore_etl.files.conversion.sandbox import ConversionLimits
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.catalogue import UNREAD
-from tests.harness.office_files import docx, epub, opendocument, pdf, pptx, with_bullets, word, xlsx
+from tests.harness.office_files import OPEN_NAMES, docx, epub, opendocument, pdf, pptx, with_bullets, word, xlsx
 from tests.harness.projects import chunks_of, open_index, write_project
 
 CHAPTERS = {"Storage": "Rows are kept in SQLite.", "Network": "The port is 7317."}
@@ -58,6 +58,31 @@ def test_the_title_and_the_margins_of_a_word_file_are_kept() -> None:
 
 def test_a_word_file_without_the_style_title_is_read_as_before() -> None:
     assert lines("a.docx", word("One.\nberschrift1: Berths\nTwo.")) == ["One.", "# Berths", "Two."]
+
+
+def test_a_word_file_with_nothing_but_a_title_is_read_and_only_the_first_such_line_is_the_title() -> None:
+    assert lines("a.docx", word("Titel: Plan")) == ["# Plan"]
+    assert lines("a.docx", word("Draft\nTitel: Plan\nPlan")) == ["Draft", "# Plan", "Plan"]
+
+
+def test_the_title_and_the_margins_of_an_opendocument_text_are_kept() -> None:
+    styles = (
+        '<office:automatic-styles><style:style style:name="P1" style:parent-style-name="Title"/>'
+        "</office:automatic-styles>"
+    )
+    margins = "".join(
+        f"<style:{part}><text:p>{text}</text:p></style:{part}>"
+        for part, text in {"header": "Port of Oslo", "header-first": "Draft", "footer": "Page 7"}.items()
+    )
+    pages = (
+        f"<office:document-styles {OPEN_NAMES}><office:master-styles><style:master-page>{margins}</style:master-page>"
+        "</office:master-styles></office:document-styles>"
+    )
+    body = '<office:text><text:p text:style-name="P1">Harbour rules</text:p><text:p>One ferry.</text:p></office:text>'
+
+    assert lines("a.odt", opendocument(body, {"styles.xml": pages.encode()}, styles)) == [
+        "# Harbour rules", "One ferry.", "# Header and footer", "Port of Oslo", "Draft"
+    ]  # fmt: skip
 
 
 PAGE = "The ferry waits at the northern berth.\nIt leaves at night."

@@ -13,7 +13,7 @@ MAX_CELLS = 100  # of a row
 MAX_CELL = 2_000  # characters
 _CUT = re.compile(r"\((?:([\d,]+) more rows|(columns after .+|the ends of cells .+)) are not indexed\)")
 _PLACE = re.compile(r"#+ (?:(?:Page|Slide) \d+|Sheet .*)")
-
+_WORD = re.compile(r"\b(?!page\b)[^\W\d_]{3}", re.IGNORECASE)
 _PROGRAM = re.compile(r"^Microsoft (?:Word|Excel|PowerPoint) - ")
 _INVENTED = re.compile(
     r"\W*(?:anonymous|unspecified|unknown|no title|title|none|null|(?:untitled|document)(?: document)?[ -]?\d*)?\W*",
@@ -73,6 +73,12 @@ def titled(title: str, parts: list[str]) -> str:
         return ""
     above = heading(1, real_title(title))
     return joined(parts if above.lstrip("# ") == parts[0].lstrip("# ") else [above, *parts])
+
+
+def margins(level: int, texts: Iterable[str]) -> list[str]:
+    """Return a section with the headers and footers of pages, once each, without page numbers."""
+    found = [text for text in dict.fromkeys(map(str.strip, texts)) if _WORD.search(text)]
+    return [heading(level, "Header and footer"), *map(body, found)] if found else []
 
 
 def real_title(title: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
@@ -10,14 +9,23 @@ from office_oxide import Document, OfficeOxideError
 
 from lore_etl.core.text import one_line
 from lore_etl.files.conversion.archive import title_of
-from lore_etl.files.conversion.marked_text import MAX_ROWS, NoText, body, heading, joined, table, titled, whole_heading
+from lore_etl.files.conversion.marked_text import (
+    MAX_ROWS,
+    NoText,
+    body,
+    heading,
+    joined,
+    margins,
+    table,
+    titled,
+    whole_heading,
+)
 
 Node = Mapping[str, Any]
 Format = Literal["docx", "xlsx", "pptx", "doc", "xls", "ppt"]
 _FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}
 _ZIP = b"PK\x03\x04"
 _TEMPLATE = "Slide Master"  # the text of a template, which is not a slide
-_WORD = re.compile(r"\b(?!page\b)[^\W\d_]{3}", re.IGNORECASE)
 _SEPARATE = frozenset({"paragraph", "heading", "list", "table", "footnote", "endnote", "text_box"})
 
 
@@ -35,30 +43,39 @@ def read(data: bytes, suffix: str) -> str:
     title = content["metadata"].get("title") or ""
     if sections and title == sections[0].get("title"):
         title = ""
-    styled = title_of(data) if family == "doc" and data.startswith(_ZIP) else ""
+    styled = _styled_title(data) if family == "doc" and data.startswith(_ZIP) else ""
     if styled:
-        title = styled
-        sections = [{**section, "elements": _without(styled, section["elements"])} for section in sections]
+        title = "" if _is_promoted(styled, sections) else styled
     above = 1 if styled else 0
     parts = [part for number, section in enumerate(sections, 1) for part in _section(section, family, number, above)]
-    return titled(title, [*parts, *_margins(sections, above)])
+    return titled(title, [*parts, *margins(above + 1, _margins(sections))])
 
 
-def _without(title: str, elements: Sequence[Node]) -> list[Node]:
-    """Return the elements without the paragraph that is the title of the document."""
-    return [part for part in elements if part["type"] != "paragraph" or one_line(_text(part)) != title]
+def _styled_title(data: bytes) -> str:
+    try:
+        return title_of(data)
+    except NoText:  # the package that reads the text accepts more files
+        return ""
 
 
-def _margins(sections: Sequence[Node], above: int) -> list[str]:
-    """Return the texts above and below the pages, once each, except page numbers."""
-    found = (
-        _text(section[key]).strip()
+def _is_promoted(title: str, sections: Sequence[Node]) -> bool:
+    """Turn the paragraph with the title of the document into a heading above all others, if it is found."""
+    for section in sections:
+        for number, element in enumerate(section["elements"]):
+            if element["type"] in ("paragraph", "heading") and one_line(_text(element)) == title:
+                section["elements"][number] = {**element, "type": "heading", "level": 0}
+                return True
+    return False
+
+
+def _margins(sections: Sequence[Node]) -> list[str]:
+    """Return the headers and footers of all kinds of pages."""
+    return [
+        _text(section[key])
         for section in sections
         for key in sorted(section, reverse=True)  # headers first
         if key.endswith(("header", "footer")) and isinstance(section[key], Mapping)
-    )
-    texts = [text for text in dict.fromkeys(found) if _WORD.search(text)]
-    return [heading(above + 1, "Header and footer"), *map(body, texts)] if texts else []
+    ]
 
 
 def _section(section: Node, family: str, number: int, above: int) -> list[str]:

@@ -14,6 +14,7 @@ from lore_etl.files.conversion.marked_text import (
     body,
     heading,
     joined,
+    margins,
     table,
     titled,
     whole_heading,
@@ -21,6 +22,7 @@ from lore_etl.files.conversion.marked_text import (
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _SHOW = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
 _LEFT_OUT = frozenset(
@@ -48,7 +50,8 @@ def _text_of(archive: zipfile.ZipFile) -> str:
         manifest = xml_of(archive, "META-INF/manifest.xml")
         if manifest.find(".//{*}encryption-data") is not None:
             raise NoText("encrypted: it needs a password")
-    content = xml_of(archive, "content.xml").find("{*}body/*")
+    document = xml_of(archive, "content.xml")
+    content = document.find("{*}body/*")
     if content is None:
         raise KeyError("body")
     parts = list[str]()
@@ -60,8 +63,29 @@ def _text_of(archive: zipfile.ZipFile) -> str:
         for sheet in content.iterfind(f"{_TABLE}table"):
             parts += _sheet(sheet)
     else:
-        parts += _blocks(content)
+        _promote_title(document)
+        parts += [*_blocks(content), *margins(1, _margins(archive))]
     return titled(_title(archive), parts)
+
+
+def _promote_title(document: Element) -> None:
+    """Turn the first paragraph with the style `Title` into a heading."""
+    own = document.iterfind("{*}automatic-styles/{*}style")
+    titles = {
+        "Title",
+        *(style.get(f"{_STYLE}name") for style in own if style.get(f"{_STYLE}parent-style-name") == "Title"),
+    }
+    styled = (part for part in document.iter(f"{_TEXT}p") if part.get(f"{_TEXT}style-name") in titles)
+    if (title := next(styled, None)) is not None:
+        title.tag = f"{_TEXT}h"
+
+
+def _margins(archive: zipfile.ZipFile) -> list[str]:
+    """Return the headers and footers of all kinds of pages."""
+    if "styles.xml" not in archive.namelist():
+        return []
+    pages = xml_of(archive, "styles.xml").iterfind("{*}master-styles/{*}master-page/*")
+    return [joined(_blocks(part)) for part in pages if part.tag.endswith(("}header", "}footer", "-first", "-left"))]
 
 
 def _title(archive: zipfile.ZipFile) -> str:
