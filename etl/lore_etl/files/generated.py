@@ -29,7 +29,7 @@ PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, SOURCE_MAP: ("*.map",), GENERATED
 """Patterns by reason."""
 _NAMES = {reason: FilePatterns(reason, patterns) for reason, patterns in PATTERNS.items()}
 MAX_PATTERNS = 1_000  # of a `.gitattributes` file, because each is compared with each file of the project
-MARKERS_VERSION = "1"  # increase it with every change of the markers below
+MARKERS_VERSION = "1"  # increase it with every change of the rules below, or of those for text in `sources/prose.py`
 
 _HEAD_CHARACTERS = 20_000
 _HEAD = re.compile(

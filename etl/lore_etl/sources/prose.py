@@ -184,7 +184,7 @@ class Guides(Source):
         return found
 
     def left_out(self, path: str, text: str) -> str | None:
-        """Return whether a text that is not documentation by its place is data or a log."""
+        """Return the reason for a text that is data or a log, unless its place, name or configuration is certain."""
         is_certain = self._is_configured or self._documented.includes(path) or self.project.includes(path)
         return DATA if syntax_of(path) == "text" and not is_certain and not _is_prose(text) else None
 
