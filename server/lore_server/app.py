@@ -22,7 +22,6 @@ from lore_etl.models.embedder import Model
 from lore_etl.pipeline.failure import emptiness
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
-from lore_etl.system.memory import release_unused_memory
 from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
 from lore_server.answer.model_answers import ModelAnswers
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
 QUEUE_SECONDS = 20.0
-MANY_CHUNKS = 500  # a sync of fewer uses little memory, and releasing it would delay the reply
 
 
 class App:
@@ -151,13 +149,11 @@ class App:
         return in_lane()
 
     def _after_pass(self, report: SyncReport) -> None:
-        """After each sync, rewrite `.ce/syntropy-index.json`, warm the docs view and release the memory of the sync."""
+        """After each sync, rewrite `.ce/syntropy-index.json` and warm the docs view."""
         self._services.health.forget()
         self._output.refresh(report)
         with warming():
             self._view.entries()
-        if report.created + report.updated >= MANY_CHUNKS:
-            release_unused_memory()
 
     def _knowledge_changed(self) -> None:
         """Index new knowledge immediately; the folder exists before the jobs that read it."""

@@ -13,7 +13,7 @@ import pytest
 
 from lore_server.owner import find
 from tests.harness.commands import LORE, SECONDS, run_lore
-from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
+from tests.harness.owners import kill, owner_of, owners, resident_kilobytes, stop_owners, wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import INITIALIZE, StdioClient
 
@@ -190,9 +190,8 @@ def imported(project: Path, *command: str) -> set[str]:
 def test_a_bridge_uses_little_memory(project: Path) -> None:
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
-        resident = next(line for line in _status(client.process.pid).splitlines() if line.startswith("VmRSS"))
 
-        assert int(resident.split()[1]) < 30_000
+        assert resident_kilobytes(client.process.pid) < 30_000
 
 
 def test_the_bridge_names_an_invalid_configuration_key_and_exits(tmp_path: Path) -> None:

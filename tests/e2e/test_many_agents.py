@@ -20,7 +20,7 @@ from lore_etl.stores.index_lock import Ownership
 from lore_server.contract import Contract
 from tests.harness.commands import run_lore
 from tests.harness.indexes import unfindable
-from tests.harness.owners import kill, owner_of, owners, wait_until
+from tests.harness.owners import kill, owner_of, owners, resident_kilobytes, wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
@@ -71,7 +71,7 @@ def test_eight_agents_share_an_index_while_two_sync_and_files_are_edited(
             _search(scene, contract, clients[number], f"ferry number{(number * 7 + n) % 60}")
             if number < SYNCING and n % 10 == 0:
                 _sync_and_find(scene, clients[number])
-            largest = max(largest, _resident(clients[number].process.pid), len(owners()) - 1 and 10**9)
+            largest = max(largest, resident_kilobytes(clients[number].process.pid), len(owners()) - 1 and 10**9)
         return largest
 
     with ThreadPoolExecutor(AGENTS) as pool:
@@ -158,12 +158,6 @@ def _sync_and_find(scene: Scene, client: StdioClient) -> None:
         results = client.call("query_documents", query=f"harbour{number}x").get("results", [])
         if not results or results[0]["source"] != f"docs/live{number}.md":
             scene.failures.append(f"stale: harbour{number}x is not found after the sync")
-
-
-def _resident(pid: int) -> int:
-    """Return the resident memory of a process in kilobytes."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
 def _lost_rows(project: Path) -> list[str]:

@@ -41,6 +41,12 @@ def kill(note: Note) -> None:
     wait_until(lambda: not note.is_alive)
 
 
+def resident_kilobytes(process: int | str) -> int:
+    """Return the resident memory of a process on Linux."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
 def wait_until(is_so: Callable[[], bool], seconds: float = 120) -> None:
     """Wait until another process makes the condition true; fail if it does not."""
     deadline = time.monotonic() + seconds

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.models import HashModel
+from tests.harness.owners import owner_of, resident_kilobytes
 
 LIVING = 10  # added files that have not been deleted yet
 CALLERS = 8
@@ -37,13 +39,11 @@ class Usage:
     @classmethod
     def now(cls) -> Usage:
         """Measure this process. The worker pool is excluded: it starts its threads one by one, up to a fixed number."""
-        status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-        values = dict(line.split(":", 1) for line in status)
         lanes = sum(thread.name.startswith(LANES) for thread in threading.enumerate())
         return cls(
             len(list(Path("/proc/self/fd").iterdir())) - 1,  # without the descriptor of the listing
-            int(values["Threads"]) - lanes,
-            int(values["VmRSS"].split()[0]),
+            len(list(Path("/proc/self/task").iterdir())) - lanes,
+            resident_kilobytes("self"),
         )
 
 
@@ -94,6 +94,22 @@ def soak(project: Path, pages: int, syncs: int, requests: int) -> Soaked:
             _ask(app, callers, range(start, start + BATCH))
             after_requests.append(Usage.now())
         return Soaked(after_syncs, after_requests)
+
+
+def edit_and_sync(project: Path, lore: Callable[..., CompletedProcess[str]], rounds: int) -> list[int]:
+    """Edit a page of a small project, sync and search, again and again; return the owner's kilobytes after each."""
+    project.mkdir()
+    for number in range(20):
+        _write(project / f"docs/page{number}.md", number)
+    samples = list[int]()
+    assert lore("init", cwd=project).returncode == 0
+    for number in range(rounds):
+        _write(project / "docs/page0.md", rounds + number)
+        for command in (["sync"], ["search", _sentence(rounds + number)]):
+            done = lore(*command, cwd=project)
+            assert done.returncode == 0, done.stderr
+        samples.append(resident_kilobytes(owner_of(project).pid))
+    return samples
 
 
 def _change(project: Path, number: int) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.commands import start_lore
+from tests.harness.owners import stop_owners
 from tests.harness.processes import run
-from tests.harness.soak import Usage, slope
+from tests.harness.soak import Usage, edit_and_sync, slope
 
 MANY_SYNCS, MANY_REQUESTS = 300, 5_000
 LIMIT = 256  # open descriptors: the default on macOS
@@ -26,6 +28,7 @@ print(json.dumps(asdict(soak(Path(sys.argv[1]), *numbers))))
 POOLED_FILES = 18  # pools may still open these: 4 connections to the catalogue with two files each, and 10 of Chroma
 POOLED_THREADS = 11  # a thread for each of Chroma's connections, and a joined thread that has not quite ended
 KILOBYTES_PER_SYNC, KILOBYTES_PER_REQUEST = 50, 5
+KILOBYTES_PER_EDIT = 1_000
 ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # otherwise glibc opens up to eight heaps per core, which looks like a leak
 
 
@@ -49,6 +52,17 @@ def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
     if syncs == MANY_SYNCS:
         assert slope(after_syncs, syncs) < KILOBYTES_PER_SYNC
         assert slope(after_requests, requests) < KILOBYTES_PER_REQUEST
+
+
+@pytest.mark.parametrize(("warm_up", "rounds"), [(5, 5), pytest.param(10, 100, marks=pytest.mark.long)])
+def test_a_real_owner_grows_by_less_than_a_megabyte_with_each_edit_and_sync(
+    tmp_path: Path, warm_up: int, rounds: int
+) -> None:
+    """The owner runs the real model with the allocator's defaults."""
+    samples = edit_and_sync(tmp_path / "project", start_lore, warm_up + rounds)
+    stop_owners(tmp_path)
+
+    assert samples[-1] - samples[warm_up - 1] <= KILOBYTES_PER_EDIT * rounds
 
 
 def growth(values: Sequence[int]) -> int:

@@ -22,7 +22,7 @@ from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import Note, my_note, read_note, remove_note, write_note
-from lore_etl.system.memory import keep_present_objects
+from lore_etl.system.memory import keep_present_objects, limit_heaps
 from lore_etl.system.stop_signals import wait_for_stop_signal
 from lore_server import __version__
 from lore_server.app import App
@@ -47,6 +47,7 @@ class Owner:
     """
 
     def __init__(self, root: Path, config: Path | None, kind: str) -> None:
+        limit_heaps()
         self.settings = load_settings(root, config)
         self.place = place_of(root, config)
         self._kind = kind

@@ -22,6 +22,7 @@ from lore_etl.core.progress import Progress
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.stores.chunkfile import CHUNKS
+from lore_etl.system.memory import release_unused_memory
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.replies.problem import error_record
 from lore_server.services.job import Job
@@ -200,6 +201,7 @@ class JobService:
             return
         try:
             self._build(job)
+            release_unused_memory()  # each job has a thread of its own, and glibc keeps what it freed
         finally:
             self._turn.release()
 
