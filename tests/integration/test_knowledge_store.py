@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -34,7 +37,7 @@ from lore_server.knowledge.chapter_edit import (
     update_chapter,
 )
 from lore_server.knowledge.git import git_command
-from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.sections import add_section, remove_section, update_section
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import (
@@ -50,6 +53,20 @@ from tests.harness.knowledge import (
     seed_store,
 )
 from tests.harness.owners import wait_until
+from tests.harness.processes import run
+
+FAILING_DISK = """
+import resource, sys
+from pathlib import Path
+from lore_etl.core.errors import StorageError
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.store import KnowledgeStore
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+try:
+    KnowledgeStore(Path(sys.argv[1])).write_main("My App", "x", Author())
+except StorageError as error:
+    print(bool(error.hint))
+"""
 
 
 @pytest.fixture
@@ -409,18 +426,70 @@ def test_threads_queue_like_processes_and_time_out_at_the_deadline(tmp_path: Pat
     assert len(store.reader.document(PROJECT, "guide").document.chapters) == 10
 
 
+@contextmanager
+def git_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a git process in a folder, which waits for its input."""
+    with subprocess.Popen(
+        ["git", "hash-object", "--stdin"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as process:
+        yield process
+
+
 def test_a_concurrent_git_command_of_the_user_is_waited_for(tmp_path: Path) -> None:
     store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
     create(store)
     lock = store.home / ".git" / "index.lock"
     lock.touch()
+    with pytest.raises(Busy, match="Git is running"):  # by a program that is not called git, a moment ago
+        store.write_main(PROJECT, "x", AGENT)
 
-    with pytest.raises(Busy, match="Git is running"):
+    os.utime(lock, (0, 0))
+    with git_in(store.home), pytest.raises(Busy, match="Git is running"):
         store.write_main(PROJECT, "x", AGENT)
     assert lock.exists()
-    lock.unlink()
-    store.write_main(PROJECT, "x", Author())
+
+
+@pytest.mark.parametrize("place", ["none", "elsewhere", "above"])
+def test_the_lock_of_a_git_process_that_was_killed_is_removed(tmp_path: Path, place: str) -> None:
+    """The lock outlives git, whoever started it; git processes in other folders do not matter."""
+    store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
+    create(store)
+    (tmp_path / "elsewhere").mkdir()
+    with git_in(store.home) as editing:
+        lock = store.home / ".git" / "index.lock"
+        lock.touch()
+        editing.kill()
+    os.utime(lock, (0, 0))
+
+    others = {
+        "none": nullcontext,
+        "elsewhere": lambda: git_in(tmp_path / "elsewhere"),
+        "above": lambda: git_in(tmp_path),
+    }
+    with others[place]():
+        store.write_main(PROJECT, "x", AGENT)
+
     assert_sound(store.home)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_an_error_of_the_system_during_a_write_is_reported_with_a_hint(tmp_path: Path) -> None:
+    """No file may grow in this process, so each write fails in the system: EFBIG, as a failing disk gives EIO."""
+    create(KnowledgeStore(tmp_path / "home"))
+    done = run(FAILING_DISK, tmp_path / "home")
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_every_use_of_a_lock_file_that_fails_is_a_storage_error(tmp_path: Path) -> None:
+    lock = StoreLock(tmp_path / "lore.lock", 1.0)
+    uses: list[Callable[[], object]] = [lambda: lock.note("x"), lock.left_off]
+    for use in uses:
+        with pytest.raises(StorageError) as failed, lock.held():
+            os.close(lock.descriptor)
+            use()
+        assert failed.value.hint
+    with lock.held():  # and it can be used again
+        lock.note("")
 
 
 def test_a_branch_locked_briefly_by_git_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,10 @@ if sys.platform == "win32":
         finally:
             kernel.CloseHandle(process)
 
+    def may_run(name: str, folder: Path) -> bool:
+        """Return whether a program whose name begins so may be running in a folder: True, because it is unknown."""
+        return True
+
 elif sys.platform == "linux":
 
     def born(pid: int) -> str | None:
@@ -46,6 +50,20 @@ elif sys.platform == "linux":
         state, *fields = text[text.rindex(")") + 2 :].split()  # the name may contain any character (proc(5))
         return None if state == "Z" else fields[18]
 
+    def may_run(name: str, folder: Path) -> bool:
+        """Return whether a program whose name begins so may be running in a folder; True if that is unknown."""
+        place = folder.resolve()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                if (process / "comm").read_text(encoding="utf-8", errors="replace").startswith(name):
+                    try:
+                        works_here = (process / "cwd").readlink().is_relative_to(place)
+                    except PermissionError:
+                        return True
+                    if works_here:
+                        return True
+        return False
+
 else:
 
     def born(pid: int) -> str | None:
@@ -55,6 +73,11 @@ else:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         state, _, began = done.stdout.strip().partition(" ")
         return None if not state or state.startswith("Z") else began.strip()
+
+    def may_run(name: str, folder: Path) -> bool:
+        """Return whether a program whose name begins so may be running in a folder; True if it runs anywhere."""
+        done = subprocess.run(["ps", "-axo", "ucomm="], capture_output=True, text=True, check=False)
+        return done.returncode != 0 or any(line.startswith(name) for line in done.stdout.splitlines())
 
 
 def is_running(pid: int, began: str) -> bool:

@@ -9,16 +9,20 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from lore_etl.core.errors import AccessDenied, Busy, os_errors_as
+from lore_etl.core.errors import Busy
 from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import open_regular
+from lore_server.knowledge.safe_files import reporting
 
 _NOTE_BYTES = 4_000
 _PAUSE_SECONDS = 0.002  # flock has no timeout; a write takes about 10 ms
 
 
 class StoreLock:
-    """A lock on a file. Unlike a lock of `filelock`, a child process can inherit it, see `descriptor`."""
+    """A lock on a file. Unlike a lock of `filelock`, a child process can inherit it, see `descriptor`.
+
+    All methods raise StorageError if the system cannot read or write the file.
+    """
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path
@@ -35,14 +39,16 @@ class StoreLock:
     def note(self, text: str) -> None:
         """Record the current operation, or "" when it is finished; after a kill, `left_off` returns it."""
         data = text.encode("utf-8", "replace")[:_NOTE_BYTES]
-        os.ftruncate(self.descriptor, len(data))
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
-        os.write(self.descriptor, data)
+        with reporting(str(self._path)):
+            os.ftruncate(self.descriptor, len(data))
+            os.lseek(self.descriptor, 0, os.SEEK_SET)
+            os.write(self.descriptor, data)
 
     def left_off(self) -> str:
         """Return the operation that a killed writer did not finish; empty if there is none."""
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
-        return os.read(self.descriptor, _NOTE_BYTES).decode("utf-8", "replace").replace("\0", "").strip()
+        with reporting(str(self._path)):
+            os.lseek(self.descriptor, 0, os.SEEK_SET)
+            return os.read(self.descriptor, _NOTE_BYTES).decode("utf-8", "replace").replace("\0", "").strip()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -50,7 +56,6 @@ class StoreLock:
 
         Raises:
             Busy: another writer held the lock until the deadline.
-            AccessDenied: the lock file cannot be opened.
         """
         deadline = time.monotonic() + self.wait_seconds
         if not self._thread.acquire(timeout=self.wait_seconds):
@@ -60,20 +65,21 @@ class StoreLock:
             try:
                 yield
             finally:
-                close_locked(self._descriptor)
-                self._descriptor = None
+                descriptor, self._descriptor = self._descriptor, None
+                with reporting(str(self._path)):
+                    close_locked(descriptor)
         finally:
             self._thread.release()
 
     def _locked(self, deadline: float) -> int:
-        with os_errors_as(AccessDenied, "Cannot lock the knowledge folder"):
+        with reporting(str(self._path)):
             descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT)
-        try:
-            while not try_lock(descriptor):
-                if time.monotonic() > deadline:
-                    raise Busy("Another process is writing to the knowledge folder.")
-                time.sleep(_PAUSE_SECONDS)
-        except BaseException:
-            os.close(descriptor)
-            raise
+            try:
+                while not try_lock(descriptor):
+                    if time.monotonic() > deadline:
+                        raise Busy("Another process is writing to the knowledge folder.")
+                    time.sleep(_PAUSE_SECONDS)
+            except BaseException:
+                os.close(descriptor)
+                raise
         return descriptor

@@ -33,7 +33,7 @@ class Files:
         Raises:
             InvalidPath: the path is a symlink, a device or a huge file.
         """
-        with self._parent(path) as (folder, name), _reporting(path):
+        with self._parent(path) as (folder, name), reporting(path):
             if folder is None:
                 return None
             try:
@@ -52,7 +52,7 @@ class Files:
             InvalidPath: the path is a symlink or a folder.
             StorageError: the disk is full or not writable; the file is unchanged.
         """
-        with self._parent(path, make=True) as (folder, name), _reporting(path):
+        with self._parent(path, make=True) as (folder, name), reporting(path):
             assert folder is not None
             facts = folder.facts(name)
             if facts is not None and not stat.S_ISREG(facts.st_mode):
@@ -74,7 +74,7 @@ class Files:
 
     def remove(self, path: str) -> None:
         """Delete a file, or a symlink itself, durably; folders that become empty are deleted too."""
-        with self._parent(path) as (folder, name), _reporting(path):
+        with self._parent(path) as (folder, name), reporting(path):
             if folder is None:
                 return
             with contextlib.suppress(FileNotFoundError):
@@ -84,7 +84,7 @@ class Files:
 
     def exists(self, path: str) -> bool:
         """Return whether the path exists, even as a symlink or an unreadable file."""
-        with self._parent(path) as (folder, name), _reporting(path):
+        with self._parent(path) as (folder, name), reporting(path):
             return folder is not None and folder.facts(name) is not None
 
     def names(self, path: str) -> list[str]:
@@ -93,7 +93,7 @@ class Files:
 
     def entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the same files with their `stat` results."""
-        with _reporting(path):
+        with reporting(path):
             for entry in self._entries(path):
                 if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False):
                     yield entry.name, entry_facts(entry)
@@ -114,7 +114,7 @@ class Files:
         return sorted(entry.name for entry in self._entries(path) if is_real_folder(entry))
 
     def _entries(self, path: str) -> Iterator[os.DirEntry[str]]:
-        with self._parent(f"{path}/x") as (folder, _), _reporting(path):
+        with self._parent(f"{path}/x") as (folder, _), reporting(path):
             if folder is not None:
                 yield from folder.entries()
 
@@ -157,7 +157,7 @@ class Files:
             raise InvalidPath("The path is not inside the knowledge folder.")
         opened: list[OpenFolder] = []
         try:
-            with _reporting(path):
+            with reporting(path):
                 try:
                     opened.append(open_folder(self._home))
                     for part in parts:
@@ -173,7 +173,7 @@ class Files:
 
 
 @contextlib.contextmanager
-def _reporting(path: str) -> Iterator[None]:
+def reporting(path: str) -> Iterator[None]:
     """Raise errors of the operating system as Lore's errors."""
     try:
         yield

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lore_etl.core.errors import AccessDenied, Busy, InvalidPath
+from lore_etl.system.processes import may_run
 from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import FOREIGN, Changes, History
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.reader import Project
-from lore_server.knowledge.safe_files import Files
+from lore_server.knowledge.safe_files import Files, reporting
 
 TIDY_EVERY = 500  # commits; after so many, reading a document's history took 350 ms instead of 12 ms
 _PAUSE_SECONDS = 0.01
+_OTHERS_SECONDS = 2.0
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
 _INDEX_LOCK = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
@@ -68,7 +70,7 @@ class Writer:
             raise InvalidPath("`.git` of the knowledge folder is not a folder.") from error
         except OSError as error:
             raise AccessDenied(f"Cannot write to the knowledge folder: {error.strerror}.") from error
-        with self._lock.held():
+        with reporting("the knowledge folder"), self._lock.held():
             count = self._history.recover() if self._lock.left_off() else 0
             self._wait_for_others()
             self._history.refresh_index()
@@ -79,9 +81,19 @@ class Writer:
             self._changed()
 
     def _wait_for_others(self) -> None:
-        """Wait for another git process in the folder; locks left by killed writers of Lore are already removed."""
+        """Wait for another git process in the folder, or remove the lock that a killed one left.
+
+        Lore's own git processes hold our lock until they end, so the owner of git's lock is another git process: if
+        none works in the folder, nobody will release it. Other programs hold it for milliseconds.
+        """
+        index_lock = self._history.home / ".git" / "index.lock"
         deadline = time.monotonic() + self._lock.wait_seconds
-        while (self._history.home / ".git" / "index.lock").exists():
+        while index_lock.exists():
+            with contextlib.suppress(FileNotFoundError):
+                is_old = time.time() - index_lock.lstat().st_mtime > _OTHERS_SECONDS
+                if is_old and not may_run("git", self._history.home):
+                    index_lock.unlink()
+                    return
             if time.monotonic() > deadline:
                 raise Busy("Git is running in the knowledge folder, or was killed there.", _INDEX_LOCK)
             time.sleep(_PAUSE_SECONDS)
