@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lore_etl.config.settings import Settings
+from lore_etl.files.git_head import head
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import commit_log
 from lore_server.changes.file_history import MAX_COMMITS, ProjectHistory
 from lore_server.contract import load_contract
+from lore_server.knowledge.identity import identity_of, spelled
 from lore_server.operations.table import render
 from tests.harness.evaluation import commit, git
 from tests.harness.models import HashModel
@@ -338,28 +341,143 @@ def test_reading_the_history_runs_no_program_of_the_repository(tmp_path: Path, c
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("how", ["pointer", "link", "objects", "alternates", "packs"])
-def test_a_project_cannot_show_the_commits_of_another_repository(tmp_path: Path, how: str) -> None:
+def own(root: Path, private: Path, *without: str) -> Path:
+    """Give the project a copy of the private repository's `.git`, as if its ids were known, without some parts."""
+    shutil.copytree(private / ".git", root / ".git", ignore=shutil.ignore_patterns("worktrees", *without))
+    return root / ".git"
+
+
+def point(root: Path, folder: Path, **files: str) -> None:
+    """Make `.git` a file that names a folder, and write small files to that folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (root / ".git").write_text(f"gitdir: {folder}\n")
+    for name, text in files.items():
+        (folder / name).write_text(f"{text}\n")
+
+
+def link_all(folder: Path, target: Path) -> None:
+    folder.mkdir()
+    for entry in target.iterdir():
+        (folder / entry.name).symlink_to(entry)
+
+
+def alternates(root: Path, private: Path) -> None:
+    write_project(own(root, private, "objects"), {"objects/info/alternates": f"{private}/.git/objects\n"})
+
+
+def linked_loose_objects(root: Path, private: Path) -> None:
+    for folder in (private / ".git" / "objects").glob("??"):
+        (root / ".git" / "objects" / folder.name).parent.mkdir(parents=True, exist_ok=True)
+        link_all(root / ".git" / "objects" / folder.name, folder)
+    shutil.copytree(private / ".git", root / ".git", ignore=shutil.ignore_patterns("objects"), dirs_exist_ok=True)
+
+
+def worktree_in_the_archive(root: Path, private: Path, commondir: str = "../..") -> Path:
+    """Make the project a worktree of a repository in the archive; return the folder of that repository."""
+    main = root.parent / "archive"
+    main.mkdir()
+    git(main, "init", "--quiet", "--initial-branch", "main")
+    place = main / ".git" / "worktrees" / "w"
+    point(root, place, HEAD="ref: refs/heads/main", gitdir=f"{root}/.git", commondir=commondir)
+    return main / ".git"
+
+
+def worktree_with_alternates(root: Path, private: Path) -> None:
+    main = worktree_in_the_archive(root, private)
+    write_project(main, {"objects/info/alternates": f"{private}/.git/objects\n", "refs/heads/main": tip(private)})
+
+
+def links_to_worktrees(root: Path, private: Path) -> None:
+    place = root.parent / "archive" / "worktrees"
+    place.parent.mkdir()
+    place.symlink_to(private / ".git" / "worktrees")
+    (root / ".git").write_text(f"gitdir: {place}/tree\n")
+
+
+def bare(root: Path, private: Path) -> None:
+    """Without `.git`, git takes a folder with these files for a bare repository."""
+    for name in ("objects", "refs"):
+        (root / name).mkdir()
+    (root / "HEAD").write_text("ref: refs/heads/main\n")
+    (root / "commondir").write_text(f"{private}/.git\n")
+
+
+def include(root: Path, private: Path) -> None:
+    settings = f"[include]\n\tpath = {private}/.git/config\n[core]\n\tworktree = {private}\n"
+    write_project(own(root, private, "objects"), {"config": settings, "objects/info/packs": ""})
+
+
+def submodule_of_the_user(root: Path, private: Path) -> None:
+    """The project lies in a repository of the user that has the private one as a submodule."""
+    git(root.parent, "init", "--quiet")
+    git(root.parent, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(private), "part")
+    (root / ".git").write_text("gitdir: ../.git/modules/part\n")
+
+
+def is_brought(archive: Path, text: str) -> bool:
+    """Return whether the archive itself contains a text."""
+    files = (Path(folder) / name for folder, _, names in os.walk(archive) for name in names)
+    return any(text.encode() in file.read_bytes() for file in files if not file.is_symlink())
+
+
+def tip(root: Path) -> str:
+    return git(root, "rev-parse", "HEAD").strip()
+
+
+LEADS_ELSEWHERE: dict[str, Callable[[Path, Path], object]] = {
+    "a pointer": lambda root, private: point(root, private / ".git"),
+    "a link": lambda root, private: (root / ".git").symlink_to(private / ".git"),
+    "linked objects": lambda root, private: (own(root, private, "objects") / "objects").symlink_to(
+        private / ".git" / "objects"
+    ),
+    "linked entries of objects": lambda root, private: link_all(
+        own(root, private, "objects") / "objects", private / ".git" / "objects"
+    ),
+    "linked loose objects": linked_loose_objects,
+    "alternates": alternates,
+    "linked refs": lambda root, private: (own(root, private, "refs") / "refs").symlink_to(private / ".git" / "refs"),
+    "a linked branch": lambda root, private: link_all(
+        own(root, private, "heads") / "refs" / "heads", private / ".git" / "refs" / "heads"
+    ),
+    "a linked HEAD": lambda root, private: (own(root, private, "HEAD") / "HEAD").symlink_to(private / ".git" / "HEAD"),
+    "commondir": lambda root, private: write_project(
+        own(root, private, "objects", "refs"), {"commondir": f"{private}/.git\n"}
+    ),
+    "a pointer to commondir": lambda root, private: point(
+        root, root.parent / "archive", HEAD="ref: refs/heads/main", commondir=f"{private}/.git", gitdir=f"{root}/.git"
+    ),
+    "a worktree with another commondir": lambda root, private: worktree_in_the_archive(
+        root, private, f"{private}/.git"
+    ),
+    "a worktree of a repository with commondir": lambda root, private: write_project(
+        worktree_in_the_archive(root, private), {"commondir": f"{private}/.git\n"}
+    ),
+    "a worktree with alternates": worktree_with_alternates,
+    "the worktree of the user": lambda root, private: point(root, private / ".git" / "worktrees" / "tree"),
+    "a link to the worktrees of the user": links_to_worktrees,
+    "a submodule of the user": submodule_of_the_user,
+    "include.path": include,
+    "a bare repository": bare,
+}
+
+
+@pytest.mark.parametrize("lead", LEADS_ELSEWHERE.values(), ids=LEADS_ELSEWHERE.keys())
+def test_a_project_cannot_show_the_commits_of_another_repository(
+    tmp_path: Path, lead: Callable[[Path, Path], object]
+) -> None:
     private = write_project(tmp_path / "private", {RETRY: TEXT})
     commit(private, "Secret plans")
-    root = write_project(tmp_path / "harbour", {RETRY: TEXT})
-    git_folder, objects = root / ".git", private / ".git" / "objects"
-    if how == "pointer":
-        git_folder.write_text(f"gitdir: {private}/.git\n")
-    elif how == "link":
-        git_folder.symlink_to(private / ".git")
-    else:
-        shutil.copytree(private / ".git", git_folder, ignore=shutil.ignore_patterns("objects"))
-        if how == "objects":
-            (git_folder / "objects").symlink_to(objects)
-        elif how == "alternates":
-            write_project(root, {".git/objects/info/alternates": f"{objects}\n"})
-        else:
-            (git_folder / "objects").mkdir()
-            for entry in objects.iterdir():
-                (git_folder / "objects" / entry.name).symlink_to(entry)
+    git(private, "branch", "-M", "main")
+    git(private, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "tree"))
+    root = write_project(tmp_path / "unpacked" / "harbour", {RETRY: TEXT})
+    lead(root, private)
 
-    assert found(root) == ([], "This project has no git history.")
+    subjects, note = found(root)
+
+    assert subjects == []
+    assert note and note.startswith(("This project has no git history.", "The file is not in the last commit."))
+    assert head(root).commit is None or is_brought(root.parent, tip(private))
+    assert identity_of(root, {spelled(private)}).folder == spelled(root)
 
 
 def test_worktrees_and_submodules_have_their_history(tmp_path: Path) -> None:
@@ -369,7 +487,12 @@ def test_worktrees_and_submodules_have_their_history(tmp_path: Path) -> None:
     super_project = tmp_path / "super"
     super_project.mkdir()
     git(super_project, "init", "--quiet")
-    git(super_project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(main), "part")
+    for name in ("part", "libs/odd ; # name"):
+        git(super_project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(main), name)
+    (tmp_path / "alias").symlink_to(tmp_path)
 
-    assert found(tmp_path / "tree") == (["Begin"], None)
-    assert found(super_project / "part") == (["Begin"], None)
+    for place in ("tree", "tree/src", "super/part", "super/libs/odd ; # name", "alias/tree", "alias/super/part"):
+        root = tmp_path / place
+        changed = commit_log.of_file(root, "retry.py" if place == "tree/src" else RETRY, 9)
+        assert [entry.message.strip() for entry in changed.commits] == ["Begin"]
+        assert head(root).commit == tip(main)

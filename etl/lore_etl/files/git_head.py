@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lore_etl.system.nofollow import read_regular
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.files.git_folder import Repository, repository
+from lore_etl.system.nofollow import leads_elsewhere, read_regular
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,300}")  # git-check-ref-format(1)
-_POINTER = "gitdir: "
 _LARGEST, _LARGEST_PACKED = 4_096, 64_000_000
 
 
@@ -25,42 +27,30 @@ class Head:
 def head(root: Path) -> Head:
     """Return HEAD of the repository around the folder (gitrepository-layout(5); worktrees and packed refs included).
 
-    The files may come from an archive, so symlinks, FIFOs and devices are not opened. A `gitdir:` pointer may lead
-    out of the project, as in a worktree; the text found there is returned only if it is a ref or a commit.
+    The files may come from an archive, so links, FIFOs and devices are not opened, and a `.git` that leads to another
+    repository has no HEAD (`git_folder`).
     """
-    for folder in (root, *root.parents):
-        try:
-            if (folder / ".git").exists():
-                return _head(_git_folder(folder / ".git"))
-        except (OSError, ValueError):
-            return Head()
-    return Head()
+    try:
+        found = repository(root)
+        return _head(found) if found else Head()
+    except (OSError, ValueError, InvalidArgument):
+        return Head()
 
 
-def _git_folder(path: Path) -> Path:
-    if path.is_dir():
-        return path
-    text = _short(path)
-    if not text.startswith(_POINTER):
-        raise ValueError("no gitdir")
-    return path.parent / text.removeprefix(_POINTER)
-
-
-def _head(folder: Path) -> Head:
-    text = _short(folder / "HEAD")
+def _head(found: Repository) -> Head:
+    text = _read(found.folder, "HEAD")
     if not text.startswith("ref: "):
         return Head(None, text if _COMMIT.fullmatch(text) else None)
     ref = text.removeprefix("ref: ")
     if not _REF.fullmatch(ref) or ".." in ref:
         return Head()
-    common = folder / _short(folder / "commondir") if (folder / "commondir").exists() else folder
-    commit = _loose(folder, ref) or _loose(common, ref) or _packed(common, ref)
+    commit = _loose(found.folder, ref) or _loose(found.common, ref) or _packed(found.common, ref)
     return Head(ref.removeprefix("refs/heads/"), commit)
 
 
 def _loose(folder: Path, ref: str) -> str | None:
     try:
-        text = _short(folder / ref)
+        text = _read(folder, ref)
     except OSError:
         return None
     return text if _COMMIT.fullmatch(text) else None
@@ -78,5 +68,11 @@ def _packed(folder: Path, ref: str) -> str | None:
     return None
 
 
-def _short(path: Path) -> str:
-    return read_regular(path, _LARGEST).decode("utf-8").strip()
+def _read(folder: Path, path: str) -> str:
+    """Return the content of a small file below a folder, without following links."""
+    *parts, name = path.split("/")
+    for part in parts:
+        folder /= part
+        if leads_elsewhere(folder.lstat()):
+            raise OSError(errno.ELOOP, "a link, which is not followed", str(folder))
+    return read_regular(folder / name, _LARGEST).decode("utf-8").strip()

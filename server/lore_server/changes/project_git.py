@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, StorageError
-from lore_etl.system.nofollow import leads_elsewhere, read_regular
+from lore_etl.files.git_folder import NO_HISTORY, repository, require_own_objects
 from lore_etl.system.processes import quiet
 
 # These options keep git from running programs or opening connections named in .git/config.
@@ -21,11 +21,9 @@ _SAFE_ENVIRONMENT = {
     "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C",
 }  # fmt: skip
 _REPOSITORY_VARIABLES = (  # set by git for its hooks and aliases
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 )  # fmt: skip
-_LARGEST_POINTER = 4_096
-NO_HISTORY = "This project has no git history."
+_COMMIT_FIRST = "Lore reads commits with git: commit something first."
 
 
 class GitOutput(NamedTuple):
@@ -39,11 +37,15 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
     """Run git in a folder for at most some seconds, and return at most `max_bytes` of its output.
 
     Raises:
-        InvalidArgument: the folder has no history, or git fails.
+        InvalidArgument: the folder has no history, it leads to another repository, or git fails.
         StorageError: git cannot be run.
     """
-    if not _owns_its_history(root):
-        raise InvalidArgument(NO_HISTORY, "Its .git leads to another place, which Lore does not follow.")
+    found = repository(root)
+    if found is None:
+        raise InvalidArgument(NO_HISTORY, _COMMIT_FIRST)
+    require_own_objects(found)
+    # named explicitly, git does not look for another repository, nor for one without `.git` in the folder itself
+    places = {"GIT_DIR": str(found.folder), "GIT_COMMON_DIR": str(found.common), "GIT_WORK_TREE": str(found.top)}
     kept = {name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES}
     try:
         process = subprocess.Popen(
@@ -51,7 +53,7 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=kept | _SAFE_ENVIRONMENT,
+            env=kept | _SAFE_ENVIRONMENT | places,
             **quiet(),
         )
     except OSError as error:
@@ -65,45 +67,5 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
         if not is_complete:
             process.kill()
     if is_complete and process.returncode:
-        raise InvalidArgument(NO_HISTORY, "Lore reads commits with git: commit something first.")
+        raise InvalidArgument(NO_HISTORY, _COMMIT_FIRST)
     return GitOutput(data.decode("utf-8", "replace"), is_complete)
-
-
-def _owns_its_history(root: Path) -> bool:
-    """Return whether `.git` stays within this repository; otherwise a project could show the user's private commits.
-
-    The `.git` of a worktree or submodule leads elsewhere, to a folder that refers back to it.
-    """
-    for folder in (root, *root.parents):
-        git = folder / ".git"
-        if not os.path.lexists(git):
-            continue
-        try:
-            return _is_self_contained(git) if not git.is_file() else _is_worktree(git)
-        except (OSError, ValueError):
-            return False
-    return True
-
-
-def _is_self_contained(git: Path) -> bool:
-    """Return whether git reads all objects from this folder; without its objects, a foreign ref reveals nothing."""
-    objects = git / "objects"
-    if any(map(os.path.lexists, (git / "commondir", objects / "info" / "alternates"))):
-        return False
-    folders = (git, objects, objects / "info", objects / "pack")
-    return not any(leads_elsewhere(folder.lstat()) for folder in folders if os.path.lexists(folder)) and not any(
-        leads_elsewhere(entry.stat(follow_symlinks=False))
-        for folder in (objects, objects / "pack")
-        if folder.is_dir()
-        for entry in os.scandir(folder)
-    )
-
-
-def _is_worktree(pointer: Path) -> bool:
-    """Return whether the folder that a `.git` file names is one of a surrounding repository, or names the file."""
-    text = read_regular(pointer, _LARGEST_POINTER).decode().strip()
-    target = (pointer.parent / text.removeprefix("gitdir: ")).resolve()
-    if any(target.is_relative_to(folder / ".git" / "modules") for folder in pointer.parents):
-        return _is_self_contained(target)
-    named = read_regular(target / "gitdir", _LARGEST_POINTER).decode().strip()
-    return (target / named).resolve() == pointer.resolve()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from lore_etl.core.errors import GitError, LoreError
+from lore_etl.files.git_folder import repository
 from lore_server.knowledge.git.git_command import Git
 from lore_server.knowledge.names import has_unseen, mark_of
 from lore_server.knowledge.safe_files import Files
@@ -24,7 +25,6 @@ LARGEST_CONFIG = 1_000_000  # bytes
 LONGEST = 500  # characters of a normalised remote
 NAME_CHARACTERS = 100
 _SCP = re.compile(r"(?:[^@/]*@)?(?P<host>\[[^\]/]+\]|[^:/@]{2,}):(?P<path>.+)")  # `C:\x` is a local path
-_POINTER = "gitdir:"
 
 
 class Identity(NamedTuple):
@@ -48,12 +48,12 @@ class Identity(NamedTuple):
 def identity_of(root: Path, known: Container[str] = ()) -> Identity:
     """Return the identity of a folder.
 
-    A linked worktree has the identity of its repository if that is one of the `known` folders and lists the worktree.
-    Nothing else outside the folder is read, no symlink is followed, and git does not run in the folder.
+    A linked worktree has the identity of its repository if that is one of the `known` folders and lists the worktree
+    (`git_folder`). Nothing else outside the folder is read, and git does not run in the folder.
     """
     folder = spelled(root)
     git = root / ".git"
-    main = _main_folder(git, known)
+    main = _main_folder(root, known)
     if main is not None:
         return identity_of(main)
     remote = "" if git.is_symlink() else normalised_remote(_origin(_read(git, "config")))
@@ -105,24 +105,15 @@ def _values(config: bytes) -> dict[str, str]:
     return {key: value for key, _, value in (entry.partition("\n") for entry in found.split("\0"))}
 
 
-def _main_folder(pointer: Path, known: Container[str]) -> Path | None:
+def _main_folder(root: Path, known: Container[str]) -> Path | None:
     """Return the known folder whose linked worktree this is; both folders must refer to each other."""
-    if pointer.is_symlink() or not pointer.is_file():
+    try:
+        found = repository(root)
+    except LoreError:
         return None
-    with open(pointer, "rb") as file:
-        text = os.fsdecode(file.read(LARGEST_CONFIG)).strip()
-    place = _joined(pointer.parent, text.removeprefix(_POINTER).strip())
-    if not text.startswith(_POINTER) or place.parts[-3:-1] != (".git", "worktrees"):
+    if found is None or found.top != root or found.common == found.folder or found.common.name != ".git":
         return None
-    main = place.parents[2]
-    if spelled(main) not in known:
-        return None
-    back = os.fsdecode(_read(main / ".git", f"worktrees/{place.name}/gitdir")).strip()
-    return main if back and _joined(place, back) == pointer else None
-
-
-def _joined(folder: Path, path: str) -> Path:
-    return Path(os.path.normpath(folder / path))
+    return found.common.parent if spelled(found.common.parent) in known else None
 
 
 def _read(folder: Path, path: str) -> bytes:

@@ -1,0 +1,113 @@
+"""Decide which git repository a folder belongs to. The project is untrusted, and so is its `.git`.
+
+An archive may bring a `.git` that leads git to another repository of the user, whose commits it must not show. So
+everything that git reads must be in the folder `.git`, or in a folder that the file `.git` names and that refers back
+to it, as git writes it for worktrees and submodules. An archive cannot write into the user's other repositories.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.system.entries import is_link, is_real_folder
+from lore_etl.system.nofollow import leads_elsewhere, read_regular
+
+NO_HISTORY = "This project has no git history."
+_POINTER = "gitdir: "
+_WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?(.*?)"?[ \t\r]*$', re.MULTILINE)
+_LARGEST, _LARGEST_CONFIG = 4_096, 1_000_000
+_READ = ("HEAD", "config", "config.worktree", "info", "objects", "packed-refs", "refs", "shallow")
+_ALTERNATES = ("objects/info/alternates", "objects/info/http-alternates")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository: the top folder of its files, the folder with HEAD, and the folder with all refs and objects."""
+
+    top: Path
+    folder: Path
+    common: Path
+
+
+def repository(root: Path) -> Repository | None:
+    """Return the repository around a folder, and None if there is none.
+
+    Raises:
+        InvalidArgument: its `.git` leads to a place that does not belong to it; the message has the reason.
+    """
+    for top in (root, *root.parents):
+        git = top / ".git"
+        if os.path.lexists(git):
+            try:
+                return _linked(top, git) if stat.S_ISREG(git.lstat().st_mode) else _own(top, git)
+            except (OSError, ValueError) as error:
+                raise _refused("cannot be read") from error
+    return None
+
+
+def require_own_objects(found: Repository) -> None:
+    """Check that git reads nothing elsewhere. Takes milliseconds, because it lists all folders of objects.
+
+    Raises:
+        InvalidArgument: the repository uses the objects of another one, or contains links.
+    """
+    places = {found.folder, found.common}
+    if any(os.path.lexists(place / name) for place in places for name in _ALTERNATES):
+        raise _refused("uses the objects of another repository (objects/info/alternates)")
+    files = [path for place in places for name in _READ if os.path.lexists(path := place / name)]
+    try:
+        has_link = any(leads_elsewhere(path.lstat()) or (path.is_dir() and _contains_link(path)) for path in files)
+    except OSError as error:
+        raise _refused("cannot be read") from error
+    if has_link:
+        raise _refused("contains links")
+
+
+def _own(top: Path, git: Path) -> Repository:
+    if leads_elsewhere(git.lstat()):
+        raise _refused("is a link")
+    if os.path.lexists(git / "commondir"):
+        raise _refused("uses another repository (commondir)")
+    return Repository(top, git, git)
+
+
+def _linked(top: Path, pointer: Path) -> Repository:
+    """Return the repository of a worktree or a submodule, whose folder refers back to the `.git` file."""
+    text = _short(pointer)
+    if not text.startswith(_POINTER):
+        raise ValueError("not a pointer")
+    folder = (top / text.removeprefix(_POINTER)).resolve(strict=True)
+    if os.path.lexists(folder / "commondir"):
+        common, back = folder.parent.parent, folder / _short(folder / "gitdir")
+        is_own = folder.parent.name == "worktrees" and (folder / _short(folder / "commondir")).resolve() == common
+    else:
+        config = read_regular(folder / "config", _LARGEST_CONFIG).decode()
+        common, back, is_own = folder, folder / _worktree(config) / ".git", True
+    if not is_own or back.resolve() != pointer.resolve() or os.path.lexists(common / "commondir"):
+        raise _refused("leads to a repository that does not belong to it")
+    return Repository(top, folder, common)
+
+
+def _worktree(config: str) -> str:
+    """Return the setting `core.worktree`, which git writes for submodules. Raises ValueError."""
+    (value,) = _WORKTREE.findall(config)
+    return re.sub(r"\\(.)", r"\1", value)
+
+
+def _contains_link(folder: Path) -> bool:
+    with os.scandir(folder) as entries:
+        return any(is_link(entry) or (is_real_folder(entry) and _contains_link(Path(entry.path))) for entry in entries)
+
+
+def _short(path: Path) -> str:
+    return read_regular(path, _LARGEST).decode("utf-8").strip()
+
+
+def _refused(reason: str) -> InvalidArgument:
+    hint = "Lore reads the history of repositories that git created, with worktrees and submodules, in place."
+    return InvalidArgument(f"{NO_HISTORY} Its .git {reason}, which Lore does not follow.", hint)
