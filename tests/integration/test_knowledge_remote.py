@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from lore_etl.core.errors import GitError
 from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
+from lore_server.knowledge.git.history import FOREIGN
 from lore_server.knowledge.store import KnowledgeStore
+from lore_server.knowledge.write_request import WriteRequest
+from lore_server.services.knowledge_library import Library
+from lore_server.services.storage import StorageService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
 
 
@@ -197,18 +204,79 @@ def test_a_read_only_remote_is_reported_and_does_not_block_writes(pair: Pair) ->
     assert content(pair.ours, "First") == "kept"
 
 
-def test_symlinks_from_a_remote_are_not_accepted(pair: Pair, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "-q", str(pair.remote), "evil")
-    evil = tmp_path / "evil"
-    (evil / "projects" / "my-app" / "knowledge" / "link.md").symlink_to("/etc/passwd")
-    git(evil, "add", "-A")
-    git(evil, "commit", "-q", "-m", "x")
-    git(evil, "push", "-q")
+def tree_with(remote: Path, path: str, mode: str) -> str:
+    """Return a new commit of the bare remote that has a file at this path, which no work tree could contain."""
+    blob = git(remote, "hash-object", "-w", "-t", "blob", os.devnull)
+    entry = f"commit {git(remote, 'rev-parse', 'main')}" if mode == "160000" else f"blob {blob}"
+    *folders, name = path.split("/")
+    line = f"{mode} {entry.strip()}\t{name}"
+    for folder in [*reversed(folders), None]:
+        written = subprocess.run(
+            ["git", "mktree", "--missing"], cwd=remote, input=f"{line}\n", capture_output=True, text=True, check=True
+        )
+        line = f"040000 tree {written.stdout.strip()}\t{folder}"
+    return git(remote, "commit-tree", "-m", "x", "-p", "main", written.stdout.strip()).strip()
 
-    assert not pair.ours.open().pulled
 
-    assert "link" in (pair.ours.remote.state().problem or "")
-    assert [document.filename for document in pair.ours.listing.documents(PROJECT)] == ["guide.md"]
+REFUSED = [
+    ("projects/my-app/knowledge/link.md", "120000"),
+    ("projects/my-app/knowledge/part", "160000"),
+    (".git/hooks/post-merge", "100755"),
+    ("projects/my-app/.GIT/config", "100644"),
+    ("projects/git~1/config", "100644"),
+    ("projects/my-app/../../x.md", "100644"),
+]
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["with commits", "new machine"])
+@pytest.mark.parametrize(("path", "mode"), REFUSED)
+def test_a_remote_with_a_hostile_path_is_refused_as_a_whole_and_reported(
+    pair: Pair, tmp_path: Path, path: str, mode: str, is_new: bool
+) -> None:
+    git(pair.remote, "update-ref", "refs/heads/main", tree_with(pair.remote, path, mode))
+    store = pair.ours
+    if is_new:
+        git(tmp_path, "init", "-q", "-b", "main", "new")
+        git(tmp_path / "new", "remote", "add", "origin", str(pair.remote))
+        store = KnowledgeStore(tmp_path / "new")
+    before = git(store.home, "ls-files")
+    storage = StorageService(Library(store.home, tmp_path))
+
+    assert not store.open().pulled
+    for _ in range(2):
+        with pytest.raises(GitError, match=r"^Neither pulled nor pushed: The remote was refused") as refused:
+            storage.sync(request=WriteRequest())
+        assert path.rpartition("/")[2] in refused.value.message
+        assert refused.value.exit_code == 74
+    assert store.close(300)
+    status = storage.status()
+    assert "The remote was refused" in status["remote_status"]
+    assert git(store.home, "ls-files") == before
+    assert git(store.home, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("cause", ["read-only", "unreachable", "conflict"])
+def test_a_sync_that_did_not_finish_is_an_error_that_says_what_was_done(pair: Pair, cause: str) -> None:
+    store = diverge(pair, "First", "First") if cause == "conflict" else pair.ours
+    storage = StorageService(Library(store.home, store.home))
+    storage.status()
+    store.close(300)
+    if cause == "read-only":
+        pair.update(pair.theirs, "Second", "theirs")
+        hook = pair.remote / "hooks" / "pre-receive"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        hook.chmod(0o755)
+    elif cause == "unreachable":
+        git(store.home, "remote", "set-url", "origin", "/nowhere")
+    main = store.home / "projects" / "my-app" / "main.md"
+    main.write_text("by hand", encoding="utf-8")
+    done = {"read-only": "pulled but not pushed", "unreachable": "neither", "conflict": "neither"}[cause]
+
+    with pytest.raises(GitError, match=f"^1 changed file committed here, {done}"):
+        storage.sync(request=WriteRequest())
+
+    assert git(store.home, "log", "-1", "--format=%s", "--", str(main)).strip() == FOREIGN
 
 
 def test_an_empty_remote_receives_everything_and_an_empty_folder_fetches_everything(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     shutil.move(remote, tmp_path / "elsewhere")
     second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
 
-    assert "remote of the knowledge folder could not be reached" in second.main()["note"]
+    assert "Nothing was fetched from the remote of the knowledge folder" in second.main()["note"]
     shutil.move(tmp_path / "elsewhere", remote)
     assert second.main()["content"] == "First."
     assert "note" not in second.main()

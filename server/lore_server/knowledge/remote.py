@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
-from lore_etl.core.errors import GitError, LoreError
+from lore_etl.core.errors import GitError, InvalidPath, LoreError
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import FILE_MODES, FOREIGN, Changes, History, TreeEntry
 from lore_server.knowledge.merge import Clash, merged
@@ -21,6 +21,7 @@ HEAD = f"refs/remotes/{NAME}/HEAD"
 PROBLEM = "lore-remote-problem"
 NETWORK_SECONDS = 60.0
 PROBLEM_CHARACTERS = 2_000
+REFUSED = "The remote was refused, and nothing was taken from it"
 USUAL_BRANCHES = ("main", "master")
 _HEADS = "refs/heads/"
 
@@ -96,9 +97,15 @@ class Remote:
             return None
 
     def pull(self) -> bool:
-        """Fetch, then fast-forward or merge; return whether files changed. A failure is reported by `state`."""
+        """Fetch, then fast-forward or merge; return whether files changed. A failure is reported by `problem`."""
         with self._network:
             return self._attempt(self._pull)
+
+    def exchange(self) -> tuple[bool, bool]:
+        """Pull, then push unless that failed; return whether files changed, and whether everything was pushed."""
+        with self._network:
+            pulled = self._attempt(self._pull)
+            return pulled, not self.problem and self._attempt(self._push)
 
     def push(self) -> bool:
         """Push new commits, after merging those of the remote if needed; return whether this succeeded."""
@@ -176,6 +183,9 @@ class Remote:
         return next(iter([*usual, *branches, *heads]), ours)
 
     def _push(self) -> bool:
+        if self._history.tip is None:
+            self._pull()  # there is nothing to push, but the remote may still be refused
+            return True
         if self._branch is None:
             self._branch = self._asked_branch()
         try:
@@ -187,8 +197,7 @@ class Remote:
 
     def _send(self, branch: str) -> None:
         tip = self._history.tip
-        if tip is None:
-            return
+        assert tip is not None, "an empty history is not pushed"
         self._git.run(
             "push", "-q", "--no-verify", NAME, f"{tip}:{_HEADS}{branch}", seconds=NETWORK_SECONDS, remote=True
         )
@@ -224,8 +233,7 @@ class Remote:
         ours = history.changed_between(base, tip) if tip and tip != base else {}
         versions = dict[str, tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]]()
         for path, (old, new) in history.changed_between(base, theirs).items():
-            if any(entry and entry.mode not in FILE_MODES for entry in (old, new)):
-                raise Clash(f"{path} (a symlink or a repository, not a document)")
+            self._require_document(path, old, new)
             versions[path] = (old, new, ours.get(path, (None, old))[1])
         blobs = history.contents(entry.id for entries in versions.values() for entry in entries if entry)
         changes: Changes = {}
@@ -235,6 +243,15 @@ class Remote:
             if found != mine:
                 changes[path] = found
         return changes
+
+    def _require_document(self, path: str, *entries: TreeEntry | None) -> None:
+        """Refuse the whole remote before any of its files is written. Raises GitError."""
+        try:
+            self._history.files.read(path)
+        except InvalidPath as error:
+            raise GitError(f"{REFUSED}: {error.message}") from error
+        if any(entry and entry.mode not in FILE_MODES for entry in entries):
+            raise GitError(f"{REFUSED}: {path} is a symlink or a repository, not a document.")
 
     def _distance(self) -> tuple[int, int]:
         theirs = f"refs/remotes/{NAME}/{self.branch}"

@@ -154,7 +154,7 @@ class Files:
         """Yield the folder of a path, opened step by step, and the last name; None if the folder does not exist."""
         *parts, name = path.split("/")
         if any(part in ("", ".", "..") or "\0" in part or names_git_folder(part) for part in (*parts, name)):
-            raise InvalidPath("The path is not inside the knowledge folder.")
+            raise InvalidPath(f"{path} is not a path inside the knowledge folder.")
         opened: list[OpenFolder] = []
         try:
             with reporting(path):

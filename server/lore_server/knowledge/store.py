@@ -109,8 +109,7 @@ class KnowledgeStore:
             count = self.history.commit_all(FOREIGN, author)
         pulled = pushed = False
         if self.remote.look():
-            pulled = self.remote.pull()
-            pushed = self.remote.push()
+            pulled, pushed = self.remote.exchange()
         return Synced(count, pulled, pushed, self.remote.state())
 
     # --- writing -----------------------------------------------------------------------------------------------------

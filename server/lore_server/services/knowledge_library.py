@@ -115,7 +115,7 @@ class Library:
                 f"Knowledge of {names} may belong to this folder: a person can review and confirm it with `{ADOPT}`."
             )
         if self.unopened.is_unfetched and (problem := self.unopened.remote.problem):
-            notes.append(f"The remote of the knowledge folder could not be reached: {problem}")
+            notes.append(f"Nothing was fetched from the remote of the knowledge folder: {problem}")
         return " ".join(notes)[:1000] or None
 
     def _identity(self) -> Identity:

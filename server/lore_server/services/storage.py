@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import GitError, LoreError
+from lore_etl.core.text import counted
 from lore_server import __version__
 from lore_server.knowledge.git.commits import Commit
 from lore_server.knowledge.git.history import FOREIGN
 from lore_server.knowledge.remote import RemoteState
+from lore_server.knowledge.store import Synced
 from lore_server.knowledge.write_request import WriteRequest
 from lore_server.services.knowledge_library import Library
 
@@ -21,6 +23,7 @@ DESCRIPTION = (
     "their history."
 )
 LONGEST_DETAILS = 20_000
+_REPEAT = "Local commits are kept. Remove the cause in the remote or in the knowledge folder, then call again."
 
 
 class StorageService:
@@ -58,13 +61,18 @@ class StorageService:
         }
 
     def sync(self, *, request: WriteRequest) -> records.StorageSyncedRecord:
-        """Commit the files that were changed by hand, then pull and push."""
+        """Commit the files that were changed by hand, then pull and push.
+
+        Raises:
+            GitError: the remote was refused or not reached, or refused the push; the message says what was done.
+        """
         store = self._library.store
         done = store.sync(request.by)
-        is_done = not done.remote.is_there or done.pushed
+        if done.remote.is_there and not done.pushed:
+            raise GitError(f"{_unfinished(done)}: {done.remote.problem}"[:LONGEST_DETAILS], _REPEAT)
         return {
             "success": True,
-            "message": "Storage synchronized successfully" if is_done else "Committed here, but not pushed",
+            "message": "Storage synchronized successfully",
             "files_committed": done.files_committed,
             "pulled": done.pulled,
             "pushed": done.pushed,
@@ -103,6 +111,12 @@ class StorageService:
         """Undo the changes of a commit with a new commit."""
         done = self._library.store.past.revert(commit, request.by)
         return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
+
+
+def _unfinished(done: Synced) -> str:
+    """Return what a sync did before it failed."""
+    committed = f"{counted(done.files_committed, 'changed file')} committed here, " if done.files_committed else ""
+    return f"{committed}{'pulled but not pushed' if done.pulled else 'neither pulled nor pushed'}".capitalize()
 
 
 def _row(commit: Commit) -> records.KnowledgeHistoryCommitsRecord:
