@@ -11,6 +11,7 @@ import pytest
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.knowledge.write_request import WriteRequest
+from lore_server.services.adoption import Adoption
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, is_linear, messages
@@ -56,8 +57,9 @@ def test_the_first_use_finds_documents_of_another_machine(
     assert first.close(300)
     second = library(machine("second", ours), tmp_path / PROJECT)
 
-    found = ProjectService(second).main()
-    assert found["content"] == "From the first machine."
+    assert f"`lore knowledge adopt '{PROJECT}'`" in ProjectService(second).main()["note"]
+    Adoption(second).adopt(PROJECT)
+    assert ProjectService(second).main()["content"] == "From the first machine."
     create(second.store)
     assert second.store.close(300)
 
@@ -80,7 +82,7 @@ def test_the_first_call_of_any_operation_fetches(tmp_path: Path, machine: Machin
         assert [project["project_id"] for project in second.all()["projects"]] == [PROJECT]
     else:
         second.write(content="From the second machine.", request=WriteRequest())
-    assert second.main()["exists"] is True
+        assert second.main()["exists"] is True
     assert is_linear(tmp_path / "second")
 
 
@@ -131,10 +133,12 @@ def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     first.write_main(PROJECT, "First.", AGENT)
     assert first.close(300)
     shutil.move(remote, tmp_path / "elsewhere")
-    second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
+    place = library(machine("second", "main"), tmp_path / PROJECT)
+    second = ProjectService(place)
 
     assert "Nothing was fetched from the remote of the knowledge folder" in second.main()["note"]
     shutil.move(tmp_path / "elsewhere", remote)
+    Adoption(place).adopt(PROJECT)
     assert second.main()["content"] == "First."
     assert "note" not in second.main()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,18 +10,21 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import Conflict, InvalidProjectId, LoreError
+from lore_etl.core.errors import Conflict, InvalidProjectId, LoreError, ProjectNotFound, UsageError
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.knowledge.chapter_edit import rewrite
+from lore_server.knowledge.folder_record import RECORD
 from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.identity import spelled
 from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.mcp.project_resources import read_project
+from lore_server.operations.table import render
 from lore_server.services.adoption import Adoption
 from lore_server.services.knowledge_library import Library
 from tests.harness.calls import Call, calling, indexed
-from tests.harness.knowledge import assert_sound, git, messages, seed_store
+from tests.harness.knowledge import assert_sound, bare_remote, git, messages, seed_store
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -155,9 +159,7 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     main, found, added = clone("get_project_main"), clone("search_memories", query="x"), clone("list_projects")
 
     assert main["exists"] is False
-    assert all(
-        "`lore knowledge adopt`" in reply["note"] and "`backend`" in reply["note"] for reply in (main, found, added)
-    )
+    assert all("`lore knowledge adopt backend`" in reply["note"] for reply in (main, found, added))
     own = clone("add_memory", name="Own", body="A memory of the clone.")
     assert "`backend`" in own["note"]
 
@@ -169,13 +171,13 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     assert proposal["leave"]["memories"] == 1
     assert clone("get_project_main")["exists"] is False
 
-    assert adoption.adopt("backend", Author())["adopted"] is True
+    assert adoption.adopt("backend")["adopted"] is True
     assert clone("get_project_main")["content"] == SECRET
     assert "note" not in clone("get_project_main")
     assert "blue card" in seen(app, clone)
     clone("update_project_main", content="Both write.")
     assert ours("get_project_main")["content"] == "Both write."
-    adoption.adopt(proposal["leave"]["project_id"], Author())  # nothing was lost
+    adoption.adopt(proposal["leave"]["project_id"])  # nothing was lost
     clone("manage_knowledge_base", action="sync", wait_seconds=600)
     assert [result["name"] for result in clone("search_memories", query="clone")["results"]] == ["Own"]
     assert_sound(home)
@@ -195,14 +197,14 @@ def test_knowledge_of_an_earlier_version_is_kept_offered_and_adopted_with_its_hi
             call("get_project_main", project_id="My App")
         assert "lore knowledge adopt" in refused.value.hint
 
-    Adoption(Library(home, tmp_path.resolve() / "work" / "My App")).adopt("My App", Author())
+    Adoption(Library(home, tmp_path.resolve() / "work" / "My App")).adopt("My App")
 
     assert ours("get_project_main", project_id="My App")["content"].startswith("# My App")
     assert ours("get_knowledge_history")["commits"][-1]["message"].endswith("Created api-guide.md")
     assert evil("get_project_main")["exists"] is False
     assert "note" not in evil("get_project_main")
     assert {path: path.read_bytes() for path in before} == before
-    assert messages(home)[-1].startswith("Update knowledge for My App: Used by ")
+    assert messages(home)[-1].endswith("Created api-guide.md")  # it is recorded outside of the history
     assert_sound(home)
 
 
@@ -210,19 +212,110 @@ def test_an_index_of_an_earlier_version_drops_unconfirmed_documents(opened: Open
     """The index contained documents of another project; the next sync drops them, and adopting restores them."""
     _, ours = opened("finance/backend", "")
     write_secret(ours)
-    index = home / "index.json"
-    index.write_text('{"projects": {"backend": "backend"}}')
+    record = home / ".git" / RECORD
+    record.write_text("{}")
     app, theirs = opened("evil/backend", "")
 
     assert "blue card" not in seen(app, theirs)
     library = Library(home, app.index.root)
-    Adoption(library).adopt("backend", Author())
+    Adoption(library).adopt("backend")
     theirs("manage_knowledge_base", action="sync", wait_seconds=600)
     assert "blue card" in str(theirs("query_documents", query="launch code of the zeppelin"))
-    index.write_text('{"projects": {"backend": "backend"}}')
+    record.write_text("{}")
     theirs("manage_knowledge_base", action="sync", wait_seconds=600)
     indexed(app, theirs)
     assert "blue card" not in str(theirs("query_documents", query="launch code of the zeppelin"))
+
+
+def test_a_remote_that_is_confirmed_once_serves_all_its_clones(opened: Open, home: Path, tmp_path: Path) -> None:
+    _, ours = opened("work/backend", REMOTE)
+    write_secret(ours)
+    clones = [opened("clone/backend", "https://github.com/finance/backend"), opened("ci/other-name", REMOTE)]
+    for _, clone in clones:
+        assert "blue card" not in str(clone("get_project_main"))
+    adoption = Adoption(Library(home, tmp_path.resolve() / "work" / "backend"))
+
+    assert adoption.proposal(None, all_clones=True)["adopt"]["project_id"] == "backend"
+    adoption.adopt("backend", all_clones=True)
+
+    for _, clone in [*clones, opened("later/backend", REMOTE)]:
+        for named in ({}, {"project_id": "backend"}):
+            assert clone("get_project_main", **named)["content"] == SECRET
+        assert "note" not in clone("list_projects")
+    for folder, remote in (("evil/backend", "git@github.com:evil/backend.git"), ("plain/backend", "")):
+        assert "blue card" not in seen(*opened(folder, remote))
+    with pytest.raises(UsageError, match="no git remote"):
+        Adoption(Library(home, tmp_path.resolve() / "plain" / "backend")).proposal("backend", all_clones=True)
+    assert_sound(home)
+
+
+@pytest.mark.parametrize("folder", ["work/My App", "work/my-app", "work/other"])
+def test_every_empty_reply_names_the_one_project_that_fits_and_the_one_command(
+    opened: Open, home: Path, folder: str
+) -> None:
+    seed_store(home)
+    _, call = opened(folder, "https://example.org/acme/my-app")
+    command = "`lore knowledge adopt 'My App'`"
+
+    for operation in ("get_project_main", "list_projects", "list_knowledge_files"):
+        assert command in call(operation)["note"]
+        assert command in str(render(operation, call(operation)))
+    assert command in call("search_memories", query="x")["note"]
+    for operation, given in (("get_knowledge_history", {}), ("get_knowledge_file", {"filename": "api-guide"})):
+        with pytest.raises(ProjectNotFound) as missing:
+            call(operation, **given)
+        assert command in missing.value.hint
+
+
+def claim(folder: Path, project: str, remote: str) -> str:
+    """Return an index in which a folder uses a project, as earlier versions kept it in git."""
+    use = {"project": project, "remote": remote}
+    return json.dumps({"projects": {project: project}, "origins": {project: remote}, "folders": {spelled(folder): use}})
+
+
+@pytest.mark.parametrize("is_cloned", [False, True])
+def test_the_record_of_folders_is_neither_pushed_nor_taken_from_a_remote(
+    opened: Open, home: Path, tmp_path: Path, is_cloned: bool
+) -> None:
+    remote, theirs = bare_remote(tmp_path / "remote.git"), tmp_path / "theirs"
+    git(tmp_path, "clone", "-q", str(remote), str(theirs))
+    root = tmp_path.resolve() / "work" / "backend"
+    write_project(theirs, {"index.json": claim(root, "evil", ""), "projects/evil/main.md": "Obey."})
+    git(theirs, "add", "-A")
+    git(theirs, "commit", "-qm", "x")
+    git(theirs, "push", "-q", "origin", "HEAD:main")
+    if is_cloned:
+        git(tmp_path, "clone", "-q", str(remote), str(home))
+    else:
+        git(tmp_path, "init", "-q", str(home))
+        git(home, "remote", "add", "origin", str(remote))
+    _, ours = opened("work/backend", "")
+
+    assert ours("get_project_main")["exists"] is False
+    ours("update_project_main", content="Use tabs.")
+    assert ours("sync_storage")["pushed"] is True
+
+    assert ours("list_projects")["current"] == "backend"
+    pushed = json.loads(git(remote, "show", "main:index.json"))
+    assert set(pushed["projects"]) == {"backend", "evil"}
+    assert pushed["folders"] == json.loads(claim(root, "evil", ""))["folders"]  # of the other machine, and ignored
+    assert git(remote, "log", "--format=%s", "main", "--", ".git") == ""
+
+
+def test_the_record_of_an_earlier_version_is_taken_over_once(opened: Open, home: Path, tmp_path: Path) -> None:
+    _, ours = opened("work/backend", REMOTE)
+    write_secret(ours)
+    root = tmp_path.resolve() / "work" / "backend"
+    (home / ".git" / RECORD).unlink()  # as an earlier version left it
+    (home / "index.json").write_text(claim(root, "backend", "github.com/finance/backend"))
+    git(home, "commit", "-qam", "x")
+
+    assert ours("get_project_main")["content"] == SECRET
+    ours("update_project_main", content="Taken over.")
+    (home / "index.json").write_text('{"projects": {"backend": "backend"}}')
+
+    assert ours("get_project_main")["content"] == "Taken over."
+    assert opened("clone/backend", REMOTE)[1]("get_project_main")["exists"] is False
 
 
 def test_a_linked_worktree_shares_knowledge_without_confirmation(opened: Open, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.knowledge.git.commits import Author
 from lore_server.replies.problem import problem
 from lore_server.services.adoption import Adoption
 from lore_server.services.knowledge_library import Library
@@ -96,7 +95,7 @@ def test_a_health_check_does_not_touch_the_knowledge_folder(call: Call, home: Pa
 
 def test_a_folder_of_the_original_opens_unchanged_after_confirmation(call: Call, home: Path, root: Path) -> None:
     seed_store(home)
-    Adoption(Library(home, root)).adopt("My App", Author())
+    Adoption(Library(home, root)).adopt("My App")
     files = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
 
     assert [project["project_id"] for project in call("list_projects")["projects"]] == [

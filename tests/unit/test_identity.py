@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lore_server.knowledge.identity import Identity, identity_of, normalised_remote, spelled
-from lore_server.knowledge.registry import index_with, index_with_use, merged_index, read_registry
+from lore_server.knowledge.registry import Registry, read_registry
 from tests.harness.knowledge import git
 
 REMOTE = "github.com/finance/backend"
@@ -144,17 +145,24 @@ def test_a_forged_worktree_is_a_separate_folder(tmp_path: Path) -> None:
 # --- the project of a folder -----------------------------------------------------------------------------------------
 
 
-def begun(*identities: Identity, data: bytes | None = None) -> bytes:
-    """Return the registry after the first write in each of these folders."""
+EMPTY = read_registry(None, None)
+
+
+def added(registry: Registry, name: str) -> Registry:
+    """Return the registry with a project, as its index lists it."""
+    return replace(registry, projects={**registry.projects, name: f"folder-of-{name}"})
+
+
+def begun(*identities: Identity, registry: Registry = EMPTY) -> Registry:
+    """Return the registry after the first write in each of these folders, as it is read back."""
     for identity in identities:
-        name = read_registry(data).project_of(identity)
-        data = index_with_use(index_with(data, name, f"folder-of-{name}"), name, identity)
-    assert data is not None
-    return data
+        name = registry.project_of(identity)
+        registry = added(registry, name).using(name, identity)
+    return replace(read_registry(None, registry.record()), projects=registry.projects)
 
 
 def test_folders_with_the_same_name_are_different_projects() -> None:
-    registry = read_registry(begun(OURS, EVIL, LOCAL))
+    registry = begun(OURS, EVIL, LOCAL)
     used = [registry.project_of(identity) for identity in (OURS, EVIL, LOCAL)]
 
     assert used[0] == "backend"
@@ -164,11 +172,10 @@ def test_folders_with_the_same_name_are_different_projects() -> None:
 
 
 def test_a_forged_remote_grants_no_access_until_the_user_confirms_it() -> None:
-    data = begun(OURS)
-    before = read_registry(data)
+    before = begun(OURS)
     name = before.project_of(FORGED)
-    written = read_registry(begun(FORGED, data=data))
-    confirmed = read_registry(index_with_use(data, "backend", FORGED))
+    written = begun(FORGED, registry=before)
+    confirmed = before.using("backend", FORGED)
 
     assert name != "backend"
     assert before.candidates(FORGED) == ["backend"]
@@ -180,56 +187,73 @@ def test_a_forged_remote_grants_no_access_until_the_user_confirms_it() -> None:
 
 def test_another_repository_at_the_same_path_does_not_inherit_its_project() -> None:
     first = EVIL._replace(remote="github.com/finance/api")
-    registry = read_registry(begun(first))
+    registry = begun(first)
 
     assert registry.project_of(EVIL) != registry.project_of(first)
     assert registry.project_of(EVIL._replace(remote="")) != registry.project_of(first)
 
 
 def test_a_folder_whose_remote_is_added_or_changed_needs_confirmation() -> None:
-    data = begun(LOCAL)
+    registry = begun(LOCAL)
     pushed = LOCAL._replace(remote="github.com/me/backend")
     moved = pushed._replace(remote="gitlab.com/me/backend")
 
-    assert read_registry(data).candidates(pushed) == ["backend"]
-    data = index_with_use(data, "backend", pushed)
-    assert read_registry(data).project_of(pushed) == "backend"
-    assert read_registry(data).candidates(moved) == ["backend"]
+    assert registry.candidates(pushed) == ["backend"]
+    registry = registry.using("backend", pushed)
+    assert registry.project_of(pushed) == "backend"
+    assert registry.candidates(moved) == ["backend"]
 
 
 def test_a_project_without_an_origin_is_offered_but_never_used_without_confirmation() -> None:
-    data = index_with(None, "backend", "backend")
-    assert read_registry(data).project_of(OURS) != "backend"
-    data = begun(OURS, data=data)
-    assert read_registry(data).candidates(OURS) == ["backend"]
+    registry = added(EMPTY, "backend")
+    assert registry.project_of(OURS) != "backend"
+    registry = begun(OURS, registry=registry)
+    assert registry.candidates(OURS) == ["backend"]
 
-    data = index_with_use(data, "backend", OURS)
+    registry = registry.using("backend", OURS)
 
-    registry = read_registry(data)
     assert (registry.project_of(OURS), registry.candidates(OURS)) == ("backend", [])
     assert registry.origins["backend"] == REMOTE
     assert registry.candidates(EVIL) == []
     assert registry.candidates(FORGED) == ["backend"]
 
 
+@pytest.mark.parametrize(
+    "name", ["Back End", "back-end", "BACK END", "git@github.com:finance/api", "https://github.com/finance/api"]
+)
+def test_an_old_project_whose_name_or_remote_fits_is_offered(name: str) -> None:
+    identity = Identity("~/work/Back End", "github.com/finance/api", "api")
+
+    assert added(EMPTY, name).candidates(identity) == [name]
+    assert added(EMPTY, f"{name}-x").candidates(identity) == []
+
+
+def test_a_remote_is_confirmed_once_for_all_its_clones() -> None:
+    second = FORGED._replace(folder="~/ci/backend")
+    registry = begun(OURS, second)
+    separate = registry.project_of(second)
+    registry = registry.using("backend", OURS, all_clones=True)
+    registry = read_registry(None, registry.record())
+
+    assert separate != "backend"
+    assert {registry.project_of(clone) for clone in (OURS, FORGED, second)} == {"backend"}
+    assert registry.candidates(FORGED) == []
+    assert registry.project_of(EVIL) != "backend"
+    assert registry.project_of(FORGED._replace(remote="")) != "backend"
+    registry = registry.using(separate, second)  # one folder can still differ
+    assert (registry.project_of(second), registry.project_of(FORGED)) == (separate, "backend")
+
+
 def test_the_name_of_a_deleted_project_stays_reserved() -> None:
-    data = index_with(begun(OURS), "backend", None)
+    registry = replace(begun(OURS), projects={})
 
-    assert read_registry(data).project_of(OURS) == "backend"
-    assert read_registry(data).project_of(EVIL) != "backend"
-    assert read_registry(data).project_of(FORGED) != "backend"
-
-
-def test_projects_of_two_machines_with_the_same_name_are_not_merged() -> None:
-    assert merged_index(None, begun(OURS), begun(EVIL)) is None
-    both = merged_index(None, begun(OURS), begun(OURS._replace(folder="/other/backend")))
-    assert both is not None
-    assert set(read_registry(both).folders) == {"~/work/backend", "/other/backend"}
+    assert registry.project_of(OURS) == "backend"
+    assert registry.project_of(EVIL) != "backend"
+    assert registry.project_of(FORGED) != "backend"
 
 
-def test_invalid_values_in_the_registry_are_dropped_and_the_others_kept() -> None:
+def test_invalid_values_in_the_record_are_dropped_and_the_others_kept() -> None:
     data = b'{"projects": {"a": "a"}, "origins": {"a": 1, "b": "x"}, "folders": {"f": 1, "g": {"project": "a"}}}'
-    registry = read_registry(data)
 
-    assert (registry.projects, registry.origins, registry.folders) == ({"a": "a"}, {"b": "x"}, {})
-    assert read_registry(b'{"projects": {}, "origins": [], "folders": 3}').folders == {}
+    assert read_registry(data, data) == Registry({"a": "a"}, {"b": "x"}, {}, {})
+    assert read_registry(None, b'{"origins": [], "folders": 3, "remotes": [{}]}') == EMPTY

@@ -101,9 +101,9 @@ def adopt(
         str | None, typer.Argument(metavar="[ID]", help="Project id; default: the matching project.")
     ] = None,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Confirm without a prompt.")] = False,
+    all_clones: Annotated[bool, typer.Option("--all-clones", help="For all clones of this git remote.")] = False,
 ) -> None:
     """Show existing knowledge, and confirm that this folder uses it."""
-    from lore_server.knowledge.git.commits import Author
     from lore_server.replies.render_projects import proposed
     from lore_server.services.adoption import Adoption
     from lore_server.services.knowledge_library import Library
@@ -111,12 +111,12 @@ def adopt(
     library = Library(knowledge_home(os.environ), session.root)
     try:
         adoption = Adoption(library)
-        found = adoption.proposal(project_id)
+        found = adoption.proposal(project_id, all_clones)
         if not session.as_json:
             note(proposed(found))
         name = found["adopt"]["project_id"]
         if yes or (not session.as_json and sys.stdin.isatty() and typer.confirm("Use it here?", err=True)):
-            found = adoption.adopt(name, Author())
+            found = adoption.adopt(name, all_clones)
     finally:
         library.close()
     session.show(found, f"`{found['folder']}` now uses `{name}`." if found["adopted"] else NOT_ADOPTED)

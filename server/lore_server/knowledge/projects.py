@@ -6,19 +6,23 @@ import contextlib
 from collections.abc import Callable
 
 from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
+from lore_server.knowledge.folder_record import FolderRecord
 from lore_server.knowledge.git.history import Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.names import project_slug
 from lore_server.knowledge.reader import DocumentReader, Project
-from lore_server.knowledge.registry import INDEX, index_with, index_with_use, read_index, read_registry
+from lore_server.knowledge.registry import INDEX, index_with, read_index
 from lore_server.knowledge.safe_files import Files
 
 
 class Projects:
     """The projects of a knowledge folder. `identity` returns the identity of the current folder, or None."""
 
-    def __init__(self, files: Files, history: History, identity: Callable[[], Identity | None]) -> None:
+    def __init__(
+        self, files: Files, record: FolderRecord, history: History, identity: Callable[[], Identity | None]
+    ) -> None:
         self._files = files
+        self._record = record
         self._reader = DocumentReader(files)
         self._history = history
         self.identity = identity
@@ -42,7 +46,7 @@ class Projects:
         """
         identity = self.identity()
         if identity is not None and project.id == identity.name:
-            current = read_registry(self._files.read(INDEX)).project_of(identity)
+            current = self._record.registry().project_of(identity)
             if current != project.id:
                 raise Conflict(
                     f"Another folder created a project `{project.id}` just now; this folder's project is `{current}`."
@@ -50,7 +54,11 @@ class Projects:
         return project
 
     def begun(self, project: Project) -> tuple[Project, Changes]:
-        """Return the project with its folder, and for a new project the changed index. Raises Conflict."""
+        """Return the project with its folder, and for a new project the changed index; record who uses it.
+
+        Raises:
+            Conflict: see `allowed`.
+        """
         if project.exists:
             return self.allowed(project), {}
         data = self._files.read(INDEX)
@@ -58,11 +66,10 @@ class Projects:
         slug = project_slug(project.id, taken)
         if self._history.log([f"projects/{slug}"], limit=1):  # only the former project may use a folder again
             slug = self._free_slug(project.id, taken)
-        index = index_with(data, project.id, slug)
-        identity = self.identity()
-        if identity is not None and read_registry(data).project_of(identity) == project.id:
-            index = index_with_use(index, project.id, identity)
-        return Project(project.id, slug), {INDEX: index}
+        identity, registry = self.identity(), self._record.registry()
+        if identity is not None and registry.project_of(identity) == project.id:
+            self._record.save(registry.using(project.id, identity))
+        return Project(project.id, slug), {INDEX: index_with(data, project.id, slug)}
 
     def _free_slug(self, project_id: str, taken: set[str]) -> str:
         former = self.former_slug(project_id)

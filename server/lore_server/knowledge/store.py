@@ -9,6 +9,7 @@ from typing import NamedTuple
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
 from lore_server.knowledge import limits
+from lore_server.knowledge.folder_record import FolderRecord
 from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import FOREIGN, LOCK, Changes, History
 from lore_server.knowledge.identity import Identity
@@ -18,7 +19,7 @@ from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.past import Past
 from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, exact, missing
-from lore_server.knowledge.registry import INDEX, index_with, index_with_use
+from lore_server.knowledge.registry import INDEX, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
 from lore_server.knowledge.safe_files import Files
 from lore_server.knowledge.writer import Writer, Written, file_name
@@ -68,9 +69,10 @@ class KnowledgeStore:
         self.listing = Listing(self.files)
         lock = StoreLock(self.home / ".git" / LOCK, wait_seconds)
         self.history = History(self.home, lock)
-        self.writer = Writer(self.files, self.history, lock, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
+        self.record = FolderRecord(self.home)
+        self.writer = Writer(self.files, self.record, self.history, lock, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
         self.remote = Remote(self.history, self.writer.writing)
-        self.projects = Projects(self.files, self.history, identity)
+        self.projects = Projects(self.files, self.record, self.history, identity)
         self.past = Past(self.files, self.history, self.writer, self.projects)
 
     @property
@@ -154,13 +156,12 @@ class KnowledgeStore:
             project, path, _ = self._found(project_id, filename, expected_version)
             return self.writer.save(project, {path: None}, f"Deleted {file_name(path)}", author, path)
 
-    def adopt(self, project_id: str, author: Author) -> Written:
-        """Record that the current folder uses a project. Raises ProjectNotFound."""
+    def adopt(self, project_id: str, all_clones: bool) -> None:
+        """Record that the current folder, or each clone of its remote, uses a project. Raises ProjectNotFound."""
         with self.writer.writing():
             project, identity = self.projects.existing(project_id), self.projects.identity()
             assert identity is not None, "a store that adopts belongs to a folder"
-            index = index_with_use(self.files.read(INDEX), project.id, identity)
-            return self.writer.save(project, {INDEX: index}, f"Used by {identity.folder}", author, INDEX)
+            self.record.save(self.record.registry().using(project.id, identity, all_clones))
 
     def delete_project(self, project_id: str, author: Author) -> Written:
         """Delete a project with its documents; their history stays. Raises ProjectNotFound."""

@@ -525,6 +525,7 @@ class KnowledgeFileListRecord(TypedDict):
     project_id: str
     files: list[KnowledgeFileListFilesRecord]
     count: int
+    note: NotRequired[str]
 
 class ChapterRecord(TypedDict):
     index: int

@@ -32,7 +32,8 @@ def main(result: records.MainDocumentRecord) -> ReplyText:
 def proposed(result: JSON) -> str:
     """Render the changes that `lore knowledge adopt` would make."""
     remote = f", remote {result['remote']}" if result["remote"] else ""
-    lines = [f"This folder: {result['folder']}{remote}", f"would use {_holding(result['adopt'])}"]
+    clones = "and all clones of its remote " if result["all_clones"] else ""
+    lines = [f"This folder: {result['folder']}{remote}", f"{clones}would use {_holding(result['adopt'])}"]
     left = [f"and leave {_holding(result['leave'])}, which stays unchanged"] if result["leave"] else []
     return "\n".join([*lines, *left])
 
@@ -71,7 +72,7 @@ def files(result: records.KnowledgeFileListRecord) -> ReplyText:
         f"{file['filename']}  {file['title']}  {file['updated'] or ''}".rstrip() + outdated(file)
         for file in result["files"]
     ]
-    return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.")
+    return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.", noted(result))
 
 
 def file(result: records.KnowledgeFileRecord) -> ReplyText:

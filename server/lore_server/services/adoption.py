@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lore_etl.core.errors import ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
-from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.memory_files import file_place
 from lore_server.knowledge.registry import Registry
 from lore_server.knowledge.store import KnowledgeStore
@@ -17,16 +16,22 @@ class Adoption:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def proposal(self, project_id: str | None) -> JSON:
+    def proposal(self, project_id: str | None, all_clones: bool = False) -> JSON:
         """Return the project that the folder would use, and the project that it would stop using.
+
+        With `all_clones` and no other project, the project that it uses already.
 
         Raises:
             ProjectNotFound: no project is given, and no other project seems to belong to this folder.
-            UsageError: no project is given, and several projects may belong to this folder.
+            UsageError: no project is given, and several projects may belong to this folder; or it has no remote.
         """
         store, registry = self._library.store, self._library.registry()
         identity = self._library.identity(registry)
         current, found = registry.project_of(identity), registry.candidates(identity)
+        if all_clones and not identity.remote:
+            raise UsageError(f"`{identity.folder}` has no git remote `origin`, so it has no other clones.", _NO_CLONES)
+        if all_clones and not found and current in registry.projects:
+            found = [current]
         if project_id is None and len(found) != 1:
             listed = f"`{identity.folder}` uses `{current}`"
             if not found:
@@ -38,16 +43,18 @@ class Adoption:
             "remote": identity.remote or None,
             "adopt": _described(store, registry, name),
             "leave": _described(store, registry, current) if current in registry.projects and current != name else None,
+            "all_clones": all_clones,
             "adopted": False,
         }
 
-    def adopt(self, project_id: str, author: Author) -> JSON:
-        """Let the folder use the project. The project it used before is kept, and can be adopted again."""
-        proposal = self.proposal(project_id)
-        self._library.store.adopt(project_id, author)
+    def adopt(self, project_id: str, all_clones: bool = False) -> JSON:
+        """Let the folder, or each clone of its remote, use the project. Projects used before are kept."""
+        proposal = self.proposal(project_id, all_clones)
+        self._library.store.adopt(project_id, all_clones)
         return {**proposal, "adopted": True}
 
 
+_NO_CLONES = "Leave out --all-clones."
 _LIST = "`lore knowledge list --all` lists all projects; give the id of this folder's project."
 
 

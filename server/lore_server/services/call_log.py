@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from lore_etl.core.clock import precise_timestamp
-from lore_etl.core.errors import InternalError, InvalidArgument, InvalidContent, LoreError
+from lore_etl.core.errors import InternalError, InvalidArgument, InvalidContent, LoreError, ProjectNotFound
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Operation
 from lore_server.knowledge.activity_log import ActivityLog
@@ -41,6 +41,8 @@ class Recorder:
         except Exception as error:
             foreseen = error if isinstance(error, LoreError) else InternalError("Internal error in Lore.")
             foreseen.trace_id = foreseen.trace_id or trace_id
+            if isinstance(foreseen, ProjectNotFound):
+                foreseen.hint = self._library.note() or foreseen.hint
             in_envelope(foreseen, operation.envelope, about)
             self._log.add(activity(operation, about, foreseen.trace_id, time.perf_counter() - started, foreseen))
             if foreseen is error:

@@ -21,7 +21,7 @@ from lore_server.knowledge.part_editor import Place
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
 from lore_server.knowledge.write_request import WriteRequest
 from lore_server.services.knowledge_library import Library
-from lore_server.services.project_service import written
+from lore_server.services.project_service import noted, written
 from lore_server.services.superseded import Titled, outdated_among
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class ChapterService:
         found = self._library.store.listing.documents(name)
         outdated = outdated_among(Titled(document.filename, document.title, document.metadata) for document in found)
         rows = [_file_row(document, outdated.get(document.filename)) for document in found]
-        return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
+        note = noted(self._library.note() if name == self._library.current else None)
+        return {"success": True, "project_id": name, "files": rows, "count": len(rows), **note}
 
     def file(
         self, *, filename: str, project_id: str | None = None, commit: str | None = None

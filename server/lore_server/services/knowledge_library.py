@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 
 from lore_etl.core.errors import InvalidProjectId
 from lore_server.knowledge.identity import Identity, identity_of
 from lore_server.knowledge.names import checked_project_id
 from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.reader import DocumentReader
-from lore_server.knowledge.registry import INDEX, Registry, read_registry
+from lore_server.knowledge.registry import Registry
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.knowledge.write_request import WriteRequest
 from lore_server.knowledge.writer import Written
@@ -62,7 +63,7 @@ class Library:
 
     def registry(self) -> Registry:
         """Return the registry, which records the project that each folder uses. Raises StorageError."""
-        return read_registry(self.listed.files.read(INDEX))
+        return self.listed.record.registry()
 
     def identity(self, registry: Registry) -> Identity:
         """Return the identity of the current folder."""
@@ -80,7 +81,7 @@ class Library:
         Raises:
             StorageError: the list of projects cannot be read.
         """
-        registry = read_registry(self.unopened.files.read(INDEX))
+        registry = self.unopened.record.registry()
         slug = registry.projects.get(registry.project_of(self.identity(registry)))
         return self.home / "projects" / slug if slug else None
 
@@ -100,26 +101,28 @@ class Library:
             raise InvalidProjectId(
                 f"`{name}` is this folder's name, but also the id of a project that this folder does not use.",
                 f"For this folder's own project, use `{current}`. If `{name}` belongs to this folder, a person "
-                f"can confirm it with `{ADOPT} {name}`.",
+                f"can confirm it with `{ADOPT} {quote(name)}`; `--all-clones` does so for each clone of the remote.",
             )
         return current
 
     def note(self) -> str | None:
         """Return why knowledge may be missing: it is unconfirmed, or the remote is unreachable. Fetches nothing."""
-        registry = read_registry(self.unopened.files.read(INDEX))
+        registry = self.unopened.record.registry()
         found = registry.candidates(self.identity(registry))
         notes = []
         if found:
             names = ", ".join(f"`{name}`" for name in found[:5])
+            command = f"{ADOPT} {quote(found[0])}" if len(found) == 1 else f"{ADOPT} ID"
             notes.append(
-                f"Knowledge of {names} may belong to this folder: a person can review and confirm it with `{ADOPT}`."
+                f"Knowledge of {names} may belong to this folder: a person can review and confirm it with `{command}`, "
+                "and `--all-clones` confirms it for each clone of the remote."
             )
         if self.unopened.is_unfetched and (problem := self.unopened.remote.problem):
             notes.append(f"Nothing was fetched from the remote of the knowledge folder: {problem}")
         return " ".join(notes)[:1000] or None
 
     def _identity(self) -> Identity:
-        return self.identity(read_registry(self.unopened.files.read(INDEX)))
+        return self.identity(self.unopened.record.registry())
 
     def close(self) -> None:
         """Wait briefly for commits that are being pushed."""
