@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import IndexMissing, InvalidArgument, LoreError, ModelMismatch, NotFound
 from lore_etl.index import Index
-from lore_etl.pipeline.prebuilt import FORMAT, HASH_BYTES, export_index, import_index, opened
+from lore_etl.pipeline.prebuilt import FORMAT, HASH_BYTES, export_index, import_index, opened, recomputed
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores import chunkfile
+from lore_server.query.query_service import QueryService
 from tests.harness.models import DIMENSION, HashModel
 from tests.harness.projects import write_project
 
@@ -165,6 +167,79 @@ def test_forged_vectors_are_refused(
         import_index(clone, file)
 
     assert sync(clone).embedded == 20
+
+
+QUESTION = "a submarine below the harbour"
+
+
+@pytest.fixture
+def poisoned(clone: Index, file: Path, exported: bytes) -> Index:
+    """Import a file in which one vector, which the import does not recompute, is that of a question."""
+    _, start = header(exported)
+    victim = _names(exported, start)[7]
+    place = start + 7 * RECORD + HASH_BYTES
+    vector = clone.embedder.embed_query(QUESTION).astype("<f4").tobytes()
+    file.write_bytes(sealed(exported[:place] + vector + exported[place + len(vector) : -HASH_BYTES]))
+
+    taken, report = import_index(clone, file, choose=lambda names, _: [name for name in names if name != victim][:3])
+
+    assert (taken, report.embedded) == (20, 0)
+    return clone
+
+
+def test_a_forged_vector_is_found_when_it_reaches_the_first_results(poisoned: Index) -> None:
+    queries = QueryService(poisoned)
+
+    first = queries.find(QUESTION)
+    assert "imported vectors are not those of their texts" in (first.degraded or "")
+    assert all(candidate.vector is None for candidate in first.candidates)
+    again = queries.find("ferry number 7")
+    assert (again.degraded, again.ranked[0].source) == (first.degraded, "docs/7.md")
+
+    report = sync(poisoned)
+    assert report.rebuilt == "imported vectors are not those of their texts"
+    assert report.embedded == 17  # all that the import did not recompute
+    after = QueryService(poisoned).find(QUESTION)
+    assert after.degraded is None
+    assert max(candidate.vector or 0 for candidate in after.candidates) < 0.98
+    assert sync(poisoned).embedded == 0
+
+
+def test_a_vector_is_compared_once_also_after_a_restart(clone: Index, file: Path) -> None:
+    import_index(clone, file, choose=lambda names, _: names[:3])
+    clone.close()
+    models = [HashModel(), HashModel()]
+    for model in models:
+        with closing(Index(clone.root, Settings(), model)) as index:
+            for question in ("ferry", "crosses", "ferry"):
+                assert QueryService(index).find(question).degraded is None
+
+    compared = [len(model.embedder.embedded) for model in models]
+    assert 0 < compared[0] <= 17
+    assert compared[1] == 0
+
+
+@pytest.mark.parametrize(("count", "expected"), [(0, 0), (20, 20), (64, 64), (600, 64), (1_000, 100), (40_000, 4_000)])
+def test_the_number_of_recomputed_vectors_grows_with_the_file(count: int, expected: int) -> None:
+    assert recomputed(count) == expected
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_a_fifo_a_folder_and_a_device_are_refused_without_waiting(
+    clone: Index, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "odd")
+
+    with pytest.raises(InvalidArgument, match="is not a regular file"):
+        import_index(clone, tmp_path / "odd")
+
+    assert not clone.exists()
+
+
+def test_a_link_to_a_file_is_followed(clone: Index, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(file)
+
+    assert import_index(clone, tmp_path / "link")[0] == 20
 
 
 def _lines(index: Index) -> list[chunkfile.ChunkLine]:

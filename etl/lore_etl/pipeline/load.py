@@ -61,6 +61,7 @@ def is_loaded(index: Index) -> bool:
         catalogue.meta("dirty") is None
         and catalogue.meta("loaded") == chunkfile.signature(index.folder)
         and catalogue.meta("model") == index.model
+        and catalogue.meta("refused") is None
         and catalogue.waiting() == 0
         and is_sealed(index.folder / KEYWORDS)
         and index.generations.is_as_left(index.generation, catalogue.with_vector())
@@ -150,6 +151,9 @@ def _rebuild_reason(run: _Load) -> str | None:
     model = run.index.catalogue.meta("model")
     if model is not None and model != run.index.model:
         return "the embedding model or its input has changed"
+    if run.index.catalogue.meta("refused") is not None:
+        run.index.cache.drop_distrusted()
+        return "imported vectors are not those of their texts"
     try:
         count = run.index.vectors.count()
     except CatalogueDamaged:
@@ -270,7 +274,7 @@ def _rebuild(run: _Load, reason: str) -> None:
             run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
         store.seal()
         with index.gate.switching():
-            index.catalogue.switch_vectors(found, generation=str(number), model=index.model)
+            index.catalogue.switch_vectors(found, generation=str(number), model=index.model, refused=None)
             index.use(store)
     except BaseException:
         store.close()

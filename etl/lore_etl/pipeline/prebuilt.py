@@ -2,15 +2,17 @@
 
 The file contains a line that names the format, a line of JSON, one record for each vector (the SHA-256 of the text,
 then little-endian floats), and the SHA-256 of everything before it. It contains no text: an import reads the project's
-own files, and uses only the vectors of texts found in them.
+own files, and uses only the vectors of texts found in them. The file is not trusted: an import recomputes a share of
+its vectors, and a search those that reach its first results (`refuse_wrong`).
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +22,14 @@ import numpy as np
 
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import IndexMissing, InvalidArgument, ModelMismatch, NotFound, StorageError
-from lore_etl.core.model import SyncReport
+from lore_etl.core.errors import IndexMissing, InvalidArgument, ModelMismatch, NotFound, ProviderError, StorageError
+from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, sync
 from lore_etl.stores import chunkfile
 from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.system.nofollow import open_regular
 
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
@@ -35,9 +38,11 @@ FORMAT = b"lore index 1\n"
 HEADER_BYTES = 4_096
 HASH_BYTES = 32
 BLOCK = 1_024  # records that are read or written at a time
-SAMPLE = 16
+LEAST_RECOMPUTED, RECOMPUTED_SHARE = 64, 0.1  # a forged vector passes with a probability of .9, 44 of them with .01
 SIMILARITY = 0.98  # of a vector to one computed here; other processors and versions differ by less than 0.001
 LENGTH_TOLERANCE = 0.01
+_NOT_THESE = "The vectors in the file are not those of this project's texts. Nothing was imported."
+_by_chance = random.SystemRandom().sample
 
 
 @dataclass(frozen=True)
@@ -100,11 +105,16 @@ def _parts(header: Mapping[str, object], vectors: Mapping[str, Vectors]) -> Iter
 
 
 def import_index(
-    index: Index, file: Path, progress: Progress = silent, allow_mass_delete: bool = False
+    index: Index,
+    file: Path,
+    progress: Progress = silent,
+    allow_mass_delete: bool = False,
+    choose: Callable[[Sequence[str], int], Collection[str]] = _by_chance,
 ) -> tuple[int, SyncReport]:
     """Sync the index with the vectors of a file; return how many of them its chunks use, and the report.
 
     Chunks that are not in the file are embedded. The vectors stay in this index: other projects do not see them.
+    `choose` selects the vectors that are recomputed.
 
     Raises:
         NotFound: there is no such file.
@@ -122,28 +132,61 @@ def import_index(
         create_only(index, progress, allow_mass_delete)
         wanted = {line.content_hash: line for line in chunkfile.read_lines(index.folder)}
         vectors = prebuilt.vectors(wanted)
-        _compare(index, wanted, vectors)
+        some = choose(sorted(vectors), recomputed(len(vectors)))
+        chosen = {name: wanted[name].chunk for name in some}
+        if _wrong(index, chosen, lambda name, vector: float(vectors[name] @ vector)):
+            raise InvalidArgument(_NOT_THESE)
         index.cache.add(list(vectors), list(vectors.values()))
+        index.cache.distrust(vectors.keys() - set(some))
     return len(vectors), sync(index, progress, allow_mass_delete)
 
 
-def _compare(index: Index, wanted: Mapping[str, ChunkLine], vectors: Mapping[str, Vectors]) -> None:
-    """Compare some vectors with those that the model computes here."""
-    some = random.sample(sorted(vectors), min(SAMPLE, len(vectors)))
-    expected = index.embedder.embed([embedding_input(wanted[name].chunk) for name in some])
-    if any(float(vectors[name] @ vector) < SIMILARITY for name, vector in zip(some, expected, strict=True)):
-        raise InvalidArgument("The vectors in the file are not those of this project's texts. Nothing was imported.")
+def recomputed(count: int) -> int:
+    """Return the number of vectors that the import of a file with so many useful vectors recomputes."""
+    return min(count, max(LEAST_RECOMPUTED, round(RECOMPUTED_SHARE * count)))
+
+
+def refuse_wrong(index: Index, chunks: Sequence[Chunk]) -> bool:
+    """Recompute the imported vectors of these chunks, each once; if one is wrong, refuse all imported vectors.
+
+    Return whether they were refused: searches then use words only, until the next sync has replaced them.
+    """
+    texts = {chunk.content_hash: chunk for chunk in chunks}
+    unverified = {name: texts[name] for name in index.cache.distrusted(texts)}
+    if not unverified:
+        return False
+
+    def stored(name: str, vector: Vectors) -> float:
+        return index.cache.similarities(vector, [name]).get(name, 1.0)  # a missing one is not used either
+
+    try:
+        is_wrong = _wrong(index, unverified, stored)
+    except ProviderError:  # the next search compares them
+        return False
+    if is_wrong:
+        index.catalogue.set_meta(refused="1")
+    else:
+        index.cache.trust(unverified)
+    return is_wrong
+
+
+def _wrong(index: Index, chunks: Mapping[str, Chunk], similarity: Callable[[str, Vectors], float]) -> bool:
+    """Return whether a vector of these chunks, by content hash, differs from the one that the model computes here."""
+    expected = index.embedder.embed([embedding_input(chunk) for chunk in chunks.values()])
+    return any(similarity(name, vector) < SIMILARITY for name, vector in zip(chunks, expected, strict=True))
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Prebuilt]:
     """Open a file that `export_index` wrote. Raises NotFound, InvalidArgument, StorageError."""
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path.resolve()), "rb") as file:  # without waiting for the writer of a FIFO
             yield _checked(file, path.name)
     except FileNotFoundError as error:
         raise NotFound(f"There is no file {path}.") from error
     except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise InvalidArgument(f"{path} is not a regular file.") from error
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
 
 

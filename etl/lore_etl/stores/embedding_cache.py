@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,6 +50,7 @@ class EmbeddingCache:
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
         self._kept = Kept[bytes](KEPT_VECTORS)
+        self._distrusted: set[str] | None = None  # as in the file, once it was read
         self._run(lambda connection: connection.execute("SELECT 1 FROM embedding LIMIT 1").fetchone())
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
@@ -127,6 +128,44 @@ class EmbeddingCache:
         self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?)", rows))
         self._kept.drop(packed)
 
+    def distrust(self, hashes: Iterable[str]) -> None:
+        """Record that the vectors of these texts were computed elsewhere and not compared yet."""
+        rows = [(self._model, content_hash) for content_hash in hashes]
+        self._run(lambda connection: connection.executemany("INSERT OR IGNORE INTO distrusted VALUES (?, ?)", rows))
+        self._distrusted = None
+
+    def distrusted(self, hashes: Iterable[str]) -> list[str]:
+        """Return those of these texts whose vectors were computed elsewhere and not compared yet."""
+        if self._distrusted is None:
+            self._distrusted = set(self._searching("SELECT content FROM distrusted WHERE model = ?", [(self._model,)]))
+        return [content_hash for content_hash in hashes if content_hash in self._distrusted]
+
+    def trust(self, hashes: Collection[str]) -> None:
+        """Record that the vectors of these texts are right."""
+        self._distrusted = (self._distrusted or set()) - set(hashes)
+        rows = [(self._model, content_hash) for content_hash in hashes]
+        self._searching("DELETE FROM distrusted WHERE model = ? AND content = ?", rows)
+
+    def drop_distrusted(self) -> None:
+        """Delete the vectors that were computed elsewhere and not compared yet."""
+        sql = "DELETE FROM embedding WHERE (model, content) IN (SELECT model, content FROM distrusted)"
+        self._run(lambda connection: connection.execute(sql))
+        self._run(lambda connection: connection.execute("DELETE FROM distrusted"))
+        self._distrusted = None
+
+    def _searching(self, sql: str, rows: Sequence[tuple[str, ...]]) -> list[str]:
+        """Run a statement of a search, for each row of values; what cannot be recorded now is recorded later."""
+        found: list[str] = []
+        with self._reading:
+            try:
+                self._reader = self._reader or sqlite3.connect(self._path, timeout=1, check_same_thread=False)
+                with self._reader as connection:
+                    for row in rows:
+                        found += (one for (one,) in connection.execute(sql, row))
+            except sqlite3.Error:  # the next sync reports or repairs it
+                return []
+        return found
+
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
         """Delete this model's vectors of other texts, and free their space, once there are more than 1,000.
 
@@ -177,6 +216,9 @@ class EmbeddingCache:
             use_log(self._connection)
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS embedding (model TEXT, content TEXT, value BLOB, UNIQUE (model, content))"
+            )
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS distrusted (model TEXT, content TEXT, PRIMARY KEY (model, content))"
             )
             _take_over(self._connection)
         return self._connection

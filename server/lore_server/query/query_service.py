@@ -12,6 +12,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
 from lore_etl.models.bundled import ENGLISH_ONLY
 from lore_etl.models.embedder import model_name
+from lore_etl.pipeline.prebuilt import refuse_wrong
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.keywords import MatchCount
 from lore_server.query import classic, hybrid, libraries, lineage, outdated, reference, similar, single_leg, structure
@@ -27,6 +28,7 @@ from lore_server.query.scope import FileKey, Files, Part, filtered, indexed_file
 from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.weights import Weights, weights
 
+VERIFIED = 10  # first files and first passages whose imported vectors are recomputed, once: at most 20
 KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
 
 
@@ -124,6 +126,9 @@ class QueryService:
             if group_copies and (copies := self._copies(found, state)):
                 found = self._without_copies(found, copies, chosen, vector, state)
             watch.end("copies")
+        shown = [result.chunk for result in (*found.ranked[:VERIFIED], *found.passages[:VERIFIED])]
+        if vector.vector is not None and refuse_wrong(self._index, shown):
+            return self.find(text, type_, part, filters, group_copies)
         if self._reranker:
             found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
             watch.end("rerank")

@@ -27,8 +27,8 @@ class Recent(Generic[Found]):
 
         The caller holds the gate.
         """
-        dirty, loaded, synced_at = self._index.catalogue.metas("dirty", "loaded", "synced_at")
-        return None if dirty is not None else (self._index.gate.switches, loaded, synced_at, today)
+        dirty, loaded, synced_at, refused = self._index.catalogue.metas("dirty", "loaded", "synced_at", "refused")
+        return None if dirty is not None else (self._index.gate.switches, loaded, synced_at, refused, today)
 
     def get(self, question: Hashable, state: State | None) -> Found | None:
         """Return the cached result of a query in this state."""

@@ -27,6 +27,7 @@ from lore_server.query.writing_systems import written_in
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
 
+REFUSED = "Keyword search only: imported vectors are not those of their texts. Run `lore sync` to compute them again."
 LOOKED_AT = 8  # best candidates of each leg
 
 
@@ -91,6 +92,8 @@ def embedded(index: Index, text: str) -> QueryVector:
     """
     try:
         _check_model(index)
+        if index.catalogue.meta("refused") is not None:
+            return QueryVector(degraded=REFUSED)
         return QueryVector(index.embedder.embed_query(text))
     except (ProviderError, ConfigError) as error:
         return QueryVector(degraded=f"Keyword search only: {error.message}")
