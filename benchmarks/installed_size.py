@@ -2,10 +2,11 @@
 
     python -m benchmarks.installed_size
 
-A dependency's size is that of its own files, including compiled bytecode, without the packages that it requires. A
-package that is not installed has no size.
+A dependency's size is that of its own files, including compiled bytecode if there is any, without the packages that it
+requires. A package that is not installed has no size. The size of an installation is that of its virtual environment.
 """
 
+import sys
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -13,12 +14,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from lore_etl.core.extras import EXTRAS
-from lore_etl.models.bundled import RELEASE
+from lore_etl.models.bundled import weights_folder
 
 MEGABYTE = 1_000_000
 LARGE = 1.0
 NAME = "lore-kb"
-WEIGHTS = RELEASE.partition("==")[0]
 
 
 def requirements(name: str, extra: str = "") -> set[str]:
@@ -33,8 +33,11 @@ def requirements(name: str, extra: str = "") -> set[str]:
 def size(name: str) -> float:
     """Return the megabytes of a distribution's own files."""
     files = metadata.distribution(name).files or ()
-    paths = [Path(file.locate()) for file in files]
-    return sum(path.stat().st_size for path in paths if path.is_file()) / MEGABYTE
+    return _sum(Path(file.locate()) for file in files)
+
+
+def _sum(paths: Iterable[Path]) -> float:
+    return sum(path.stat().st_size for path in paths if path.is_file() and not path.is_symlink()) / MEGABYTE
 
 
 def closure(names: Iterable[str]) -> set[str]:
@@ -72,8 +75,9 @@ def main() -> None:
     direct = closure(requirements(NAME)) & {name.lower().replace("_", "-") for name in requirements(NAME)}
     core = closure(direct)
     total("core", core)
-    total("weights of the default model", {WEIGHTS})
-    seen = core | {WEIGHTS}
+    print(f"{'weights of the default model':54} {_sum(weights_folder().rglob('*')):8.1f} MB")
+    print(f"{'this environment':54} {_sum(Path(sys.prefix).rglob('*')):8.1f} MB")
+    seen = set(core)
     for extra in (*EXTRAS, "dev"):
         more = closure(requirements(NAME, extra)) - seen
         total(f"extra {extra}", more)

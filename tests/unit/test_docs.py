@@ -10,6 +10,7 @@ import pytest
 from lore_etl.config.settings import load_settings
 from lore_etl.files.scan import scan
 from lore_server.contract import Contract
+from tests.harness.documents import steps
 from tests.harness.projects import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -92,3 +93,23 @@ def test_the_reason_for_every_dependency_is_documented() -> None:
     for name in declared:
         family = "tree-sitter" if name.startswith("tree-sitter") else name
         assert family in reasons, name
+
+
+def test_every_page_and_the_makefile_install_lore_with_one_command_that_differs_only_in_the_extras() -> None:
+    guide = ROOT / "docs" / "install.md"
+    found: dict[str, set[str]] = {}
+    extras: dict[str, set[str]] = {}
+    for page in (ROOT / "README.md", guide, ROOT / "docs" / "ci.md"):
+        for step in steps(page):
+            if "install" in step.words and step.words[0] in ("uv", "pipx", "pip"):
+                command = re.sub(r"'?\.(/lore-source)?(\[[a-z,]+\])?'?(?= )", ".", step.command)
+                found.setdefault(step.words[0], set()).add(command.replace("lore-source/", ""))
+                extras.setdefault(step.words[0], set()).update(re.findall(r"\[([a-z,]+)\]", step.command))
+
+    assert found == {
+        "uv": {"uv tool install . --constraints constraints.txt"},
+        "pipx": {'pipx install . --force --pip-args "--constraint constraints.txt"'},
+        "pip": {"pip install . --constraint constraints.txt"},
+    }
+    assert all({"documents", "documents,openai"} <= named for named in extras.values())
+    assert "--constraint constraints.txt --editable ." in (ROOT / "Makefile").read_text(encoding="utf-8")

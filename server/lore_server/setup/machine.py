@@ -87,7 +87,7 @@ def model(here: Examined) -> Finding:
     if settings.provider == "gemini":
         return Finding("ok", f"{name}, used over the network; nothing is stored here.")
     if name in bundled.NAMES:
-        return Finding("ok", f"{name}, {bundled.RELEASE} in {bundled.checked_folder()}")
+        return Finding("ok", f"{name} in {bundled.checked_folder()}")
     origin = model_source(name)
     compiled = compiled_folder(name, origin, KIND)
     if (compiled / "info.json").exists():
