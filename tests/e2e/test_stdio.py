@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.harness.commands import LORE, PREPARED, SECONDS, as_lore
+from tests.harness.commands import PREPARED, SECONDS, as_lore
 from tests.harness.projects import write_project
 
 HELLO = [
@@ -104,7 +105,7 @@ def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> N
     )
 
     replies, _ = converse(tmp_path, [*(json.dumps(message) for message in HELLO), listing])
-    done = subprocess.run([LORE.replace("lore", "python"), "-c", watch], check=False, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", watch], check=False, capture_output=True, text=True)
 
     assert len(next(reply for reply in replies if reply["id"] == 1)["result"]["tools"]) == 12
     assert done.returncode == 0, done.stderr
