@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -127,7 +128,9 @@ sys.stdout.flush()
 sys.stderr.flush()
 os._exit(code or 0)
 """
-ENTRY = """#!{python} -IS
+ENTRY = """#!/bin/sh
+'''exec' {quoted} -IS "$0" "$@"
+' '''
 import json, os, signal, socket, sys
 
 program, command = [{python!r}, *sys.argv[1:]], None
@@ -154,7 +157,7 @@ if command is not None and os.environ.get("PYTHONPATH") == {path!r}:
 os.execv(program[0], program)
 """
 """Replaces Python when Lore starts a part of itself, and `lore` if called by this name: the parent, which has imported
-everything, forks the process.
+everything, forks the process. The shell starts it, because a path with spaces cannot follow `#!`.
 """
 AS_LORE = """
 import sys
@@ -249,6 +252,7 @@ class Commands:
             "seconds": LONG_SECONDS,
             "path": environment.get("PYTHONPATH"),
             "lore": LORE,
+            "quoted": shlex.quote(sys.executable),
         }
         python.write_text(ENTRY.format(python=sys.executable, socket_path=socket_path, **names), encoding="utf-8")
         python.chmod(0o700)
