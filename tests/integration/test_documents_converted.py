@@ -369,5 +369,5 @@ def test_without_the_extra_documents_are_left_out_and_its_installation_reads_the
     assert [(row["extension"], row["reason"]) for row in without.inventory["left_out"]] == [
         (".pdf", "needs the extra `documents`")
     ]
-    assert without.warnings[0].startswith("1 document needs the extra `documents`. Run `")
+    assert without.warnings[0].startswith("1 document needs the extra `documents`. Repeat the command")
     assert (without.files, installed.files, installed.warnings) == (1, 2, [])

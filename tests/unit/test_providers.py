@@ -73,14 +73,14 @@ def test_each_provider_keeps_its_key() -> None:
         settings(provider="openai", base_url="https://x.googleapis.com")
 
 
-def test_a_missing_client_library_is_reported_with_the_command_that_installs_it(
+def test_a_missing_client_library_is_reported_with_the_extra_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
 
     missing = chosen(settings(provider="openai", model="x"), KEYS).missing
     assert "extra `openai`" in missing
-    assert "pip install" in missing
+    assert "'.[documents,models,eval,openai]'" in missing
 
 
 def test_the_key_is_not_shown() -> None:

@@ -1,9 +1,7 @@
-"""Optional packages: the imports of each extra, and the command that installs packages for this Python."""
+"""Optional packages: the imports of each extra, and how to install it."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from importlib.util import find_spec
 
 from lore_etl.core.errors import PackageMissing
@@ -18,16 +16,18 @@ EXTRAS = {
 
 def require(extra: str, purpose: str) -> None:
     """Check that the packages of an extra are installed, without importing them. Raises PackageMissing."""
-    missing = [name for name in EXTRAS[extra] if find_spec(name.replace("-", "_")) is None]
-    if missing:
+    if missing := _missing(extra):
         raise PackageMissing(
             f"{purpose} needs the extra `{extra}`, which is not installed ({', '.join(missing)}).",
-            f"Run `{install_command(*missing)}`.",
+            f"{install_advice(extra)}.",
         )
 
 
-def install_command(*arguments: str) -> str:
-    """Return the command that installs packages into the environment of this process."""
-    has_pip = find_spec("pip") is not None  # an environment of uv has none
-    tool = [sys.executable, "-m", "pip", "install"] if has_pip else ["uv", "pip", "install", "--python", sys.executable]
-    return shlex.join([*tool, *arguments])
+def install_advice(extra: str) -> str:
+    """Return how to add an extra to those that are installed: uv removes what its last command did not name."""
+    names = ",".join(name for name in EXTRAS if name == extra or not _missing(name))
+    return f"Repeat the command that installed Lore, with `'.[{names}]'` instead of `.`"
+
+
+def _missing(extra: str) -> list[str]:
+    return [name for name in EXTRAS[extra] if find_spec(name.replace("-", "_")) is None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lore_etl.core.extras import EXTRAS, install_command
+from lore_etl.core.extras import install_advice
 from lore_etl.core.model import Inventory, Problem, SyncReport, canonical_json
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.formats import EXTRA, format_of
@@ -50,12 +50,12 @@ def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report:
 
 
 def _without_extra(rows: Mapping[str, FileRow]) -> list[str]:
-    """Return a warning about documents that an extra would read, with the command that installs it."""
+    """Return a warning about documents that an extra would read, and how to install it."""
     count = sum(1 for path, row in rows.items() if not row.recipe and format_of(path) and row.notes == "[]")
     if not count:
         return []
     files = "1 document needs" if count == 1 else f"{count:,} documents need"
-    return [f"{files} the extra `{EXTRA}`. Run `{install_command(*EXTRAS[EXTRA])}`, then sync again."]
+    return [f"{files} the extra `{EXTRA}`. {install_advice(EXTRA)}, then sync again."]
 
 
 def _waiting(rows: Mapping[str, FileRow]) -> list[str]:
