@@ -22,7 +22,7 @@ from typing import Any
 
 from lore_etl.config.user_folders import STATE
 from lore_etl.stores.owner_file import read_note
-from lore_server.owner import find
+from lore_server.owner import ending
 from lore_server.owner.entrance import VARIABLE
 
 ROOT = Path(__file__).parents[1]
@@ -153,7 +153,7 @@ def _agents(project: Path, agents: int, searches: int) -> None:
 def _stop(project: Path) -> None:
     note = read_note(project / ".lore")
     if note is not None and note.is_alive:
-        find.stop(project / ".lore", note)
+        ending.stop(project / ".lore", note)
 
 
 def _megabytes(pid: int) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lore_etl.stores.owner_file import Note, my_note, note_of, read_note, write_note
-from lore_server.owner import find
+from lore_server.owner import ending
 from lore_server.owner.entrance import runtime_folder
 from lore_server.owner.line import dial
 from tests.harness.commands import run_lore
@@ -55,7 +55,7 @@ def search(project: Path, *options: str, **environment: str) -> dict[str, Any]:
 def without_clients(project: Path) -> Note:
     """Return the owner after it has noticed that the commands so far have disconnected."""
     note = owner_of(project)
-    wait_until(lambda: (find.ask(note, "status") or {}).get("clients") == 0)
+    wait_until(lambda: (ending.ask(note, "status") or {}).get("clients") == 0)
     return note
 
 
@@ -163,7 +163,7 @@ def test_a_client_without_the_token_gets_no_answer(project: Path) -> None:
         line, reply = dial(note.address, {"want": "status", "token": token})
         assert reply == {"ok": False}
         line.close()
-    wait_until(lambda: find.ask(note, "status") is not None)
+    wait_until(lambda: ending.ask(note, "status") is not None)
 
 
 def test_only_this_user_can_reach_the_owner(project: Path) -> None:
@@ -297,13 +297,15 @@ def test_a_serving_process_takes_over_the_index_and_is_not_replaced(project: Pat
         result = search(project)
         second = run_lore("serve", "--port", "0", "--json", cwd=project)
         (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
-        other = search(project)
+        read = run_lore("search", "ferry", cwd=project)
+        other = run_lore("sync", "--json", cwd=project)
 
     assert not background.is_alive
     assert result["exit"] == 0
     assert (second.returncode, json.loads(second.stdout)["code"]) == (75, "BUSY")
-    assert (other["exit"], other["code"]) == (75, "BUSY")
-    assert "lore serve" in other["message"]
+    assert (read.returncode, "has another configuration" in read.stderr) == (0, True)
+    assert (other.returncode, json.loads(other.stdout)["code"]) == (75, "BUSY")
+    assert "lore serve" in json.loads(other.stdout)["message"]
 
 
 def test_health_names_the_owner_and_its_clients(project: Path) -> None:

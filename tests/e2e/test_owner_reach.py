@@ -15,7 +15,7 @@ import pytest
 
 from lore_etl.config.project import place_of
 from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
-from lore_server.owner import find, line
+from lore_server.owner import ending, find, line
 from tests.harness.commands import run_lore
 from tests.harness.owners import kill, owner_of, wait_until
 from tests.harness.processes import child
@@ -161,7 +161,7 @@ def test_an_owner_that_hangs_is_replaced(
     owner = owner_of(project)
     os.kill(owner.pid, signal.SIGSTOP)
     sweep(owner)
-    monkeypatch.setattr(find, "KILL_SECONDS", 0.2)
+    monkeypatch.setattr(ending, "KILL_SECONDS", 0.2)
     for where, name in ((find, "SILENT_SECONDS"), (find, "REFUSED_SECONDS"), (line, "CONNECT_SECONDS")):
         monkeypatch.setattr(where, name, 2.0)  # long enough for the new owner to answer
 

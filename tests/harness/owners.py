@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lore_etl.stores.claim import recorded
 from lore_etl.stores.owner_file import Note, read_note
-from lore_server.owner import find
+from lore_server.owner import ending
 
 
 def owners() -> list[tuple[Path, Note]]:
@@ -31,7 +31,7 @@ def stop_owners(below: Path = Path("/")) -> None:
     for folder, note in owners():
         if not folder.is_relative_to(below.resolve()):
             continue
-        find.stop(folder, note)
+        ending.stop(folder, note)
         wait_until(lambda note=note: not note.is_alive)  # type: ignore[misc]
 
 

@@ -15,7 +15,7 @@ from lore_etl.stores import claim
 from lore_etl.stores.claim import CATALOGUE, is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
 from lore_server.cli.command import command
-from lore_server.owner import find
+from lore_server.owner import ending, find
 from lore_server.owner.session import Session
 
 
@@ -38,7 +38,7 @@ def stop(
 ) -> None:
     """Stop the process that owns this project's index, or with --all every owner."""
     chosen = _running() if all else _owner_of(session.place.folder)
-    stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
+    stopped = [_shown(folder, note) for folder, note in chosen if ending.stop(folder, note)]
     rows = [f"Stopped {owner['pid']}  {owner['project']}" for owner in stopped]
     if not chosen:
         rows = ["No owner is running." if all else "No owner of this index is running."]
@@ -68,7 +68,7 @@ def _make_room(index: Path) -> None:
             f"{index} is already in use.", "To use the folder that was set aside, stop Lore and delete this one first."
         )
     note = living_note(index)
-    if note is not None and not find.stop(index, note):
+    if note is not None and not ending.stop(index, note):
         raise Busy(f"The owner of the index (pid {note.pid}) does not stop.")
     remove_folder(index)
 
@@ -88,7 +88,7 @@ def _running() -> list[tuple[Path, Note]]:
 
 
 def _shown(folder: Path, note: Note) -> JSON:
-    status = find.ask(note, "status") or {}
+    status = ending.ask(note, "status") or {}
     return {
         "pid": note.pid,
         "project": status.get("project", str(folder)),

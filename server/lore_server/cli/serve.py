@@ -101,9 +101,14 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
 
 
 def make_way(root: Path, config: Path | None) -> None:
-    """Stop a background owner; its clients will reconnect here. Raises Busy if another `lore serve` is running."""
+    """Stop a background owner once it is free; its clients will reconnect here.
+
+    Raises:
+        Busy: another `lore serve` is running, or the owner does not stop.
+    """
     from lore_etl.config.project import place_of
     from lore_server.owner import find
+    from lore_server.owner.misfit import wait_until_free
 
     where = place_of(root, config)
     note = find.holder(where.folder)
@@ -111,8 +116,7 @@ def make_way(root: Path, config: Path | None) -> None:
         return
     if note.kind == "serve":
         raise Busy(f"`lore serve` (pid {note.pid}) already serves this index at {note.web}.", "`lore stop` stops it.")
-    if not find.stop(where.folder, note):
-        raise Busy(f"The owner of this index (pid {note.pid}) does not stop.", "Run `lore stop`, then try again.")
+    wait_until_free(where, note)
 
 
 async def _serve(

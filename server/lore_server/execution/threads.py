@@ -6,6 +6,7 @@ Calls that wait for a job or a model take no threads from searches.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -27,16 +28,19 @@ class Calls:
         self._contract = contract
         self._call = call
         self._threads = {queue: anyio.CapacityLimiter(THREADS) for queue in Queue}
+        self.running = 0
 
     async def run(self, operation: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
         """Run an operation and return its result. Raises LoreError."""
-        limiter = self._threads[self._contract[operation].queue]
-        return await anyio.to_thread.run_sync(
-            self._call, operation, arguments, listener, abandon_on_cancel=True, limiter=limiter
-        )
+        return await self._run(partial(self._call, operation, arguments, listener), self._contract[operation].queue)
 
     async def read(self, work: Callable[[Call], Result]) -> Result:
         """Run work that makes several read-only calls, and return its result."""
-        return await anyio.to_thread.run_sync(
-            work, self._call, abandon_on_cancel=True, limiter=self._threads[Queue.INDEX]
-        )
+        return await self._run(partial(work, self._call), Queue.INDEX)
+
+    async def _run(self, work: Callable[[], Result], queue: Queue) -> Result:
+        self.running += 1
+        try:
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads[queue])
+        finally:
+            self.running -= 1

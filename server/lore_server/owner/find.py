@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -12,49 +11,31 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import lore_etl
 import lore_server
-from lore_etl.config.project import INDEX_NAME, Place, build_of, knowledge_home
+from lore_etl.config.project import INDEX_NAME, Place, build_of, knowledge_home, place_of
 from lore_etl.core.errors import Busy, InternalError, StorageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
-from lore_etl.stores.owner_file import Note, living_note, remove_note
+from lore_etl.stores.owner_file import Note, living_note
 from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular
-from lore_etl.system.processes import detached, kill, terminate
+from lore_etl.system.processes import detached
 from lore_server.console import terminal
+from lore_server.owner.ending import PAUSE_SECONDS, end
 from lore_server.owner.line import LineSocket, dial
+from lore_server.owner.misfit import STOP_IT, Misfit, OwnerRequirements, configuration_of
 
 START_SECONDS = 60.0
 DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to end
-STOP_SECONDS = 30.0
-PAUSE_SECONDS = 0.02
 LOG, LOG_BYTES = "owner.log", 1_000_000
 REFUSED_SECONDS = 3.0  # an owner checks its socket every second
 SILENT_SECONDS = 15.0  # the owner listens, but may be busy
 NAMELESS_SECONDS = 5.0  # an owner checks its note every second
-KILL_SECONDS = 5.0
-OTHER, SILENT = "runs with a different configuration, version or index folder", "does not respond"
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 """Variables from which an owner reads keys, and the addresses that receive them."""
-
-
-class OwnerRequirements(NamedTuple):
-    """The required build of Lore, configuration with knowledge folder, and API keys (if any) of an owner."""
-
-    build: str
-    config: str
-    key: str
-
-    def is_met_by(self, note: Note) -> bool:
-        """Return whether the owner is suitable. An owner with more keys also suits a client with fewer."""
-        return self.is_same_program(note) and {*self.key.split()} <= {*note.key.split()}
-
-    def is_same_program(self, note: Note) -> bool:
-        """Return whether the owner differs at most in its keys."""
-        return (note.build, note.config) == (self.build, self.config)
 
 
 def wanted(place: Place) -> OwnerRequirements:
@@ -74,8 +55,10 @@ def key_digests(environment: Mapping[str, str]) -> str:
     return " ".join(hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16] for key in keys)
 
 
-def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[LineSocket, JSON]:
-    """Connect to a suitable owner of the index; start it, or replace the running one if that is allowed.
+def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool = False) -> tuple[LineSocket, JSON]:
+    """Connect to a suitable owner of the index; start it, or replace the running one once it is free.
+
+    Until it is free, a client that `must_fit` waits; another one uses the running owner and says so.
 
     A client that returns after its owner ended (`may_replace` is False) must not replace an owner with another
     configuration, or two clients that differ would replace each other's owners forever. It accepts an owner with other
@@ -84,23 +67,29 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[LineSo
     Raises:
         LoreError: another process holds the index, or an owner cannot start.
     """
-    need, began = wanted(place), time.monotonic()
+    need, began, misfit = wanted(place), time.monotonic(), Misfit(must_fit)
     starting, silent_since, nameless_since = None, 0.0, 0.0
     while (now := time.monotonic()) < began + START_SECONDS:
         note = living_note(place.folder)
         if note is not None and note.address:
+            if not need.is_met_by(note):
+                place = place_of(place.root, place.config)  # it may have been edited meanwhile
+                need = wanted(place)
             is_returning = not may_replace and need.is_same_program(note)
             will_do = need.is_met_by(note) or (is_returning and bool(note.key))
-            if not will_do or not is_ours(place.folder):  # the folder may have been deleted while the owner ran
-                _replace(place.folder, note, may_replace or is_returning, OTHER)
-                continue
             try:
-                return _introduced(note, hello)
+                if not is_ours(place.folder):  # it was deleted while the owner ran
+                    _replace_silent(place.folder, note)
+                elif will_do or misfit.is_usable(place, need, note, may_replace or is_returning):
+                    return _introduced(note, {**hello, "follows": configuration_of(place)})
+                else:
+                    began, silent_since = time.monotonic(), 0.0  # it answered
+                continue
             except OSError as error:
                 silent_since = silent_since or now
                 patience = REFUSED_SECONDS if isinstance(error, ConnectionRefusedError) else SILENT_SECONDS
                 if time.monotonic() - silent_since > patience:
-                    _replace(place.folder, note, True, SILENT)
+                    _replace_silent(place.folder, note)
                     silent_since = 0.0
         elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
             message = f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}."
@@ -128,16 +117,6 @@ def _introduced(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
     raise ConnectionError("the owner rejected its token")
 
 
-def ask(note: Note, want: str) -> JSON | None:
-    """Send one request to a running owner and return its reply; None if it does not respond."""
-    try:
-        line, reply = dial(note.address, {"want": want, "token": note.token})
-    except OSError:
-        return None
-    line.close()
-    return reply if reply.get("ok") else None
-
-
 def holder(folder: Path) -> Note | None:
     """Return the note of the process that holds an index. Wait for a missing note, and for an owner to listen."""
     began = time.monotonic()
@@ -149,38 +128,10 @@ def holder(folder: Path) -> Note | None:
         time.sleep(PAUSE_SECONDS)
 
 
-def stop(folder: Path, note: Note) -> bool:
-    """Stop an owner and wait for its end; return False if it still runs after 30 seconds.
-
-    The owner is first asked to stop. If it does not respond, it receives signals; the note's process id and start time
-    ensure that they reach no other process.
-    """
-    now = time.monotonic()
-    deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")
-    if ask(note, "stop") is None:
-        terminate_at, kill_at = now, time.monotonic() + KILL_SECONDS
-    while note.is_alive:
-        now = time.monotonic()
-        if now > deadline:
-            return False
-        if now > terminate_at:
-            terminate(note.pid)
-            terminate_at = float("inf")
-        if now > kill_at:
-            kill(note.pid)
-            kill_at = float("inf")
-        time.sleep(PAUSE_SECONDS)
-    with contextlib.suppress(OSError):
-        remove_note(folder, note)
-    return True
-
-
-def _replace(folder: Path, note: Note, may_replace: bool, why: str) -> None:
-    if note.kind == "serve" or not may_replace:
-        message = f"The owner of this index (`{note.command}`, pid {note.pid}) {why}."
-        raise Busy(message, "Stop it with `lore stop`; the next call starts a matching owner.")
-    if not stop(folder, note):
-        raise Busy(f"The owner (pid {note.pid}) does not stop.", "Run `lore stop`, then try again.")
+def _replace_silent(folder: Path, note: Note) -> None:
+    if note.kind == "serve":
+        raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", STOP_IT)
+    end(folder, note)
 
 
 class Starting:

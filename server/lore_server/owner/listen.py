@@ -32,26 +32,42 @@ LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
 HELLO_SECONDS = 10.0
 LOOK_SECONDS = 1.0
 PROGRESS_SECONDS = 0.1
+STARTER_SECONDS = 5.0
 _Disconnected = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
 
 
 class Connections:
-    """A counter of the connected clients, which also records when the last one left."""
+    """The connected clients, by the configuration that each of them follows, and the time when the last one left."""
 
     def __init__(self) -> None:
-        self.clients = 0
         self.stopping = anyio.Event()
-        self._quiet_since = time.monotonic()
+        self._followed: list[str] = []
+        self._began = self._quiet_since = time.monotonic()
+        self._is_new = True
+
+    @property
+    def clients(self) -> int:
+        return len(self._followed)
 
     @asynccontextmanager
-    async def inside(self) -> AsyncIterator[None]:
+    async def inside(self, follows: str = "") -> AsyncIterator[None]:
         """Count a client while the context is open."""
-        self.clients += 1
+        self._followed.append(follows)
+        self._is_new = False
         try:
             yield
         finally:
-            self.clients -= 1
+            self._followed.remove(follows)
             self._quiet_since = time.monotonic()
+
+    def all_follow(self, configuration: str) -> bool:
+        """Return whether every client would use the next owner if it has this configuration.
+
+        The client that started this owner is about to connect.
+        """
+        if self._is_new and time.monotonic() < self._began + STARTER_SECONDS:
+            return False
+        return all(follows and follows == configuration for follows in self._followed)
 
     def quiet_seconds(self) -> float:
         """Return the seconds since the last client left; 0 while clients are connected."""
@@ -95,13 +111,22 @@ class SocketServer:
     async def _serve(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         want = hello.get("want")
         if want == "status":
-            await _send(stream, {"ok": True, **self._status()})
+            await _send(stream, {"ok": True, **self._status(), "free": self._is_free(hello)})
         elif want == "stop":
-            await _send(stream, {"ok": True})
-            self._connections.stopping.set()
-        elif want in ("mcp", "call"):
-            async with self._connections.inside():
+            stays = bool(hello.get("if_free")) and not self._is_free(hello)
+            if not stays:
+                self._connections.stopping.set()
+            with anyio.CancelScope(shield=True):  # the end of the owner must not cut its reply off
+                await _send(stream, {"ok": True, "stays": stays})
+        elif want in ("mcp", "call") and not self._connections.stopping.is_set():
+            follows = str(hello.get("follows", "")) if want == "mcp" else ""  # a shell command ends soon by itself
+            async with self._connections.inside(follows):
                 await (self._mcp if want == "mcp" else self._shell)(hello, received, stream)
+
+    def _is_free(self, hello: JSON) -> bool:
+        """Return whether nothing runs, and every client would follow the asking one to the next owner."""
+        is_idle = not self._calls.running and self._app.jobs.running_id() is None
+        return is_idle and self._connections.all_follow(str(hello.get("follows", "")))
 
     async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         await anyio.to_thread.run_sync(self.prepare, limiter=self._imports)  # other clients are answered meanwhile

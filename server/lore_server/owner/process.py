@@ -48,8 +48,8 @@ class Owner:
 
     def __init__(self, root: Path, config: Path | None, kind: str) -> None:
         limit_heaps()
+        self.place = place_of(root, config)  # first: an edit between the two makes the owner look older, not newer
         self.settings = load_settings(root, config)
-        self.place = place_of(root, config)
         self._kind = kind
         self._note: Note | None = None
         self._connections: Connections | None = None

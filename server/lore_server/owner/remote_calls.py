@@ -9,7 +9,11 @@ from lore_etl.core.errors import Unavailable, from_record
 from lore_etl.core.json_types import JSON
 from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner import find
+from lore_server.owner.ending import stop_if_free
 from lore_server.owner.line import LineSocket
+
+BUILDS = ("manage_knowledge_base", "init_project")
+"""The operations that the configuration decides: they never run in an owner with another one."""
 
 
 class OwnerCalls:
@@ -18,6 +22,7 @@ class OwnerCalls:
     def __init__(self, where: Place) -> None:
         self._place = where
         self._line: LineSocket | None = None
+        self._fits = False
 
     def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
         """Run one operation in the owner. If the owner ends during the call, repeat it once if it is repeatable.
@@ -39,7 +44,12 @@ class OwnerCalls:
             raise Unavailable("The owner of the index exited twice during this call.") from error
 
     def _call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
-        line = self._line = self._line or find.connect(self._place, {"want": "call"})[0]
+        must_fit = operation in BUILDS
+        if must_fit and not self._fits:
+            self.close()
+        if self._line is None:
+            self._line, self._fits = find.connect(self._place, {"want": "call"}, must_fit=must_fit)[0], must_fit
+        line = self._line
         is_followed = listener.text is not ignore_text
         line.send_message({"operation": operation, "arguments": arguments, "streams": is_followed})
         while True:
@@ -62,10 +72,8 @@ class OwnerCalls:
 
 
 def step_aside(where: Place) -> None:
-    """Stop a background owner without clients, for a command that must hold the index itself."""
+    """Stop a background owner that is idle and has no clients, for a command that must hold the index itself."""
     note = find.holder(where.folder)
-    if note is None or note.kind != "background":
-        return
-    status = find.ask(note, "status")
-    if status is not None and not status.get("clients"):
-        find.stop(where.folder, note)
+    if note is not None and note.kind == "background":
+        with suppress(OSError):
+            stop_if_free(where.folder, note)
