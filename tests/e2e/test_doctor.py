@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Callable
@@ -216,6 +217,61 @@ def test_a_client_entry_that_cannot_start_lore_is_reported(
     assert code == 1
     assert found["clients"]["status"] == "failed"
     assert expected in found["clients"]["detail"]
+
+
+SHIPPED: list[tuple[str, str, dict[str, Any], str]] = [
+    (".mcp.json", "mcpServers", {"env": {"PYTHONPATH": "src"}}, "`env`"),
+    (".mcp.json", "mcpServers", {"args": ["mcp", "-c", "evil.toml"]}, "-c evil.toml"),
+    (".mcp.json", "mcpServers", {"args": ["mcp", "-C", "sub"]}, "-C sub"),
+    (".mcp.json", "mcpServers", {"args": ["mcp", "--no-daemon"]}, "--no-daemon"),
+    (".mcp.json", "mcpServers", {"args": ["serve"]}, "the command `serve`"),
+    (".mcp.json", "mcpServers", {"command": "${CLAUDE_PROJECT_DIR:-.}/bin/lore"}, "/bin/lore"),
+    (".mcp.json", "mcpServers", {"command": "sh", "args": ["-c", "true"]}, "the program sh"),
+    (".cursor/mcp.json", "mcpServers", {"envFile": ".env"}, "`envFile`"),
+    (".vscode/mcp.json", "servers", {"type": "stdio", "cwd": "src"}, "`cwd`"),
+    (".gemini/settings.json", "mcpServers", {"headers": {}, "trust": True}, "`headers`, `trust`"),
+    (".zed/settings.json", "context_servers", {"settings": {}}, "`settings`"),
+    ("opencode.json", "mcp", {"type": "local", "command": ["lore", "mcp"], "environment": {}}, "`environment`"),
+]
+
+
+def test_an_entry_of_the_project_that_lore_would_not_write_is_a_warning(project: Path) -> None:
+    write_project(project, {"bin/lore": "#!/bin/sh\n", "sub/x.md": "# x\n"})
+    (project / "bin" / "lore").chmod(0o755)
+    for file, key, more, expected in SHIPPED:
+        entry = {**({} if file == "opencode.json" else {"command": "lore", "args": ["mcp"]}), **more}
+        write_project(project, {file: json.dumps({key: {"lore": entry}})})
+
+        code, found = look(project, "clients", PATH=with_lore())
+
+        assert (more, code, found["clients"]["status"]) == (more, 0, "warn")
+        assert expected in found["clients"]["detail"]
+        assert "unless you wrote it" in found["clients"]["remedy"]
+        (project / file).unlink()
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        (".mcp.json", {"mcpServers": {"lore": {"command": "lore", "args": ["mcp", "-C", "${CLAUDE_PROJECT_DIR:-.}"]}}}),
+        (".mcp.json", {"mcpServers": {"lore": {"command": "lore", "args": ["mcp", "--toolsets", "query"]}}}),
+        (".mcp.json", {"mcpServers": {"lore": {"type": "http", "url": "http://127.0.0.1:7317/mcp"}}}),
+        ("../home/.cursor/mcp.json", {"mcpServers": {"lore": {"command": "lore", "args": ["mcp"], "env": {"A": "b"}}}}),
+    ],
+)
+def test_an_entry_that_lore_writes_or_that_is_the_users_own_is_no_warning(
+    project: Path, file: str, content: dict[str, object]
+) -> None:
+    write_project(project, {file: json.dumps(content)})
+
+    code, found = look(project, "clients", PATH=with_lore())
+
+    assert (code, found["clients"]["status"]) == (0, "ok")
+
+
+def with_lore() -> str:
+    """Return a PATH on which `lore` is this program."""
+    return f"{Path(LORE).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def test_an_unreadable_client_file_is_named_without_failing_a_check(project: Path) -> None:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 
 from lore_server.setup.client_entry import command_line
 from lore_server.setup.clients import CLIENTS
 from tests.harness.commands import SECONDS, run_lore
+
+LORE_TOML = '[mcp_servers.lore]\ncommand = "lore"\n'
 
 
 @pytest.fixture
@@ -166,24 +169,114 @@ def test_uninstall_removes_the_entry_and_the_instructions(project: Path, client:
     assert "has no `lore`" in again.stdout
 
 
-@pytest.mark.parametrize("client", [client for client in CLIENTS.values() if client.project_file], ids=str)
-@pytest.mark.parametrize("level", ["file", "folder", "fifo"])
-def test_client_files_that_are_symlinks_or_fifos_are_neither_read_nor_written(
-    project: Path, client: Any, level: str
+PROJECT_CLIENTS = [client for client in CLIENTS.values() if client.project_file]
+
+
+@pytest.mark.parametrize("client", [CLIENTS["claude-code"], CLIENTS["codex"]], ids=lambda client: client.name)
+@pytest.mark.parametrize(("command", "where"), [("install", "inside"), ("uninstall", "inside"), ("install", "outside")])
+def test_client_files_that_are_links_or_fifos_are_neither_read_nor_written(
+    project: Path, client: Any, command: str, where: str
 ) -> None:
-    outside, file = project.parent / "outside", project / client.project_file
-    mine = outside / file.name
-    outside.mkdir()
-    mine.write_text("")
-    if level == "folder" and file.parent != project:
-        file.parent.symlink_to(outside)
+    elsewhere = project.parent / "outside" if where == "outside" else project / ".git" / "hooks"
+    elsewhere.mkdir()
+    file = project / client.project_file
+    mine = elsewhere / file.name
+    mine.write_text(LORE_TOML if client.form == "toml" else json.dumps({client.key: {"lore": {"command": "lore"}}}))
+    before = mine.read_text(), mine.stat()
+    for level in ("symlink", "symlink to a symlink", "hard link", "folder", "fifo"):
+        if level == "folder" and file.parent == project:
+            continue
+        link_to(mine, file, level)
+
+        done = install(project, client.name, command=command)
+
+        assert (level, done.returncode) == (level, 2)
+        assert "left unchanged" in done.stderr
+        assert mine.read_text() == before[0]
+        assert (mine.stat().st_ino, mine.stat().st_mtime_ns) == (before[1].st_ino, before[1].st_mtime_ns)
+        assert {entry.name for entry in elsewhere.iterdir()} == {mine.name, *(["link"] if "to a" in level else [])}
+        remove(file, project)
+        (elsewhere / "link").unlink(missing_ok=True)
+
+
+def link_to(mine: Path, file: Path, level: str) -> None:
+    """Make the client's file lead to another file, or make it a FIFO."""
+    if level == "folder":
+        file.parent.symlink_to(mine.parent)
+        return
+    file.parent.mkdir(exist_ok=True)
+    if level == "fifo":
+        os.mkfifo(file)
+    elif level == "hard link":
+        file.hardlink_to(mine)
+    elif level == "symlink":
+        file.symlink_to(mine)
     else:
-        file.parent.mkdir(exist_ok=True)
-        os.mkfifo(file) if level == "fifo" else file.symlink_to(mine)
+        (mine.parent / "link").symlink_to(mine)
+        file.symlink_to(mine.parent / "link")
 
-    done = install(project, client.name)
 
-    assert done.returncode == 2
-    assert "not a regular file inside the project" in done.stderr
-    assert mine.read_text() == ""
-    assert list(outside.iterdir()) == [mine]
+def remove(file: Path, project: Path) -> None:
+    if file.parent.is_symlink():
+        file.parent.unlink()
+        return
+    file.unlink()
+    if file.parent != project:
+        file.parent.rmdir()
+
+
+def test_instructions_are_written_through_a_link_only_to_other_instructions(project: Path) -> None:
+    hook = project / ".git" / "hook"
+    hook.write_text("#!/bin/sh\n")
+    (project / "AGENTS.md").symlink_to(hook)
+    refused = install(project, "cursor", "--instructions")
+    (project / "AGENTS.md").unlink()
+    (project / "CLAUDE.md").symlink_to("AGENTS.md")
+    written = install(project, "claude-code", "--instructions")
+
+    assert (refused.returncode, hook.read_text()) == (2, "#!/bin/sh\n")
+    assert written.returncode == 0
+    assert (project / "CLAUDE.md").is_symlink()
+    assert "query_documents" in (project / "AGENTS.md").read_text()
+
+
+def test_a_file_of_the_project_keeps_its_permissions(project: Path) -> None:
+    (project / ".mcp.json").write_text("{}")
+    (project / ".mcp.json").chmod(0o660)
+
+    assert install(project, "claude-code").returncode == 0
+    assert (project / ".mcp.json").stat().st_mode & 0o777 == 0o660
+
+
+EXTRA = {"env": {"PYTHONPATH": "x"}, "cwd": "x", "envFile": "x", "headers": {}, "environment": {}, "autoApprove": ["*"]}
+
+
+@pytest.mark.parametrize("client", PROJECT_CLIENTS, ids=lambda client: client.name)
+def test_an_entry_of_a_project_with_additional_keys_is_shown_and_not_approved(project: Path, client: Any) -> None:
+    assert install(project, client.name).returncode == 0
+    file = project / client.project_file
+    own = load(file)[client.key]["lore"]
+    command = "command" if client.has_argument_list else "args"
+    every = {**EXTRA, command: [*own[command], "-c", "evil.toml"]}
+    for more in [{key: value} for key, value in every.items()] if client.name == "claude-code" else [EXTRA]:
+        changed = {client.key: {"lore": {**own, **more}}}
+        file.write_text(tomlkit.dumps(changed) if client.form == "toml" else json.dumps(changed))
+        before = file.read_bytes()
+
+        done = install(project, client.name, "--json")
+
+        record = json.loads(done.stdout)
+        assert (more, done.returncode, record["status"]) == (more, 1, "different")
+        assert record["existing"] == changed[client.key]["lore"]
+        assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_an_entry_of_the_user_may_have_additional_keys(project: Path, client: Any) -> None:
+    assert install(project, client.name, "--user").returncode == 0
+    file = project.parent / "home" / client.home[1] / client.home[2]
+    entries = load(file)
+    entries[client.key]["lore"]["env"] = {"GEMINI_API_KEY": "x"}
+    file.write_text(tomlkit.dumps(entries) if client.form == "toml" else json.dumps(entries))
+
+    assert "already configured" in install(project, client.name, "--user").stdout

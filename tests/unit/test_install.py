@@ -176,10 +176,11 @@ def test_a_trailing_comma_is_accepted(text: str) -> None:
     assert jsonc.loads(merged.text) == merge(before, {KEY: {"lore": ENTRY}})
 
 
-def test_an_equivalent_entry_with_additions_of_the_user_counts_as_present() -> None:
+def test_an_entry_with_additions_counts_as_present_only_in_the_users_file() -> None:
     text = json.dumps({KEY: {"lore": {**ENTRY, "env": {"GEMINI_API_KEY": "x"}}}})
 
-    assert add(text).status == "present"
+    assert install.added(text, "json", KEY, "lore", ENTRY, "the-file", is_users=True).status == "present"
+    assert add(text).status == "different"
 
 
 def test_a_different_entry_is_kept_and_shown() -> None:

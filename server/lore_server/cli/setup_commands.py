@@ -88,10 +88,11 @@ def uninstall(
     user = user or not found.project_file
     path = found.file(session.root, user)
     label = label_of(path, session.root)
-    text = installing.read(path, label, None if user else session.root)
+    project = None if user else session.root
+    text = installing.read(path, label, project)
     merged = installing.removed(text or "", found.form, found.key, name, label)
     if merged.status == "removed":
-        installing.write(path, merged.text, label)
+        installing.write(path, merged.text, label, project)
     guide = agent_guide.change(session.root / found.instructions, found.instructions, session.root, is_wanted=False)
     session.show(
         {"status": merged.status, "client": client, "file": label, "name": name, "instructions": guide},
@@ -142,10 +143,11 @@ def _record(
     record = {"client": client.name, "file": label, "name": name, "entry": entry.value, "text": snippet}
     if print_only:
         return {"status": "printed", **record, "existing": None, "notes": entry.notes}
-    text = installing.read(path, label, root if is_projects else None)
-    merged = installing.added(text or "", client.form, client.key, name, entry.value, label)
+    project = root if is_projects else None
+    text = installing.read(path, label, project)
+    merged = installing.added(text or "", client.form, client.key, name, entry.value, label, is_users=not is_projects)
     if merged.status == "added":
-        installing.write(path, merged.text, label)
+        installing.write(path, merged.text, label, project)
     return {"status": merged.status, **record, "existing": merged.existing, "notes": entry.notes}
 
 

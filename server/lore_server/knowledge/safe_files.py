@@ -46,7 +46,7 @@ class Files:
                 return file.read()
 
     def write(self, path: str, data: bytes, is_durable: bool = True) -> None:
-        """Replace the content of a file atomically; missing folders are created.
+        """Replace the content of a file atomically, keeping its permissions; missing folders are created.
 
         Raises:
             InvalidPath: the path is a symlink or a folder.
@@ -58,8 +58,11 @@ class Files:
             if facts is not None and not stat.S_ISREG(facts.st_mode):
                 raise InvalidPath(f"{path} is not a file; it is left unchanged.")
             temporary = TEMPORARY.replace("*", f"{os.getpid()}-{next(_numbers)}")
+            mode = stat.S_IMODE(facts.st_mode) if facts is not None else 0o644
             try:
-                with open(folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                with open(folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                    if facts is not None and hasattr(os, "fchmod"):
+                        os.fchmod(file.fileno(), mode)  # the umask does not apply again
                     file.write(data)
                     if is_durable:
                         file.flush()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
 from lore_server.setup import install
+from lore_server.setup.clients import CLIENTS
 
 START, END = "<!-- lore:start -->", "<!-- lore:end -->"
 BLOCK = f"""{START}
@@ -28,12 +30,19 @@ def change(path: Path, label: str, project: Path, is_wanted: bool) -> Literal["w
         ConfigError: the file is not a regular UTF-8 file inside the project.
         StorageError: the file cannot be written.
     """
+    path = _linked(path)
     text = install.read(path, label, project)
     new = with_block(text or "") if is_wanted else without_block(text or "")
     if new == (text or ""):
         return "unchanged"
-    install.write(path, new, label)
+    install.write(path, new, label, project)
     return "written" if is_wanted else "removed"
+
+
+def _linked(path: Path) -> Path:
+    """Return the other file of instructions that this one is a symlink to, as is usual for CLAUDE.md; else the path."""
+    target = Path(os.path.normpath(path.readlink())) if path.is_symlink() else Path()
+    return path.with_name(target.name) if str(target) in {client.instructions for client in CLIENTS.values()} else path
 
 
 def with_block(text: str) -> str:

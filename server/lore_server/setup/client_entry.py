@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from lore_etl.config.project import find_project
 from lore_etl.core.errors import UsageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable
 from lore_server.setup import program
-from lore_server.setup.clients import Client
+from lore_server.setup.clients import CLIENTS, Client
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,44 @@ def starts_lore(entry: object) -> bool:
     """Return whether the program of an entry is Lore."""
     program_, *arguments = command_line(entry) or [""]
     return Path(program_.replace("\\", "/")).stem == program.NAME or program.MODULE in arguments
+
+
+def foreign_parts(client: Client, entry: JSON, root: Path) -> list[str]:
+    """Return the keys, program and arguments of an entry in a project's file that Lore would not write.
+
+    A key such as `env` or `cwd`, another program or an option decides what runs, or with which configuration.
+    """
+    own = {"command", "args", *client.extra}
+    if "command" not in entry and urlsplit(str(entry.get("url", ""))).hostname in ("127.0.0.1", "localhost", "::1"):
+        return [f"`{key}`" for key in entry if key not in own | {"type", "url"}]
+    keys = [f"`{key}`" for key in entry if key not in own]
+    words = [filled(word, root) for word in command_line(entry)]
+    start = next((start for start in ([program.NAME], program.running()) if words[: len(start)] == start), words[:1])
+    is_ours = start in ([program.NAME], program.running())
+    name, *options = words[len(start) :] or [""]
+    pairs = itertools.zip_longest(options[::2], options[1::2], fillvalue="")
+    return [
+        *keys,
+        *([] if is_ours or not start else [f"the program {start[0]}"]),
+        *([] if name == "mcp" else [f"the command `{name}`"]),
+        *(f"{option} {value}".strip() for option, value in pairs if not _is_own_option(option, value, root)),
+    ]
+
+
+def _is_own_option(option: str, value: str, root: Path) -> bool:
+    """Return whether Lore writes this option, and its value cannot come from the project."""
+    if option == "-C":
+        return (root / value).resolve() == root.resolve()
+    if option == "-c":
+        return Path(value).is_absolute() and not Path(value).resolve().is_relative_to(root.resolve())
+    return option == "--toolsets"
+
+
+def filled(text: str, root: Path) -> str:
+    """Replace the clients' placeholders for the project folder."""
+    for word in {client.root for client in CLIENTS.values() if client.root and client.root.startswith("$")}:
+        text = text.replace(word, str(root))
+    return text
 
 
 def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:

@@ -15,8 +15,9 @@ from tomlkit.items import InlineTable
 
 from lore_etl.config.layers import merge
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import ConfigError, StorageError, os_errors_as
+from lore_etl.core.errors import ConfigError, InvalidPath, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_server.knowledge.safe_files import Files
 from lore_server.setup import jsonc
 from lore_server.setup.client_entry import starts_lore
 from lore_server.setup.clients import Form
@@ -59,8 +60,8 @@ def parse(text: str, form: Form, file: str) -> JSON:
     return value
 
 
-def added(text: str, form: Form, key: str, name: str, value: JSON, file: str) -> Merge:
-    """Add the entry to the text of a configuration.
+def added(text: str, form: Form, key: str, name: str, value: JSON, file: str, is_users: bool = False) -> Merge:
+    """Add the entry to the text of a configuration. In the user's own file, an entry may contain more than ours.
 
     Raises:
         ConfigError: the text is invalid; the message names the file.
@@ -70,7 +71,8 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str) ->
     if not isinstance(servers, dict):
         raise ConfigError(f"{file}: `{key}` must be a table of servers.", HINT)
     if name in servers:
-        return Merge("present" if is_same(servers[name], value) else "different", existing=servers[name])
+        is_present = servers[name] == value or (is_users and _contains(servers[name], value))
+        return Merge("present" if is_present else "different", existing=servers[name])
     bom = BOM if text.startswith(BOM) else ""
     try:
         new = bom + _with_entry(text.removeprefix(BOM), form, key, name, value)
@@ -103,8 +105,7 @@ def removed(text: str, form: Form, key: str, name: str, file: str) -> Merge:
     return Merge("removed", new, existing) if is_right else Merge("unsafe", existing=existing)
 
 
-def is_same(existing: object, value: JSON) -> bool:
-    """Return whether an entry starts the same command as ours; the user's additions are ignored."""
+def _contains(existing: object, value: JSON) -> bool:
     return isinstance(existing, dict) and all(existing.get(key) == wanted for key, wanted in value.items())
 
 
@@ -132,12 +133,14 @@ def _without_entry(text: str, form: Form, key: str, name: str) -> str:
 def read(path: Path, label: str, project: Path | None = None) -> str | None:
     """Return the text of a client's file, None if it does not exist. Raises ConfigError.
 
-    A file in a `project` is untrusted: it is read only if, after resolving symlinks, it is a regular file inside it.
+    A file in a `project` is untrusted: it is read only if it is a regular file without another name, and no folder on
+    its path is a symlink.
     """
     try:
-        if project is not None and not _is_inside(path, project):
-            raise ConfigError(f"{label} is not a regular file inside the project, so it is left unchanged.", HINT)
-        return path.read_bytes().decode("utf-8")
+        if project is None:
+            return path.read_bytes().decode("utf-8")
+        data = _untrusted(path, label, project)
+        return None if data is None else data.decode("utf-8")
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -146,19 +149,41 @@ def read(path: Path, label: str, project: Path | None = None) -> str | None:
         raise ConfigError(f"{label} is not UTF-8.", HINT) from error
 
 
-def _is_inside(path: Path, project: Path) -> bool:
-    target = Path(os.path.realpath(path))
-    return target.is_relative_to(project.resolve()) and (target.is_file() or not target.exists())
+def _untrusted(path: Path, label: str, project: Path) -> bytes | None:
+    """Return the content of a file in the project. Raises ConfigError, OSError."""
+    if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
+        raise _not_its_own(label)
+    try:
+        return Files(project).read(path.relative_to(project).as_posix())
+    except InvalidPath as error:
+        raise _not_its_own(label) from error
 
 
-def write(path: Path, text: str, label: str) -> None:
-    """Write a client's file, keeping symlinks and permissions. Raises StorageError."""
-    target = path.resolve()
+def _not_its_own(label: str) -> ConfigError:
+    message = f"{label} is a link, is below one, or is not a regular file inside the project, so it is left unchanged."
+    return ConfigError(message, "Replace it by a file of its own, or add the entry by hand; --print shows it.")
+
+
+def write(path: Path, text: str, label: str, project: Path | None = None) -> None:
+    """Write a client's file, keeping its permissions, and symlinks outside of a `project`.
+
+    Raises:
+        ConfigError: the file is in a project and is not a file that `read` accepts.
+        StorageError: the file cannot be written.
+    """
+    target = path if project is not None else path.resolve()
     with os_errors_as(StorageError, f"Cannot write {label}", "Check the folder's permissions."):
-        target.parent.mkdir(parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o777 if target.exists() else None
     if mode is not None and not os.access(target, os.W_OK):
         raise StorageError(f"Cannot write {label}: it is read-only.", "Check the file's permissions.")
+    if project is not None:
+        try:
+            Files(project).write(path.relative_to(project).as_posix(), text.encode())
+        except InvalidPath as error:
+            raise _not_its_own(label) from error
+        return
+    with os_errors_as(StorageError, f"Cannot write {label}", "Check the folder's permissions."):
+        target.parent.mkdir(parents=True, exist_ok=True)
     # created with its permissions: a client's file may contain keys and must never be more open
     write_atomically(target, (text,), mode=0o666 if mode is None else mode)
     if mode is not None:

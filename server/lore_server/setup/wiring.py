@@ -17,12 +17,13 @@ from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_server.owner.session import Session
 from lore_server.setup import program
-from lore_server.setup.client_entry import command_line, starts_lore
+from lore_server.setup.client_entry import command_line, filled, foreign_parts, starts_lore
 from lore_server.setup.clients import CLIENTS, Client, label_of
 from lore_server.setup.finding import Examined, Finding
 
 HANDSHAKE_SECONDS = 60.0
 PORT_SECONDS = 3.0
+MAX_PARTS = 300
 CONVERSATION = [
     {
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -105,15 +106,27 @@ def clients(here: Examined) -> Finding:
     """Report which clients mention Lore, and whether their commands exist."""
     found: list[str] = []
     wrong: list[str] = []
+    foreign: list[str] = []
     unread: list[str] = []
-    for client, path, name, entry in _mentions(here.root, unread):
+    for client, path, name, entry, is_user in _mentions(here.root, unread):
         problem = _problem(entry, here.root)
         subject = f"{client.title}: `{name}` in {label_of(path, here.root)}"
-        (wrong if problem else found).append(f"{subject} {problem}" if problem else subject)
+        parts = [] if is_user else foreign_parts(client, entry, here.root)
+        if problem:
+            wrong.append(f"{subject} {problem}")
+        elif parts:
+            foreign.append(f"{subject} contains what Lore does not write there: {', '.join(parts)[:MAX_PARTS]}")
+        else:
+            found.append(subject)
     if wrong:
         return Finding(
-            "failed", "; ".join([*wrong, *found]), "Correct the entry, or remove it and run `lore install` again."
+            "failed",
+            "; ".join([*wrong, *foreign, *found]),
+            "Correct the entry, or remove it and run `lore install` again.",
         )
+    if foreign:
+        remedy = "Do not let the client start it unless you wrote it; compare it with `lore install CLIENT --print`."
+        return Finding("warn", "; ".join([*foreign, *unread, *found]), remedy)
     if unread:
         return Finding("warn", "; ".join([*unread, *found]), "Correct the file; its client cannot read it either.")
     if not found:
@@ -123,7 +136,7 @@ def clients(here: Examined) -> Finding:
     return Finding("ok", "; ".join(found))
 
 
-def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, JSON]]:
+def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, JSON, bool]]:
     """Yield every entry that starts Lore; append errors of unreadable files to `unread`."""
     from lore_server.setup import install
 
@@ -140,7 +153,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
             for servers in (data.get(client.key), _of_project(data, root, client.key)):
                 for name, entry in servers.items() if isinstance(servers, dict) else ():
                     if isinstance(entry, dict) and (name == program.NAME or starts_lore(entry)):
-                        yield client, path, str(name), entry
+                        yield client, path, str(name), entry, is_user
 
 
 def _of_project(data: JSON, root: Path, key: str) -> object:
@@ -152,7 +165,7 @@ def _of_project(data: JSON, root: Path, key: str) -> object:
 
 def _problem(entry: JSON, root: Path) -> str | None:
     """Return the reason why an entry cannot start Lore, or None."""
-    line = [_filled(word, root) for word in command_line(entry)]
+    line = [filled(word, root) for word in command_line(entry)]
     if not line:
         return None  # an entry with an address: the port's check reports whether a server listens there
     if "${" not in line[0] and shutil.which(line[0]) is None:
@@ -161,9 +174,3 @@ def _problem(entry: JSON, root: Path) -> str | None:
         if option in ("-C", "--project") and "${" not in value and not (root / value).is_dir():
             return f"names the project {value}, which does not exist"
     return None
-
-
-def _filled(text: str, root: Path) -> str:
-    for word in {client.root for client in CLIENTS.values() if client.root and client.root.startswith("$")}:
-        text = text.replace(word, str(root))
-    return text
