@@ -24,8 +24,8 @@ from tests.harness.processes import child
 JSON = dict[str, Any]
 TEXT, MANY = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 OPTIONS: JSON = {
-    "style": "graph", "tells_ids": True, "lists": True, "deletes": True, "database": "neo4j", "token": "",
-    "protocol": "2024-11-05", "pages": 1,
+    "style": "graph", "tells_ids": True, "lists": True, "finds": True, "deletes": True, "database": "neo4j",
+    "token": "", "protocol": "2024-11-05", "pages": 1, "max_body": 0,
 }  # fmt: skip
 LUCENE = r'[+\-&|!(){}\[\]^"~*?:/]'
 
@@ -58,6 +58,8 @@ class MemoryEpisodes:
             if graph
             else {"body": TEXT, "metadata": {"type": "object"}}
         )
+        if limit := self.options["max_body"]:
+            add["episode_body" if graph else "body"] = {**TEXT, "maxLength": limit}
         search = {"query": TEXT, "group_ids": MANY}
         tools = {"add_memory": add, "search_nodes" if graph else "search_memories": search, "get_status": {}}
         if self.options["lists"]:
@@ -81,7 +83,7 @@ class MemoryEpisodes:
             return {"message": "deleted"} if gone else {"error": "Error deleting episode: node not found"}
         found = [
             episode
-            for episode in self.episodes.values()
+            for episode in (self.episodes.values() if self.options["finds"] else ())
             if episode.get("group_id") in arguments.get("group_ids", [episode.get("group_id")])
         ]
         if tool == "get_episodes":

@@ -45,6 +45,7 @@ timestamp: 2026-01-20T10:00:00Z
 
 Retries without jitter come back together.
 """
+LONG = "\n\n".join(f"Paragraph {number}: {'words of a long memory, ' * 8}" for number in range(60))
 FILES = {"LEARNING/jitter.md": MEMORY, "LEARNING/2026-01/b.md": "# Beta\n\nb", "RESEARCH/c.md": "# Gamma\n\nc"}
 
 
@@ -425,6 +426,64 @@ def test_a_server_that_returns_no_ids_is_queried_for_them_before_a_deletion(
     assert bodies(server) == [ALL[0], "# Gamma\n\nchanged", ALL[2]]
 
 
+@pytest.mark.parametrize("lists", [True, False])
+def test_all_replaces_every_part_on_a_server_that_returns_no_ids(hook: Hook, server: MemoryServer, lists: bool) -> None:
+    server.set(tells_ids=False, lists=lists)
+    hook.write("RESEARCH/long.md", f"# Delta\n\n{LONG}")
+    hook.run()
+    first = {episode["uuid"] for episode in server.episodes}
+
+    again = [hook.run(everything=True) for _ in range(2)]
+
+    assert len(first) == 6
+    assert again == [Tally(found=4, succeeded=4, removed=6)] * 2
+    assert len(server.episodes) == 6
+    assert first.isdisjoint(episode["uuid"] for episode in server.episodes)
+    assert hook.state.orphans == []
+    assert hook.run() == Tally(found=4, skipped=4)
+
+
+def test_parts_are_not_taken_for_the_whole_memory_that_they_replace(hook: Hook, server: MemoryServer) -> None:
+    server.set(tells_ids=False, max_body=50_000)
+    hook.write("RESEARCH/long.md", f"# Delta\n\n{LONG}")
+    hook.run()
+    server.set(max_body=5_000)
+
+    assert hook.run(everything=True) == Tally(found=4, succeeded=4, removed=4)
+    assert len(server.episodes) == 6
+    assert sum(body.startswith("Part ") for body in bodies(server)) == 3
+
+
+@pytest.mark.parametrize("kind", ["late", "hang", "drop"])
+def test_all_leaves_one_copy_after_an_unconfirmed_upload_to_a_server_that_returns_no_ids(
+    hook: Hook, server: MemoryServer, kind: str
+) -> None:
+    server.set(tells_ids=False)
+    hook.run()
+    server.set({"do": kind})
+    hook.run(seconds=1, everything=True)
+    hook.run()
+
+    assert bodies(server) == ALL
+
+
+def test_all_reports_copies_that_the_server_does_not_find(
+    hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.set(tells_ids=False, lists=False, finds=False)
+    hook.run()
+
+    again = hook.run(everything=True)
+
+    assert again == Tally(found=3, succeeded=3)
+    assert len(server.episodes) == 6
+    assert {orphan["reason"] for orphan in hook.state.orphans} == {
+        "the server returned no id for it and does not find it"
+    }
+    assert len(hook.state.orphans) == 3
+    assert "an old version may remain on the server" in caplog.text
+
+
 def test_memories_that_a_server_cannot_delete_are_remembered_and_reported(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -434,7 +493,7 @@ def test_memories_that_a_server_cannot_delete_are_remembered_and_reported(
     hook.run()
 
     assert [orphan["reason"] for orphan in hook.state.orphans] == ["the server has no tool to delete it"]
-    assert "an old version remains on the server" in caplog.text
+    assert "an old version may remain on the server" in caplog.text
     assert str(hook.folder / "RESEARCH/c.md") not in hook.state.files
     assert hook.run() == Tally(found=2, skipped=2)
     assert len(hook.state.orphans) == 1

@@ -23,6 +23,8 @@ CallTool = Callable[[str, JSON], Awaitable[JSON]]
 """Calls a tool and returns its reply. Raises ServerUnreachable, ServerUnusable, MemoryRefused."""
 
 DATABASE = "MADEINOZ_KNOWLEDGE_DB"
+MARK = "sync_id"
+"""The key of an episode's mark in its metadata."""
 # the tools and arguments of Lore, then those of Graphiti
 ADD, LIST = ("add_memory",), ("get_episodes",)
 DELETE, SEARCH = ("delete_memory", "delete_episode"), ("search_memories", "search_nodes")
@@ -139,17 +141,17 @@ class KnowledgeServer:
             arguments["replaces"] = replaces
         return id_in(checked(await self._call(add.name, arguments))), is_replaced
 
-    async def find(self, mark: str, group_id: str, query: str) -> str:
-        """Return the id of an episode, or an empty string; `query` is for a server that can only search."""
+    async def find(self, mark: str, group_id: str, query: str) -> tuple[str, ...]:
+        """Return the ids of all episodes with this mark; `query` is for a server that can only search."""
         if not self.can_find:
-            return ""
+            return ()
         if self._has(LIST):
             tool = self._tool(LIST)
             limit = {"max_episodes": MAX_LISTED} if "max_episodes" in tool.arguments else {}
             reply = checked(await self._call(tool.name, {**_groups(tool, [group_id]), **limit}))
         else:
             reply = await self.search(query, [group_id])
-        return next((id_in(entry) for entry in _entries(reply) if _mentions(entry, mark)), "")
+        return tuple(dict.fromkeys(_ids_with(mark, reply)))
 
     async def delete(self, memory: str) -> None:
         """Delete a memory, if it exists."""
@@ -179,7 +181,7 @@ def arguments_of(add: Tool, episode: Episode) -> Iterator[tuple[str, Any]]:
     """Yield those arguments for an episode that the server's tool accepts."""
     yield add.argument("name"), episode.name
     yield add.argument(*BODY), episode.body
-    metadata = {**episode.metadata, "sync_id": episode.mark}
+    metadata = {**episode.metadata, MARK: episode.mark}
     description = "; ".join(f"{key}: {_plain(value)}" for key, value in metadata.items())
     optional = {
         "group_id": episode.group_id,
@@ -214,18 +216,17 @@ def _groups(tool: Tool, groups: list[str]) -> JSON:
     return {"group_ids": groups} if groups and "group_ids" in tool.arguments else {}
 
 
-def _entries(value: Any) -> Iterator[JSON]:
-    """Yield every object in a reply that has an id, the innermost first."""
+def _ids_with(mark: str, value: Any) -> list[str]:
+    """Return the ids of the innermost objects of a reply that have exactly this mark.
+
+    The mark of a part begins like that of the whole memory, which the part also names in its text.
+    """
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for child in children:
-        yield from _entries(child)
-    if isinstance(value, dict) and id_in(value):
-        yield value
-
-
-def _mentions(entry: JSON, mark: str) -> bool:
-    """Return whether the entry has exactly this mark: the mark of a part begins like that of the whole memory."""
-    return re.search(rf"{re.escape(mark)}(?![-\w])", json.dumps(entry, ensure_ascii=False)) is not None
+    inner = [found for child in children for found in _ids_with(mark, child)]
+    if inner or not isinstance(value, dict) or not id_in(value):
+        return inner
+    text = json.dumps(value, ensure_ascii=False)
+    return [id_in(value)] if re.search(rf"{MARK}\W{{1,8}}{re.escape(mark)}(?![-\w])", text) else []
 
 
 def _plain(value: Any) -> str:

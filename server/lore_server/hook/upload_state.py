@@ -135,6 +135,15 @@ class UploadState:
         return known[1]
 
 
+def is_mark(memory: str) -> bool:
+    """Return whether this is a mark instead of an id."""
+    return memory.startswith((MARKED, PENDING))
+
+
+def mark_in(memory: str) -> str:
+    return memory.partition(":")[2]
+
+
 def make_folder(folder: Path) -> None:
     """Create the folder for states and logs: in the knowledge folder, ignored by its git. Raises StorageError."""
     ignore = folder / ".gitignore"

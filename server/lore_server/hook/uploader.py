@@ -10,7 +10,7 @@ from lore_etl.core.clock import timestamp
 from lore_server.hook.episode import Episode, digest_of, read_episode, split_episode
 from lore_server.hook.knowledge_server import KnowledgeServer, MemoryRefused
 from lore_server.hook.memory_folders import MemoryFile, UnreadableMemory, read_memory_file
-from lore_server.hook.upload_state import MARKED, PENDING, Tally, UploadedFile, UploadState
+from lore_server.hook.upload_state import MARKED, PENDING, Tally, UploadedFile, UploadState, is_mark, mark_in
 
 log = logging.getLogger(__name__)
 
@@ -91,19 +91,34 @@ class Uploader:
         entry = self._state.files.get(file.path)
         if entry is None or entry.is_complete or (entry.digest, entry.parts) != (digest, len(parts)):
             kind = str(episode.metadata.get("capture_type", ""))
-            stale = self._superseded(file.path)
+            stale = await self._with_ids(server, file, {part.mark for part in parts})
             entry = UploadedFile(digest, file.group, parts=len(parts), stale=stale, capture_type=kind)
         for part in parts[len(entry.arrived) :]:
             entry = await self._send_part(server, file.path, replace(entry, failure=""), part)
         return entry
 
+    async def _with_ids(self, server: KnowledgeServer, file: MemoryFile, marks: set[str]) -> tuple[str, ...]:
+        """Return the superseded ids; marks that are sent again become ids, because later they find the new episodes."""
+        stale, orphans = list[str](), list[tuple[str, str]]()
+        for memory in self._superseded(file.path):
+            found: tuple[str, ...] = (memory,)
+            if is_mark(memory) and mark_in(memory) in marks:
+                found = await server.find(mark_in(memory), file.group, mark_in(memory))
+                if reason := "" if found else _not_found(server, memory):
+                    orphans.append((memory, reason))
+            stale += found
+        for memory, reason in orphans:
+            self._remains(file.path, memory, reason)
+        return tuple(dict.fromkeys(stale))
+
     async def _send_part(self, server: KnowledgeServer, path: str, entry: UploadedFile, part: Episode) -> UploadedFile:
         """Send a part, unless an earlier attempt arrived without being confirmed."""
         memory, is_replaced = "", False
         old = [stale for stale in entry.stale if not self._state.is_used(stale)]
-        replaces = old[0] if len(old) == 1 and not entry.arrived and not old[0].startswith((MARKED, PENDING)) else ""
+        replaces = old[0] if len(old) == 1 and not entry.arrived and not is_mark(old[0]) else ""
         if entry.is_pending or self._state.is_damaged:
-            memory = await server.find(part.mark, part.group_id, part.name)
+            found = await server.find(part.mark, part.group_id, part.name)
+            memory = next((new for new in found if new not in entry.stale), "")
         if not memory:
             self._state.put(path, replace(entry, ids=(*entry.arrived, PENDING + part.mark)))
             try:
@@ -125,30 +140,36 @@ class Uploader:
             if not self._state.is_used(memory):
                 self._known = {digest: known for digest, known in self._known.items() if memory not in known.ids}
                 if reason := await self._delete(server, memory, entry.group):
-                    self._state.orphans.append({"path": path, "id": memory, "reason": reason})
-                    log.warning("%s: an old version remains on the server (%s): %s", path, memory, reason)
+                    self._remains(path, memory, reason)
             self._state.put(path, replace(entry, stale=tuple(others)))
 
     async def _delete(self, server: KnowledgeServer, memory: str, group: str) -> str:
         """Delete a memory; return why the server keeps it, or an empty string."""
         if not server.can_delete:
             return "the server has no tool to delete it"
-        found = memory
-        if memory.startswith((MARKED, PENDING)):
-            mark = memory.partition(":")[2]
-            found = await server.find(mark, group, mark)
+        found = await server.find(mark_in(memory), group, mark_in(memory)) if is_mark(memory) else (memory,)
         if not found:
-            never_arrived = memory.startswith(PENDING) and server.can_find
-            return "" if never_arrived else "the server returned no id for it and does not find it"
-        try:
-            await server.delete(found)
-        except MemoryRefused as error:
-            return error.message
-        self._tally.removed += 1
+            return _not_found(server, memory)
+        for each in found:
+            try:
+                await server.delete(each)
+            except MemoryRefused as error:
+                return error.message
+            self._tally.removed += 1
         return ""
+
+    def _remains(self, path: str, memory: str, reason: str) -> None:
+        self._state.orphans.append({"path": path, "id": memory, "reason": reason})
+        log.warning("%s: an old version may remain on the server (%s): %s", path, memory, reason)
 
     def _superseded(self, path: str, kept: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return all ids of the file so far, except those to keep."""
         entry = self._state.files.get(path)
         ids = dict.fromkeys((*entry.stale, *entry.ids)) if entry else ()
         return tuple(memory for memory in ids if memory not in kept)
+
+
+def _not_found(server: KnowledgeServer, memory: str) -> str:
+    """Return why a memory that is known only by its mark may remain; empty if it never arrived."""
+    never_arrived = memory.startswith(PENDING) and server.can_find
+    return "" if never_arrived else "the server returned no id for it and does not find it"
