@@ -63,7 +63,8 @@ def running(tracker: Tracker) -> Iterator[str]:
             tracker.requests.append(self.path)
             tracker.tokens.append(self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN"))
             status, headers, data = tracker.instead(len(tracker.requests), self.path) or answer
-            self.send(status, b"" if data is None else json.dumps(data).encode(), headers)
+            content = data if isinstance(data, bytes) else b"" if data is None else json.dumps(data).encode()
+            self.send(status, content, headers)
 
     with listening(Handler) as port:
         tracker.address = f"http://127.0.0.1:{port}"

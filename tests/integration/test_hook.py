@@ -18,8 +18,9 @@ import anyio
 import pytest
 
 from lore_etl.core.errors import StorageError
+from lore_server.execution.foreign_reply import LONGEST_PAUSE, retry_seconds
 from lore_server.hook.knowledge_server import ServerUnreachable, ServerUnusable, query_escaping
-from lore_server.hook.mcp_connection import connected, retry_seconds
+from lore_server.hook.mcp_connection import connected
 from lore_server.hook.session_start import session_start, upload_request
 from lore_server.hook.target import Target, target_of
 from lore_server.hook.upload_plan import UploadRequest
@@ -641,7 +642,10 @@ def test_malformed_files_are_reported_and_their_readable_part_is_sent(
 
 
 @pytest.mark.parametrize(
-    ("header", "seconds"), [("7", 7), ("0", 0), ("-1", 0), ("soon", 0), ("", 0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0)]
-)
-def test_a_retry_after_header_is_parsed_or_ignored(header: str, seconds: float) -> None:
-    assert retry_seconds(header) == seconds
+    ("header", "seconds"),
+    [("7", 7), ("0", 0), ("-1", 0), ("soon", None), ("", None), (None, None), ("nan", None), ("inf", LONGEST_PAUSE),
+     ("9" * 5000, LONGEST_PAUSE), ("Mon, 01 Jan 2001 00:00:00 GMT", 0), ("Mon, 01 Jan 2001 00:01:07 GMT", 7),
+     ("Fri, 31 Dec 9999 23:59:59 GMT", LONGEST_PAUSE), ("Fri, 31 Dec 99999 23:59:59 GMT", None)],
+)  # fmt: skip
+def test_a_retry_after_header_is_parsed_or_ignored(header: str | None, seconds: float | None) -> None:
+    assert retry_seconds(header, 978_307_260) == seconds

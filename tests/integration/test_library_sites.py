@@ -5,15 +5,17 @@ from __future__ import annotations
 import gzip
 import socket
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_server.execution.foreign_reply import ReplyRefused, unpacked
 from lore_server.library_docs import site_client
 from lore_server.library_docs.doc_set import SITE, DocSet
 from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
-from lore_server.library_docs.site_client import SiteClient, SiteLimits, unpacked_gzip
+from lore_server.library_docs.site_client import ATTEMPTS, SiteClient, SiteLimits
 from tests.harness.docs_site import DocsSite, html_page, serving
 
 LIMITS = SiteLimits(patience=0)
@@ -134,9 +136,60 @@ def test_a_compressed_sitemap_is_read_and_one_that_grows_too_large_is_not(index:
 def test_a_damaged_gzip_file_is_refused(damage: Callable[[bytes], bytes]) -> None:
     packed = gzip.compress(b"0123456789")
 
-    assert unpacked_gzip(packed, 10) == b"0123456789"
-    assert unpacked_gzip(packed, 9) is None
-    assert unpacked_gzip(damage(packed), 10) is None
+    assert unpacked(packed, 10) == b"0123456789"
+    with pytest.raises(ReplyRefused, match="too large"):
+        unpacked(packed, 9)
+    with pytest.raises(ReplyRefused, match="damaged"):
+        unpacked(damage(packed), 10)
+
+
+@pytest.mark.parametrize("header", ["0", "nan", "-5", "inf", "x", "Thu, 01 Jan 1970 00:00:01 GMT"])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_site_that_always_asks_for_a_pause_is_asked_a_few_times_only(header: str, status: int) -> None:
+    site, pauses = mapped(1), list[float]()
+    site.instead = lambda number, path: (status, {"Retry-After": header}, b"") if number < 20 else None
+
+    with serving(site) as address:
+        client = SiteClient(address, SiteLimits(), pauses.append)
+        with closing(client), pytest.raises(Busy):
+            client.get(f"{address}/docs/p0.html")
+
+    assert len(site.requests) <= ATTEMPTS
+    assert all(pause >= 1 for pause in pauses if pause)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "identity"])
+def test_a_page_is_not_unpacked_beyond_the_limit(encoding: str) -> None:
+    site = mapped(1)
+    content = bytes(20_000_000) if encoding == "identity" else gzip.compress(bytes(20_000_000))
+    site.instead = lambda number, path: (200, {"Content-Encoding": encoding}, content)
+
+    with serving(site) as address, closing(SiteClient(address, SiteLimits())) as client:
+        assert client.get(f"{address}/docs/p0.html").problem
+
+
+@pytest.mark.parametrize(
+    ("delay", "error"),
+    [("31", UsageError), ("86400", UsageError), ("9" * 30, UsageError), ("9" * 5000, ProviderUnavailable),
+     ("²", ProviderUnavailable)],
+)  # fmt: skip
+def test_a_site_that_asks_for_a_long_delay_between_requests_is_refused(delay: str, error: type[Exception]) -> None:
+    site = mapped(1)
+    site.pages["/robots.txt"] = f"User-agent: *\nCrawl-delay: {delay}\n"
+
+    with serving(site) as address, closing(SiteClient(address, SiteLimits())) as client, pytest.raises(error):
+        client.read_robots()
+
+
+def test_a_short_delay_between_requests_is_obeyed() -> None:
+    site, pauses = mapped(1), list[float]()
+    site.pages["/robots.txt"] = "User-agent: *\nCrawl-delay: 30\n"
+
+    with serving(site) as address, closing(SiteClient(address, SiteLimits(), pauses.append)) as client:
+        client.read_robots()
+        client.get(f"{address}/docs/p0.html")
+
+    assert pauses[-1] > 29
 
 
 def test_a_page_that_asks_not_to_be_indexed_is_left_out_and_removed_later(index: Path) -> None:

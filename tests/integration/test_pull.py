@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import sqlite3
+import tracemalloc
+import zlib
 from contextlib import closing
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +17,12 @@ import pytest
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_etl.pipeline.sync import sync
 from lore_server.trackers.pull import PullReport, PullRequest, pull
+from lore_server.trackers.tracker_client import ATTEMPTS, MAX_BYTES, TrackerClient
 from tests.harness.projects import chunks_of, open_index, write_project
 from tests.harness.tracker import Answer, Tracker, github, github_comment, github_issue, moment, running
 
 COUNT = 210
+PAST, FAR = formatdate(1, usegmt=True), formatdate(9_000_000_000, usegmt=True)
 
 
 def pulled(tracker: Tracker, folder: Path, address: str = "", **more: Any) -> PullReport:
@@ -125,6 +133,133 @@ def test_a_long_rate_limit_ends_the_pull_and_keeps_the_tickets_read_so_far(tmp_p
         pulled(tracker, tmp_path)
 
     assert len(texts(tmp_path)) == 198  # pages overlap by one second
+
+
+@pytest.mark.parametrize("header", ["0", "nan", "-5", "inf", "1e999", "9" * 400, "x", "", PAST, FAR])
+@pytest.mark.parametrize("status", [429, 403])
+def test_a_tracker_that_always_asks_for_a_pause_is_asked_a_few_times_only(header: str, status: int) -> None:
+    tracker, pauses = github([]), list[float]()
+    tracker.instead = lambda number, path: (status, {"Retry-After": header}, {}) if number < 30 else None
+
+    with (
+        running(tracker),
+        closing(TrackerClient(tracker.address, {}, 60, pauses.append)) as client,
+        pytest.raises(Busy),
+    ):
+        client.get("repos/acme/ferry/issues")
+
+    assert len(tracker.requests) <= ATTEMPTS
+    assert all(0.5 <= pause <= 60 for pause in pauses)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "gzip, gzip", "identity"])
+def test_a_reply_is_not_unpacked_beyond_the_limit(encoding: str) -> None:
+    packer = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
+    packed = b"".join(packer.compress(bytes(1_000_000)) for _ in range(60)) + packer.flush()
+    tracker = github([])
+    content = bytes(60_000_000) if encoding == "identity" else packed
+    tracker.instead = lambda number, path: (200, {"Content-Encoding": encoding}, content)
+
+    with running(tracker), closing(TrackerClient(tracker.address, {}, 60)) as client:
+        tracemalloc.start()
+        with pytest.raises(ProviderUnavailable, match=r"too large|compressed"):
+            client.get("repos/acme/ferry/issues")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+    assert peak < 4 * MAX_BYTES
+
+
+def test_a_compressed_reply_is_read(tmp_path: Path) -> None:
+    tracker = github([])
+    reply = gzip.compress(json.dumps([github_issue(1)]).encode())
+    tracker.instead = lambda number, path: (200, {"Content-Encoding": "gzip"}, reply) if number == 1 else None
+
+    with running(tracker):
+        assert "issues/1.md" in pulled(tracker, tmp_path).changed
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"\xff", b"{}", b"[1]"], ids=["deep", "binary", "object", "numbers"])
+def test_a_reply_in_another_format_is_reported(tmp_path: Path, body: bytes) -> None:
+    tracker = github([])
+    tracker.instead = lambda number, path: (200, {}, body)
+
+    with running(tracker), pytest.raises(ProviderUnavailable):
+        pulled(tracker, tmp_path)
+
+
+@pytest.mark.parametrize("stream", ["issues", "releases"])
+@pytest.mark.parametrize("is_same", [True, False], ids=["itself", "ever new pages"])
+def test_pages_without_an_end_end_the_pull(
+    tmp_path: Path, stream: str, is_same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lore_server.trackers.tracker_client.MAX_REQUESTS", 12)
+    tracker, item = github([]), {"id": 1, "number": 1, "title": "x", "tag_name": "v1", "updated_at": moment(1)}
+
+    def endless(number: int, path: str) -> Answer | None:
+        following = path if is_same else f"{path.partition('?')[0]}?page={number + 1}"
+        headers = {"Link": f'<{tracker.address}{following}>; rel="next"'}
+        return (200, headers, [item]) if path.partition("?")[0].endswith(stream) and number < 40 else None
+
+    tracker.instead = endless
+    with running(tracker), pytest.raises(ProviderUnavailable if is_same else Busy):
+        pulled(tracker, tmp_path)
+
+    assert len(tracker.requests) <= 12
+
+
+def test_discussions_that_refer_to_themselves_end_the_pull(tmp_path: Path) -> None:
+    node = {"number": 1, "title": "x", "updatedAt": moment(1), "comments": {"nodes": []}, "labels": {"nodes": []}}
+    page = {"nodes": [node], "pageInfo": {"hasNextPage": True, "endCursor": "same"}}
+    tracker = github([])
+    tracker.graphql = lambda variables: {"data": {"repository": {"discussions": page}}}
+    tracker.instead = lambda number, path: (404, {}, {}) if number > 40 else None
+
+    with running(tracker), pytest.raises(ProviderUnavailable, match="refer to themselves"):
+        pulled(tracker, tmp_path, environment={"GITHUB_TOKEN": "secret"})
+
+
+@pytest.mark.parametrize(
+    "number", ["../../x", "..", "", "a/b", "a\\b", "con", "x\0", "\ud800", -1, 1.5, None, True, {}, "9" * 40]
+)
+def test_a_ticket_with_an_unsafe_number_is_reported_and_stops_no_pull(tmp_path: Path, number: object) -> None:
+    request: dict[str, Any] = {"pull_request": {"merged_at": None}, "body": "Fixes #2"}
+    tracker = github([github_issue(1, updated=1, **request) | {"number": number}, github_issue(2)])
+    home = tmp_path / "home" / "tickets"
+
+    with running(tracker):
+        first = pulled(tracker, home)
+        tracker.lists["/repos/acme/ferry/issues"].append(github_issue(3))
+        second = pulled(tracker, home)
+
+    assert first.changed == ["issues/2.md", "releases/v1.2.md"]
+    assert any("left out" in note for note in first.notes)
+    assert "issues/3.md" in second.changed
+    assert [entry.name for entry in tmp_path.iterdir()] == ["home"]
+    assert "Linked" not in texts(home)["issues/2.md"]
+
+
+def test_an_unsafe_ticket_that_an_earlier_version_stored_stops_no_pull(tmp_path: Path) -> None:
+    tracker = github([github_issue(1)])
+    with running(tracker):
+        pulled(tracker, tmp_path)
+        with closing(sqlite3.connect(tmp_path / ".lore-pull" / "records.sqlite")) as rows, rows:
+            rows.execute("UPDATE record SET data = replace(data, '\"1\"', '\"../../1\"'), is_written = 0")
+        tracker.lists["/repos/acme/ferry/issues"].append(github_issue(2))
+
+        assert "issues/2.md" in pulled(tracker, tmp_path).changed
+
+
+@pytest.mark.parametrize("tag", ["..", "con", "v1/../../x", "\ud800", "", "." * 300])
+def test_a_release_with_an_unsafe_tag_gets_a_safe_name(tmp_path: Path, tag: str) -> None:
+    tracker = github([])
+    tracker.lists["/repos/acme/ferry/releases"][0]["tag_name"] = tag
+
+    with running(tracker):
+        report = pulled(tracker, tmp_path)
+
+    assert len(texts(tmp_path)) == len(report.changed) == 1
+    assert Path(report.changed[0]).stem.lower() not in ("con", "")
 
 
 def test_a_token_is_sent_to_no_other_host(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
 import math
@@ -24,6 +23,7 @@ from lore_etl.core.errors import LoreError, from_record
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.contract import load_contract
+from lore_server.execution.foreign_reply import retry_seconds
 from lore_server.hook.knowledge_server import (
     KnowledgeServer,
     MemoryRefused,
@@ -167,7 +167,7 @@ async def check_status(response: httpx2.Response) -> None:
     is_probe = status == 500 and json.loads(request.content).get("method") == "server/discover"
     if status == 429 or (status >= 500 and not is_probe):
         raise ServerUnreachable(
-            f"it replied with HTTP {status}", retry_seconds(response.headers.get("retry-after", ""))
+            f"it replied with HTTP {status}", retry_seconds(response.headers.get("retry-after"), time.time()) or 0.0
         )
 
 
@@ -197,15 +197,3 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
             yield from _leaves(inner)
     else:
         yield error
-
-
-def retry_seconds(header: str) -> float:
-    """Return the seconds of a Retry-After header, which contains a number or a date; 0 if it is not valid."""
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except ValueError:
-        return 0.0

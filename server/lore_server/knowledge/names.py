@@ -17,7 +17,7 @@ MARK_CHARACTERS = 8
 LONGEST_SLUG_BYTES = 160  # file systems allow 255, and suffixes are added
 SUFFIX = ".md"
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 _FOLDED = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i"})
 # the letters and marks in https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
 _UNSEEN_LETTERS = frozenset(
@@ -153,7 +153,7 @@ def _safe(name: str, text: str, needs_mark: bool) -> str:
     if needs_mark or not name or is_long:  # the limits allow for a digest, so that the slug of a slug is the same slug
         short = name[:SLUG_CHARACTERS].encode()[: LONGEST_SLUG_BYTES - MARK_CHARACTERS - 1].decode(errors="ignore")
         name = f"{short.strip('-') or 'x'}-{mark_of(unicodedata.normalize('NFKC', text))}"
-    return f"{name}-x" if name in _DEVICES else name
+    return f"{name}-x" if name in DEVICES else name
 
 
 def _checked_id(given: str, label: str, error: type[UsageError]) -> str:

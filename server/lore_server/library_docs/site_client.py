@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
@@ -16,13 +15,14 @@ import httpx
 
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_server import __version__
+from lore_server.execution.foreign_reply import ReplyRefused, content_of, retry_seconds, unpacked
 from lore_server.library_docs.site_paths import normalised, origin_of
 
 AGENT = "lore-add-docs"
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.2  # between two requests, unless robots.txt asks for more
+LONGEST_DELAY = 30.0  # of robots.txt; a site that asks for more is not read
 TIMEOUT_SECONDS = 20.0
-PAGE_SECONDS = 60.0
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 5_000_000
 MAX_ROBOTS_BYTES = 500_000
@@ -96,8 +96,17 @@ class SiteClient:
                 f"The site's robots.txt cannot be read ({reply.problem or reply.status}).", "Try again later."
             )
         if reply.status == 200 and not reply.is_html:
-            self._robots.parse(reply.text.splitlines())
-        self._pause = max(self._pause, float(self._robots.crawl_delay(AGENT) or 0))
+            try:
+                self._robots.parse(reply.text.splitlines())
+            except ValueError as error:  # of a delay such as `²`
+                raise ProviderUnavailable("The site's robots.txt is not valid.", "Tell its owner.") from error
+        delay = float(self._robots.crawl_delay(AGENT) or 0)
+        if delay > LONGEST_DELAY:
+            raise UsageError(
+                f"The site's robots.txt asks for {delay:,.0f} seconds between two requests.",
+                f"Lore waits for at most {LONGEST_DELAY:.0f}. Download its pages yourself, and add them with --from.",
+            )
+        self._pause = max(self._pause, delay)
         return list(self._robots.site_maps() or ())
 
     def allows(self, url: str) -> bool:
@@ -128,19 +137,18 @@ class SiteClient:
                 reply, following, pause, reason = None, "", None, type(error).__name__
             if following and redirects < MAX_REDIRECTS:
                 url, redirects = following, redirects + 1
-            elif pause is not None:
-                self._rest(pause)
-            elif reply is not None and reply.status < 500:
+                continue
+            if pause is None and reply is not None and reply.status < 500:
+                return reply
+            failures += 1
+            if pause is not None:
+                self._rest(pause, failures)
+            elif failures < ATTEMPTS:
+                self._sleep(2.0**failures / 8)
+            elif reply is not None:
                 return reply
             else:
-                failures += 1
-                if failures == ATTEMPTS:
-                    if reply is not None:
-                        return reply
-                    raise ProviderUnavailable(
-                        f"{self._host} does not answer ({reason}).", "Run the command again later."
-                    )
-                self._sleep(2.0**failures / 8)
+                raise ProviderUnavailable(f"{self._host} does not answer ({reason}).", "Run the command again later.")
 
     def _request(self, url: str, headers: dict[str, str], limit: int) -> tuple[SiteReply, str, float | None]:
         """Return the reply, the target if it is a redirect, and the seconds to wait if the site asks for a pause."""
@@ -155,22 +163,15 @@ class SiteClient:
             if status in _REDIRECTS:
                 return SiteReply(status), normalised(urljoin(url, given.get("location", ""))) or "", None
             if status == 429 or (status == 503 and "retry-after" in given):
-                return SiteReply(status), "", _seconds(given.get("retry-after"))
+                return SiteReply(status), "", _pause(given.get("retry-after"))
             if status != 200:
                 return SiteReply(status, url=url), "", None
-            if given.get("content-encoding", "identity") != "identity":
-                return SiteReply(status, url=url, problem="it is compressed although this was not requested"), "", None
-            data, end = bytearray(), self._now() + PAGE_SECONDS
-            for part in found.iter_raw():
-                data += part
-                if len(data) > limit:
-                    return SiteReply(status, url=url, problem=f"too large: over {limit:,} bytes"), "", None
-                if self._now() > end:
-                    return SiteReply(status, url=url, problem=f"it took over {PAGE_SECONDS:.0f} s"), "", None
-            unpacked = unpacked_gzip(bytes(data), limit) if data.startswith(GZIP) else bytes(data)
-            if unpacked is None:
-                return SiteReply(status, url=url, problem="it is damaged or too large when it is unpacked"), "", None
-            text = unpacked.decode(_charset(found), "replace")
+            try:
+                data = content_of(found, limit, self._now)
+                data = unpacked(data, limit) if data.startswith(GZIP) else data
+            except ReplyRefused as error:
+                return SiteReply(status, url=url, problem=str(error)), "", None
+            text = data.decode(_charset(found), "replace")
             kind = given.get("content-type", "").partition(";")[0].strip().lower()
             known = given.get("etag", ""), given.get("last-modified", "")
             return SiteReply(status, text, kind, *known, url, is_unlisted=_is_unlisted(given)), "", None
@@ -185,8 +186,8 @@ class SiteClient:
                 "Run the command again; it continues.",
             )
 
-    def _rest(self, seconds: float) -> None:
-        if seconds > self._limits.patience:
+    def _rest(self, seconds: float, failures: int) -> None:
+        if seconds > self._limits.patience or failures == ATTEMPTS:
             raise Busy(
                 f"The site asks for a pause of {seconds:.0f} seconds. All pages read so far are saved.",
                 "Run the command again after that; it continues.",
@@ -228,27 +229,15 @@ def _is_public(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_global
 
 
-def unpacked_gzip(data: bytes, limit: int) -> bytes | None:
-    """Return the content of a gzip file; None if it is damaged or has more than `limit` bytes."""
-    reader = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        found = reader.decompress(data, limit + 1)
-    except zlib.error:
-        return None
-    return found if reader.eof and len(found) <= limit else None
-
-
 def _is_unlisted(headers: httpx.Headers) -> bool:
     """Return whether `X-Robots-Tag` forbids all programs to index a page; rules with a name are for others."""
     rules = (rule.strip().lower() for rule in headers.get("x-robots-tag", "").split(","))
     return any(rule in ("noindex", "none") for rule in rules)
 
 
-def _seconds(text: str | None) -> float:
-    try:
-        return max(1.0, float(text or "30"))
-    except ValueError:
-        return 30.0  # a date: the client waits a while and asks again
+def _pause(header: str | None) -> float:
+    seconds = retry_seconds(header, time.time())
+    return 30.0 if seconds is None else max(1.0, seconds)
 
 
 def _charset(reply: httpx.Response) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 
 from lore_etl.core.errors import ProviderUnavailable
 from lore_server.changes.ticket_names import closed_by
+from lore_server.knowledge.names import DEVICES
 from lore_server.trackers.stream import Item, Stream, text_of
-from lore_server.trackers.ticket_record import TicketComment, TicketRecord
+from lore_server.trackers.ticket_record import TicketComment, TicketRecord, UnsafeTicket, ticket_number
 from lore_server.trackers.ticket_store import TicketStore
-from lore_server.trackers.tracker_client import TrackerClient
+from lore_server.trackers.tracker_client import TrackerClient, endless_pages
 
 ADDRESS = "https://api.github.com"
 ADDRESS_VARIABLE = "LORE_GITHUB_URL"
@@ -56,19 +57,25 @@ def pull_discussions(client: TrackerClient, store: TicketStore, project: str) ->
             page = data["data"]["repository"]["discussions"]
             changed = [node for node in page["nodes"] if node["updatedAt"] > known]
             for node in changed:
-                store.put(str(node["number"]), _discussion(node, store.get(str(node["number"]))))
+                try:
+                    number = ticket_number(node["number"])
+                    store.put(number, _discussion(number, node, store.get(number)))
+                except UnsafeTicket as error:
+                    store.refused.add(str(error))
             newest = max([newest, *(node["updatedAt"] for node in changed)])
             is_last = len(changed) < len(page["nodes"]) or not page["pageInfo"]["hasNextPage"]
-            after = page["pageInfo"]["endCursor"]
+            before, after = after, page["pageInfo"]["endCursor"]
         except (KeyError, TypeError) as error:
             raise ProviderUnavailable("GitHub did not return discussions.", "Check the token's permissions.") from error
         if is_last:
             store.move_to(DISCUSSIONS, {"since": max(known, newest)})
             return
+        if after == before:
+            raise endless_pages()
 
 
 def _issue(store: TicketStore, item: Item) -> None:
-    number, request = str(item["number"]), item.get("pull_request")
+    number, request = ticket_number(item["number"]), item.get("pull_request")
     before = store.get(number)
     is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
     folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else text_of(item.get("state")))
@@ -112,13 +119,13 @@ def _comment(address: str) -> Callable[[TicketStore, Item], None]:
 def _release(store: TicketStore, item: Item) -> None:
     if item.get("draft"):
         return
-    tag = text_of(item.get("tag_name"))
-    title = text_of(item.get("name")) or tag
+    tag, number = text_of(item.get("tag_name")), ticket_number(item["id"])
+    title = text_of(item.get("name")) or tag or number
     store.put(
-        f"release-{item['id']}",
+        f"release-{number}",
         TicketRecord(
             RELEASES,
-            file_name(tag) or str(item["id"]),
+            file_name(tag) or number,
             title if tag in title else f"{tag}: {title}",
             "prerelease" if item.get("prerelease") else "released",
             _login(item.get("author")),
@@ -130,7 +137,7 @@ def _release(store: TicketStore, item: Item) -> None:
     )
 
 
-def _discussion(node: Mapping[str, Any], before: TicketRecord | None) -> TicketRecord:
+def _discussion(number: str, node: Mapping[str, Any], before: TicketRecord | None) -> TicketRecord:
     comments = {
         str(comment["id"]): TicketComment(
             _login(comment.get("author")), text_of(comment.get("createdAt")), text_of(comment.get("body"))
@@ -139,7 +146,7 @@ def _discussion(node: Mapping[str, Any], before: TicketRecord | None) -> TicketR
     }
     return TicketRecord(
         DISCUSSIONS,
-        str(node["number"]),
+        number,
         text_of(node.get("title")),
         "closed" if node.get("closed") else "open",
         _login(node.get("author")),
@@ -154,10 +161,10 @@ def _discussion(node: Mapping[str, Any], before: TicketRecord | None) -> TicketR
 
 
 def file_name(text: str) -> str:
-    """Return a text as a file name that is valid on every system."""
-    return "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in text).strip(".-")[
-        :100
-    ]
+    """Return a text as a file name that is valid on every system; empty if nothing of the text is left."""
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in text)[:100]
+    name = name.strip("._-")
+    return f"{name}-x" if name.partition(".")[0].lower() in DEVICES else name
 
 
 def _login(user: object) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import quote
 
+from lore_etl.core.text import clip, encodable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.trackers.github import ISSUES, RELEASES, file_name
 from lore_server.trackers.stream import PER_PAGE, Item, Stream, text_of
-from lore_server.trackers.ticket_record import TicketComment, TicketRecord
+from lore_server.trackers.ticket_record import TicketComment, TicketRecord, UnsafeTicket, ticket_number
 from lore_server.trackers.ticket_store import TicketStore
 from lore_server.trackers.tracker_client import TrackerClient
 
@@ -37,7 +38,7 @@ def _ticket(kind: str, base: str, client: TrackerClient) -> Callable[[TicketStor
     """Return a function that stores a ticket with its notes, which GitLab lists only by ticket."""
 
     def store_ticket(store: TicketStore, item: Item) -> None:
-        number = str(item["iid"])
+        number = ticket_number(item["iid"])
         key, updated = f"{kind}-{number}", text_of(item.get("updated_at"))
         before = store.get(key)
         if before and before.title and before.updated == updated:
@@ -68,27 +69,25 @@ def _ticket(kind: str, base: str, client: TrackerClient) -> Callable[[TicketStor
 
 def _notes(client: TrackerClient, path: str) -> dict[str, TicketComment]:
     found: dict[str, TicketComment] = {}
-    following: str | None = path
-    parameters: dict[str, str] | None = {"sort": "asc", "per_page": str(PER_PAGE)}
-    while following:
-        reply = client.get(following, parameters)
-        for note in reply.data or ():
+    for page in client.pages(path, {"sort": "asc", "per_page": str(PER_PAGE)}):
+        for note in page.data or ():
             if not note.get("system"):
                 found[str(note["id"])] = TicketComment(
                     _author(note), text_of(note.get("created_at")), text_of(note.get("body"))
                 )
-        following, parameters = reply.next, None
     return found
 
 
 def _release(store: TicketStore, item: Item) -> None:
     tag = text_of(item.get("tag_name"))
-    title = text_of(item.get("name")) or tag
+    title, name = text_of(item.get("name")) or tag, file_name(tag)
+    if not name:
+        raise UnsafeTicket(clip(encodable(repr(tag)), 60))
     store.put(
-        f"release-{file_name(tag)}",
+        f"release-{name}",
         TicketRecord(
             RELEASES,
-            file_name(tag),
+            name,
             title if tag in title else f"{tag}: {title}",
             "released",
             _author(item),

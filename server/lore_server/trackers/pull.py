@@ -85,6 +85,9 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
                     github.pull_discussions(client, store, wanted.project)
                 elif wanted.tracker == "github":
                     report.notes.append(f"Discussions need a token in {github.TOKEN_VARIABLES[0]}; they were left out.")
+                if store.refused:
+                    some = ", ".join(sorted(store.refused)[:5])
+                    report.notes.append(f"{len(store.refused)} tickets without a valid number were left out: {some}.")
             finally:
                 store.write_files()
     except Timeout as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lore_etl.core.errors import ProviderUnavailable
+from lore_server.trackers.ticket_record import UnsafeTicket
 from lore_server.trackers.ticket_store import TicketStore
 from lore_server.trackers.tracker_client import TrackerClient
 
@@ -38,13 +39,14 @@ def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> No
     since, tag = position.get("since", ""), position.get("tag")
     while True:
         asked = {stream.since: since} if stream.since and since else {}
-        reply = client.get(stream.path, {**stream.parameters, "per_page": str(PER_PAGE), **asked}, tag)
-        if reply.data is None:
-            return
-        tag, reached, following = reply.tag, _stored(store, stream, reply.data), reply.next
-        while following and (not stream.since or reached <= since):  # more items of the same second than on a page
-            page = client.get(following)
-            reached, following = max(reached, _stored(store, stream, page.data)), page.next
+        pages = client.pages(stream.path, {**stream.parameters, "per_page": str(PER_PAGE), **asked}, tag)
+        tag, reached = None, ""
+        for number, page in enumerate(pages):
+            if page.data is None:
+                return
+            tag, reached = tag if number else page.tag, max(reached, _stored(store, stream, page.data))
+            if stream.since and reached > since:  # otherwise more items of the same second than on a page
+                break
         if not stream.since or reached <= since:
             store.move_to(stream.name, {"since": since, "tag": tag or ""})
             return
@@ -56,7 +58,10 @@ def _stored(store: TicketStore, stream: Stream, data: object) -> str:
     """Store the items of a page, and return the time from which to continue."""
     items = _items(data)
     for item in items:
-        stream.store(store, item)
+        try:
+            stream.store(store, item)
+        except UnsafeTicket as error:
+            store.refused.add(str(error))
     return max((_earlier(str(item.get("updated_at") or "")) for item in items), default="")
 
 

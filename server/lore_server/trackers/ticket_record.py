@@ -9,12 +9,19 @@ from typing import Any
 
 import yaml
 
+from lore_etl.core.errors import ProviderUnavailable
 from lore_etl.core.text import clip, encodable
 
 MAX_TITLE = 300
 MAX_BODY = 200_000  # characters of a body or a comment
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,109}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _COMMENT_HEADING = re.compile(r"^(?=[ \t]{0,3}#{1,6}[ \t]+@)", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})", re.MULTILINE)
+
+
+class UnsafeTicket(ProviderUnavailable):
+    """A tracker gave a ticket a number that is none. The message is the number."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,18 @@ class TicketRecord:
     @property
     def path(self) -> str:
         return f"{self.folder}/{self.name}.md"
+
+    @property
+    def is_safe(self) -> bool:
+        """Return whether the name is only that of a file. Earlier versions stored any."""
+        return bool(_SAFE_NAME.fullmatch(self.name))
+
+
+def ticket_number(value: object) -> str:
+    """Return the number of a ticket, which becomes the name of its file. Raises UnsafeTicket."""
+    if isinstance(value, bool) or not _NUMBER.fullmatch(str(value)):
+        raise UnsafeTicket(clip(encodable(repr(value)), 60))
+    return str(value)
 
 
 def record_from(data: Mapping[str, Any]) -> TicketRecord:

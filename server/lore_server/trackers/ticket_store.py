@@ -32,6 +32,7 @@ class TicketStore:
         self._below = f"{below}/" if below else ""
         self.hidden = home / below / HIDDEN
         self.changed: set[str] = set()
+        self.refused: set[str] = set()
         self._files.write(f"{self._below}{HIDDEN}/.gitignore", b"*\n")  # creates the folder without following symlinks
         file = self.hidden / "records.sqlite"
         self._rows = open_records(file, _TABLES, "Delete it; the next pull reads all tickets again.")
@@ -73,7 +74,7 @@ class TicketStore:
         for key, data in self._rows.execute("SELECT key, data FROM record WHERE NOT is_written").fetchall():
             ticket = record_from(json.loads(data))
             keys.append((key,))
-            if ticket.title:  # otherwise only a comment or a link has arrived
+            if ticket.title and ticket.is_safe:  # without a title, only a comment or a link has arrived
                 self._files.write(self._below + ticket.path, markdown(ticket).encode(), is_durable=False)
                 self.changed.add(ticket.path)
         if keys:

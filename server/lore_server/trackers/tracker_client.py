@@ -1,10 +1,10 @@
-"""Read a tracker over HTTP: pages by `Link`, conditional requests, rate limits, and no host but the user's."""
+"""Read a tracker over HTTP: pages by `Link`, conditional requests, limits, and no host but the user's."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -14,11 +14,13 @@ import httpx
 from lore_etl.config.settings import is_this_machine
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_server import __version__
+from lore_server.execution.foreign_reply import LONGEST_PAUSE, ReplyRefused, content_of, retry_seconds
 
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 30.0
 MAX_REDIRECTS = 3
 MAX_BYTES = 50_000_000  # of a reply
+MAX_REQUESTS = 10_000  # of a pull
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _UNAVAILABLE = frozenset({500, 502, 503, 504})
 
@@ -33,7 +35,7 @@ class TrackerReply:
 
 
 class TrackerClient:
-    """Requests to one tracker. `patience` is the maximum number of seconds to wait for its rate limit."""
+    """Requests to one tracker. `patience` is the maximum number of seconds to wait at its request."""
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class TrackerClient:
         self._address = address.rstrip("/") + "/"
         self._origin = (parts.scheme, parts.hostname, parts.port)
         self._patience, self._sleep, self._now = patience, sleep, now
-        agent = {"User-Agent": f"lore/{__version__}", **headers}
+        agent = {"User-Agent": f"lore/{__version__}", "Accept-Encoding": "gzip", **headers}
         self._http = httpx.Client(headers=agent, timeout=TIMEOUT_SECONDS, trust_env=not is_local)
         self.requests = 0
 
@@ -63,16 +65,29 @@ class TrackerClient:
         """Return a page. `path` is relative, or the address of a next page.
 
         Raises:
-            Busy: the rate limit lasts longer than the patience.
+            Busy: the rate limit lasts longer than the patience, or this pull has made too many requests.
             NotFound, UsageError: there is no such project, or the token is not valid.
             ProviderUnavailable: the tracker does not respond, or not as expected.
         """
         address = urljoin(self._address, path)
-        return self._reply(self._send("GET", address, parameters, {"If-None-Match": tag} if tag else {}))
+        return self._reply(*self._send("GET", address, parameters, {"If-None-Match": tag} if tag else {}))
+
+    def pages(
+        self, path: str, parameters: Mapping[str, str] | None = None, tag: str | None = None
+    ) -> Iterator[TrackerReply]:
+        """Yield a page and those that follow it. Raises the same errors as `get`."""
+        reply, seen = self.get(path, parameters, tag), set[str]()
+        yield reply
+        while reply.next:
+            if reply.next in seen:
+                raise endless_pages()
+            seen.add(reply.next)
+            reply = self.get(reply.next)
+            yield reply
 
     def post(self, path: str, body: object) -> Any:
         """Return the data of the reply to a query. Raises the same errors as `get`."""
-        return self._reply(self._send("POST", urljoin(self._address, path), None, {}, json.dumps(body))).data
+        return self._reply(*self._send("POST", urljoin(self._address, path), None, {}, json.dumps(body))).data
 
     def _send(
         self,
@@ -81,32 +96,42 @@ class TrackerClient:
         parameters: Mapping[str, str] | None,
         headers: Mapping[str, str],
         body: str | None = None,
-    ) -> httpx.Response:
+    ) -> tuple[httpx.Response, bytes]:
         failures = redirects = 0
         while True:
             self._check(address)
             self.requests += 1
+            found, content, asked = None, b"", None
             try:
-                found = self._http.request(method, address, params=parameters, headers=headers, content=body)
+                with self._http.stream(method, address, params=parameters, headers=headers, content=body) as found:
+                    if found.status_code == 200:
+                        content = content_of(found, MAX_BYTES)
             except httpx.HTTPError as error:
                 found, reason = None, f"{type(error).__name__}: {error}"
+            except ReplyRefused as error:
+                raise ProviderUnavailable(f"The tracker's reply is {error}.", "Check the address.") from error
             if found is not None and found.status_code in _REDIRECTS and redirects < MAX_REDIRECTS:
                 address = urljoin(address, found.headers.get("location", ""))
                 parameters, redirects = None, redirects + 1
-            elif found is not None and (pause := self._pause(found)) is not None:
-                self._wait(pause)
-            elif found is not None and found.status_code not in _UNAVAILABLE:
-                return found
-            else:
-                failures += 1
-                if failures == ATTEMPTS:
-                    reason = reason if found is None else f"status {found.status_code}"
-                    raise ProviderUnavailable(
-                        f"The tracker does not respond ({reason}).", "Run the command again later."
-                    )
-                self._sleep(2.0**failures / 4)
+                continue
+            if found is not None:
+                asked, reason = self._pause(found), f"status {found.status_code}"
+                if asked is None and found.status_code not in _UNAVAILABLE:
+                    return found, content
+            failures += 1
+            pause = max(asked or 0.0, 2.0**failures / 4)
+            if asked is not None and (pause > self._patience or failures == ATTEMPTS):
+                raise self._limited(pause)
+            if failures == ATTEMPTS:
+                raise ProviderUnavailable(f"The tracker does not respond ({reason}).", "Run the command again later.")
+            self._sleep(pause)
 
     def _check(self, address: str) -> None:
+        if self.requests >= MAX_REQUESTS:
+            raise Busy(
+                f"A pull makes at most {MAX_REQUESTS:,} requests. All pages so far are saved.",
+                "Run the command again; it continues.",
+            )
         parts = urlsplit(address)
         if (parts.scheme, parts.hostname, parts.port) != self._origin:
             raise ProviderUnavailable(
@@ -119,23 +144,22 @@ class TrackerClient:
         if reply.status_code not in (403, 429):
             return None
         headers = reply.headers
-        if (seconds := _number(headers.get("retry-after"))) is not None:
-            return seconds
+        if "retry-after" in headers:
+            seconds = retry_seconds(headers["retry-after"], self._now())
+            return 60.0 if seconds is None else seconds
         if headers.get("x-ratelimit-remaining") == "0" or headers.get("ratelimit-remaining") == "0":
-            reset = _number(headers.get("x-ratelimit-reset") or headers.get("ratelimit-reset"))
-            return max(0.0, reset - self._now() + 1) if reset is not None else 60.0
+            reset = headers.get("x-ratelimit-reset") or headers.get("ratelimit-reset") or ""
+            return min(LONGEST_PAUSE, max(0.0, float(reset) - self._now() + 1)) if reset.isdecimal() else 60.0
         return 60.0 if reply.status_code == 429 else None
 
-    def _wait(self, seconds: float) -> None:
-        if seconds > self._patience:
-            until = time.strftime("%H:%M", time.localtime(self._now() + seconds))
-            raise Busy(
-                f"The tracker's rate limit is reached until {until}. All pages so far are saved.",
-                "Run the command again then; it continues. With a token in the environment, the limit is higher.",
-            )
-        self._sleep(seconds)
+    def _limited(self, seconds: float) -> Busy:
+        until = time.strftime("%H:%M", time.localtime(self._now() + seconds))
+        return Busy(
+            f"The tracker's rate limit is reached until {until}. All pages so far are saved.",
+            "Run the command again then; it continues. With a token in the environment, the limit is higher.",
+        )
 
-    def _reply(self, found: httpx.Response) -> TrackerReply:
+    def _reply(self, found: httpx.Response, content: bytes) -> TrackerReply:
         if found.status_code == 304:
             return TrackerReply(None)
         if found.status_code == 401:
@@ -145,17 +169,15 @@ class TrackerClient:
                 f"The tracker has no such project, or does not show it (status {found.status_code}).",
                 "Check its name. A private project needs a token in the environment.",
             )
-        if found.status_code != 200 or len(found.content) > MAX_BYTES:
+        if found.status_code != 200:
             raise ProviderUnavailable(f"The tracker replied with status {found.status_code}.", "Check the address.")
         try:
-            data = found.json()
-        except ValueError as error:
+            data = json.loads(content)
+        except (ValueError, RecursionError) as error:
             raise ProviderUnavailable("The tracker's reply is not JSON.", "Check the address.") from error
         return TrackerReply(data, found.links.get("next", {}).get("url"), found.headers.get("etag"))
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        return max(0.0, float(text)) if text else None
-    except ValueError:
-        return None
+def endless_pages() -> ProviderUnavailable:
+    """Return the error for a list whose pages refer to themselves."""
+    return ProviderUnavailable("The tracker's pages refer to themselves.", "Check the address.")
