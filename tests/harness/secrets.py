@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import random
 import re
 import string
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from lore_etl.files.wallets import bip39_words
 
 _LETTERS, _DIGITS = string.ascii_letters, string.digits
 _ALPHABETS = {
@@ -209,6 +212,157 @@ git url | x-token:{20} | git clone https://@@@example.org/a.git
 git url token | {32:hex} | url = https://@@@git.example.org/a.git
 pgpass | {16} | db.example.org:5432:app:root:@@
 netrc | {16} | machine api.example.org login bob password @@
+xml password | {16} | <password>@@</password>
+xml weak password | Sommer2024! | <password>@@</password>
+xml prefix | {16} | <ds:Password>@@</ds:Password>
+xml attribute | {16} | <db:user-password encrypted="false">@@</db:user-password>
+xml api key | {32} | <apiKey>@@</apiKey>
+xml secret key | {40:b64} | <secretKey>@@</secretKey>
+xml passphrase | {20} | <passphrase>@@</passphrase>
+xml token | {30} | <authToken type="x">@@</authToken>
+xml cdata | {14}] | <password><![CDATA[@@]]></password>
+xml unattend | {16} | <AdministratorPassword><Value>@@</Value><PlainText>true</PlainText></AdministratorPassword>
+xml add | {24} | <add key="ApiKey" value="@@"/>
+xml property | {16} | <property name="hibernate.connection.password">@@</property>
+xml property value | {16} | <property name="password" value="@@"/>
+xml entry | {16} | <entry key="db.password">@@</entry>
+xml android | {32} | <string name="maps_api_key">@@</string>
+xml plist | {16} | <key>Password</key><string>@@</string>
+xml tomcat | {16} | <user username="admin" password="@@" roles="manager"/>
+option password | {16} | app login --user bob --password @@ --force
+option password equals | {16} | app login --password=@@
+option password quoted | {16} | app login --password '@@'
+option weak password | Sommer2024! | app login --password @@
+option api key | {32} | app run --api-key @@
+option api key equals | {32} | app run --api-key=@@ x
+option api key quoted | {32} | app run --api-key="@@" x
+option apikey | {32:hex} | nuget push a.nupkg --apikey @@ --source x
+option token | {30} | gh-like --token @@
+option access token | {30} | app --access-token=@@
+option secret | {30} | app --client-secret @@
+option passphrase | {20} | gpg --batch --passphrase @@ -c x
+option secret key | {40:b64} | s3 --secret-key @@ --access-key x
+option array | {16} | ["--password", "@@"]
+option array equals | {16} | ["--db-password=@@"]
+option powershell | {16} | New-User -Name bob -Password @@
+option secure string | {16} | ConvertTo-SecureString "@@" -AsPlainText -Force
+option java property | {16} | java -Djavax.net.ssl.keyStorePassword=@@ -jar a.jar
+option keytool | {16} | keytool -list -keystore a.jks -storepass @@
+option openssl | {16} | openssl rsa -in a.pem -passin pass:@@ -out b.pem
+mysql -p | {16} | mysql -u root -p@@ app
+mysql -p quoted | {16} | mysql -uroot -p'@@' app
+mysql weak | Sommer2024! | mysql -h db -u root -p@@
+mysqldump -p | {16} | mysqldump --host db -p@@ app
+mariadb -p | {16} | mariadb -u root -p@@
+mysqladmin | {16} | docker exec db mysqladmin -uroot -p@@ ping
+sshpass -p | {16} | sshpass -p @@ ssh root@host
+sshpass joined | {16} | sshpass -p@@ ssh root@host
+sshpass quoted | {16} | sshpass -p '@@' ssh root@host
+sshpass weak | Sommer2024! | sshpass -p @@ ssh root@host
+docker login -p | {20} | docker login -u bob -p @@ registry.example.org
+helm login | {20} | helm registry login r.example.org -u bob -p @@
+redis -a | {20} | redis-cli -h cache -a @@ ping
+sqlcmd -P | {16} | sqlcmd -S db -U sa -P @@ -Q "select 1"
+unzip -P | {16} | unzip -P @@ a.zip
+7z -p | {16} | 7z x -p@@ a.7z
+zip -P | {16} | zip -r -P @@ a.zip a
+ldapsearch -w | {16} | ldapsearch -x -D cn=admin -w @@ -b dc=x
+smbclient | {16} | smbclient //host/share -U bob%@@
+htpasswd | {16} | htpasswd -cb /etc/file bob @@
+az login | {34:url} | az login --service-principal -u app -p @@ --tenant t
+mongo -p | {16} | mongosh db -u admin -p @@ --authenticationDatabase admin
+chpasswd | {16} | echo "bob:@@"|chpasswd
+sudo -S | {16} | echo @@|sudo -S apt update
+net use | {16} | net use \\host\share /user:bob @@
+pgpassword | {16} | PGPASSWORD=@@ psql -h db
+wget | {16} | wget --user=bob --password=@@ https://x
+sql identified | {16} | CREATE USER 'bob'@'%' IDENTIFIED BY '@@';
+sql identified with | {16} | ALTER USER 'root'@'localhost' IDENTIFIED WITH mysql_native_password BY '@@';
+sql password | {16} | ALTER ROLE bob WITH LOGIN PASSWORD '@@';
+sql login | {16} | CREATE LOGIN bob WITH PASSWORD = '@@';
+cookie session | {32} | Cookie: session=@@
+cookie of many | {32} | Cookie: theme=dark; sessionid=@@; lang=en
+cookie php | {26:base36} | Cookie: PHPSESSID=@@
+cookie java | {32:HEX} | Cookie: JSESSIONID=@@
+cookie asp | {24:base36} | Cookie: ASP.NET_SessionId=@@
+cookie express | s%3A{32:url}.{43} | Cookie: connect.sid=@@
+cookie laravel | eyJpdiI6{120} | Cookie: laravel_session=@@
+cookie set | {40:url} | Set-Cookie: sid=@@; HttpOnly; Secure
+cookie json | {32:hex} | "Cookie": "session=@@",
+cookie curl | {32:hex} | curl -H 'Cookie: session=@@' https://x
+cookie curl -b | {32:hex} | curl -b "session=@@" https://x
+cookie auth | {40:url} | cookie: auth_token=@@
+cookie wordpress | bob%7C{10:digit}%7C{43}%7C{64:hex} | Cookie: wordpress_logged_in_{32:hex}=@@
+cookie github | {48:url} | Cookie: user_session=@@; logged_in=yes
+azure sas html | {42}%3D | <a href="https://x.blob.core.windows.net/c?sv=2022-11-02&amp;sig=@@&amp;se=2030">
+azure sas bare | {42:b64}= | sv=2022-11-02&ss=b&sig=@@
+azure sas first | {42}%3D | sig=@@&se=2030-01-01
+azure sas json | {42}%3D | "sas": "sv=2022-11-02\u0026sig=@@"
+azure sas of a service bus | {42}%3d | SharedAccessSignature sr=sb%3a%2f%2fx&sig=@@&se=1700000000&skn=Root
+azure sas settings | {42}%3D | SharedAccessSignature=sv=2021-06-08&ss=b&sig=@@
+aws presigned | {64:hex} | https://b.s3.amazonaws.com/k?X-Amz-Date=20240101T000000Z&X-Amz-Signature=@@
+google presigned | {512:hex} | https://storage.googleapis.com/b/k?X-Goog-Expires=60&X-Goog-Signature=@@
+otpauth | {32:base32} | otpauth://totp/Example:bob@example.org?secret=@@&issuer=Example
+otpauth short | {16:base32} | otpauth://totp/x?issuer=Example&secret=@@
+otpauth hotp | {26:base32} | otpauth://hotp/bob?algorithm=SHA1&secret={26:base32}&counter=1
+otpauth html | {32:base32} | otpauth://totp/x?issuer=a&amp;secret=@@
+xprv | {base58:0488ade4:74}
+tprv | {base58:04358394:74} | key: @@
+zprv | {base58:04b2430c:74} | key = "@@"
+wif | {base58:80:32}
+wif compressed | {base58:80:32:01} | private key: @@
+wif of a test network | {base58:ef:32:01} | dumpprivkey → @@
+mnemonic of 12 words | {mnemonic:16}
+mnemonic of 15 words | {mnemonic:20} | wallet: @@
+mnemonic of 18 words | {mnemonic:24} | MNEMONIC="@@"
+mnemonic of 21 words | {mnemonic:28} | the recovery phrase is: @@
+mnemonic of 24 words | {mnemonic:32} | const mnemonic = '@@';
+mnemonic behind words | {mnemonic:16} | please never share this with anybody @@
+cloudflare pages | CFPAT-{43:url}
+contentful | CFPAT-{43:url} | CONTENTFUL_MANAGEMENT_TOKEN: @@
+german password | {16} | Passwort: @@
+german weak password | Sommer2024! | Passwort: @@
+german password in a line | {16} | Benutzer: bob, Passwort: @@
+german quoted | {16} | passwort = "@@"
+german other word | {16} | Kennwort: @@
+german env | {16} | DB_PASSWORT=@@
+french password | {16} | Mot de passe : @@
+french word | {16} | motdepasse = '@@'
+french short word | {16} | mdp: @@
+spanish password | {16} | Contraseña: @@
+spanish ascii | {16} | contrasena: @@
+portuguese password | {16} | Senha: @@
+portuguese other | {16} | Palavra-passe: @@
+italian password | {16} | Parola d'ordine: @@
+dutch password | {16} | Wachtwoord: @@
+polish password | {16} | Hasło: @@
+polish ascii | {16} | haslo = "@@"
+russian password | {16} | Пароль: @@
+russian lower case | {16} | пароль: @@
+czech password | {16} | Heslo: @@
+hungarian password | {16} | Jelszó: @@
+romanian password | {16} | Parolă: @@
+turkish password | {16} | Şifre: @@
+turkish parola | {16} | parola: @@
+greek password | {16} | Κωδικός: @@
+swedish password | {16} | Lösenord: @@
+danish password | {16} | Adgangskode: @@
+norwegian password | {16} | Passord: @@
+finnish password | {16} | Salasana: @@
+chinese password | {16} | 密码：@@
+chinese traditional | {16} | 密碼: @@
+japanese password | {16} | パスワード：@@
+korean password | {16} | 비밀번호: @@
+vietnamese password | {16} | Mật khẩu: @@
+indonesian password | {16} | Kata sandi: @@
+hindi password | {16} | पासवर्ड: @@
+arabic password | {16} | كلمة المرور: @@
+hebrew password | {16} | סיסמה: @@
+thai password | {16} | รหัสผ่าน: @@
+english password in a line | {16} | Login: bob / password: @@
+password in a table | {16} | |bob|Password: @@|
+password in Markdown | {16} | - **Password**: `@@`
+password in Markdown bold | {16} | **Passwort:** @@
 """
 
 
@@ -257,5 +411,25 @@ def _filled(template: str, chance: random.Random) -> str:
         return "".join(chance.choice(alphabet) for _ in range(int(match[1])))
 
     text = re.sub(r"\{(\d+)(?::(\w+))?\}", fill, template)
+    text = re.sub(r"\{base58:(\w+):(\d+):?(\w*)\}", lambda match: _base58(match[1], match[2], match[3], chance), text)
+    text = re.sub(r"\{mnemonic:(\d+)\}", lambda match: _mnemonic(chance.randbytes(int(match[1]))), text)
     text = re.sub(r"\{uuid\}", lambda _: str(uuid.UUID(int=chance.getrandbits(128), version=4)), text)
     return re.sub(r"\{base64:([^}]+)\}", lambda match: base64.b64encode(match[1].encode()).decode(), text)
+
+
+def _base58(prefix: str, count: str, suffix: str, chance: random.Random) -> str:
+    """Return random bytes between two hexadecimal texts, with their checksum, in base 58."""
+    data = bytes.fromhex(prefix) + chance.randbytes(int(count)) + bytes.fromhex(suffix)
+    number = int.from_bytes(data + hashlib.sha256(hashlib.sha256(data).digest()).digest()[:4])
+    text = ""
+    while number:
+        number, digit = divmod(number, 58)
+        text = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit] + text
+    return text
+
+
+def _mnemonic(entropy: bytes) -> str:
+    """Return the words of BIP-39 for some bytes: their bits and those of the checksum, eleven for each word."""
+    bits = "".join(f"{byte:08b}" for byte in entropy)
+    bits += f"{hashlib.sha256(entropy).digest()[0]:08b}"[: len(entropy) // 4]
+    return " ".join(bip39_words()[int(bits[start : start + 11], 2)] for start in range(0, len(bits), 11))

@@ -91,6 +91,17 @@ def test_weak_and_well_known_secrets_are_redacted(before: str, value: str, after
     assert (count, text.startswith(before), text.endswith(after)) == (1, True, True)
 
 
+@pytest.mark.parametrize("mark", ["{} ", "{}\n", "{}, ", '"{}", ', "- {}\n", "{}é "])
+def test_the_words_of_a_wallet_are_redacted_in_any_list(mark: str) -> None:
+    words = "legal winner thank year wave sausage worth useful legal winner thank yellow".split()
+
+    text, _ = redact("# My wallet\n\n" + "".join(mark.format(word) for word in words) + "\n" + "Other text. " * 500)
+
+    assert not [word for word in words if word in text]
+    assert "# My wallet" in text
+    assert text.endswith("Other text. ")
+
+
 def test_only_the_password_of_an_address_is_redacted() -> None:
     assert redact("postgres://user:" + "aX3kd9Qz@db.example.org:5432/x")[0].endswith("]@db.example.org:5432/x")
 
@@ -128,6 +139,27 @@ def test_only_the_password_of_an_address_is_redacted() -> None:
         'headers = {"Authorization": f"Bearer {token}"}',
         "curl -u user:password https://example.org",
         "gh" + "p_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "<password></password> <password>secret</password> <password>${db.password}</password> <token>{{ token }}</token>",
+        '<property name="password" value="%DB_PASSWORD%"/> <passwordField>currentPassword</passwordField>',
+        "<input type='password' name='password' value=''> <TokenCount2>12345678</TokenCount2>",
+        "  --password string   Password of the user (default: empty)",
+        "  -p, --password PASSWORD, --api-key=<key>, --token TOKEN, --secret-file /run/secrets/db2",
+        "app login --password $DB_PASSWORD --api-key=${API_KEY} --token \"$(cat token1.txt)\" --secret {{ .Values.key2 }}",
+        "docker login --username bob --password-stdin",
+        "docker run -p 8080:8080 -e TOKEN app; ssh -p 2222 root@host",
+        "mysql -u root -p app2 and mysql -uroot -p$MYSQL_PWD and mysql -P 3306 --protocol=tcp",
+        "sshpass -p $PASS ssh root@host; sshpass -p '<password>' ssh host",
+        "Cookie: session=<id>; theme=dark; lang=en-US",
+        "cookie: ${sessionCookie}; document.cookie = 'theme=dark'",
+        "sig=signature(data) and ?sig=<signature>&se=2030-01-01",
+        "otpauth://totp/Example?secret=<secret>&issuer=x and otpauth://totp/x?secret=${secret}",
+        "Passwort: <Ihr Passwort>; Passwort: geheim; Mot de passe : obligatoire",
+        "password: string; token: Token2; senha: String, contraseña: obligatoria",
+        "CREATE USER bob IDENTIFIED BY 'password'; discussions are identified by '#D_kwDOAbc123'",
+        "xprv and zprv are prefixes; 5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTK",
+        "private key: 5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTK has a wrong checksum",
+        "mnemonic: " + "abandon " * 12,
+        "A wallet needs strong words from every young person who will never write their simple phrase into this public place.",
         "-----BEGIN PUBLIC KEY-----\n" + "Ab3dEf9h" * 8 + "\n-----END PUBLIC KEY-----",
     ],
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.model import sha256
+from lore_etl.files.wallets import wallet_keys
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 Span = tuple[int, int, str]
 """First byte, end, kind of secret."""
 RULES = Path(__file__).parent / "secrets.yml"
-_CODE_VERSION = 3  # increase it when the code below finds other secrets
+_CODE_VERSION = 4  # increase it when the code below finds other secrets
 BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner needs quadratic time for thousands of matches
 OVERLAP_BYTES = 4_000  # longer than almost every secret
+SHORT_BYTES = 2_000  # the keys of wallets have no fixed part: only short texts and those about wallets are searched
 LONG_LINE = 500  # the patterns for a key's lines need quadratic time
 # Their matches are whole keys and JSON objects: `_without_private_keys` and the rules for names replace less.
 _WHOLE_FILES = ("private-key", "gcp-application-default-credentials", "gcp-service-account")
@@ -39,7 +41,7 @@ _KEY_TEXT = re.compile(r"(?:[A-Za-z0-9+/=]|\\[nr]){16,}")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PLACEHOLDER = re.compile(
     r"(?i)example|placeholder|change.?me|your[-_ ]?|replace|redacted|dummy|insert|todo|fixme|sample|\.\.\.|\*{3}|x{6}"
-    r"|^<|[<{]\w|^\$|\$[{(]|%\(\w+\)|^%s$|^env[:.]|environ|getenv|process\.|secrets?\.|vault:|^https?:|^file:"
+    r"|^<|[<{]\w|^\$|\$[{(]|%\(\w+\)|^%s$|^%\w+%$|^env[:.]|environ|getenv|process\.|secrets?\.|vault:|^https?:|^file:"
     r"|^[.~]?/(?:etc|run|var|usr|home|tmp|opt|mnt|path|secrets?)/|^\.{1,2}/|^none$|^null$"
 )
 _WEAK = frozenset(
@@ -48,9 +50,10 @@ _WEAK = frozenset(
     "demo fake mock some value super very strong hello world new old wrong correct right bad good invalid valid plain "
     "text string hashed".split()
 )
-_PASSWORDS = ("pass", "pwd")
+_PASSWORDS = ("pass", "pwd", ":", "=", "：", "＝")  # `named.password` captures the mark behind a name of any language
 _HEADERS = ("bearer", "basic", "ssws")
 _PARTS = re.compile(r"[-_.:/]+")
+_COOKIE = re.compile(rb"""=([^\s;,"'`]{8,})""")
 _KEY = "[redacted private-key]"
 
 
@@ -85,18 +88,27 @@ def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _spans_of_block(data: bytes) -> Iterator[Span]:
+    is_about_wallets = len(data) <= SHORT_BYTES
     for found in _scanner().scan(data):
         kind = found.rule_id.rpartition("/")[2].removeprefix("betterleaks.").removeprefix("lore.")
         if not found.visible or kind in _WHOLE_FILES:
             continue
-        value, place = found.secret, found.location
-        if kind.startswith(("named.", "generic-", "curl-")):
-            if not is_secret(found.captures.get("KEY", ""), value):
-                continue
-            kind = "secret"
-        elif len(set(value[-12:])) < 3:
-            continue
-        yield place["start_offset"], place["end_offset"], kind.removeprefix("token.").partition(".")[0]
+        value, start, end = found.secret, found.location["start_offset"], found.location["end_offset"]
+        if kind == "hint.wallet":
+            is_about_wallets = True
+        elif kind == "hint.cookies":
+            yield from ((start + first, start + last, "cookie") for first, last in _cookies(data[start:end]))
+        elif kind.startswith(("named.", "generic-", "curl-")):
+            if is_secret(found.captures.get("KEY", ""), value):
+                yield start, end, "secret"
+        elif len(set(value[-12:])) >= 3:
+            yield start, end, kind.removeprefix("token.").partition(".")[0]
+    if is_about_wallets:
+        yield from ((start, end, "wallet") for start, end in wallet_keys(data))
+
+
+def _cookies(header: bytes) -> Iterator[tuple[int, int]]:
+    return (match.span(1) for match in _COOKIE.finditer(header) if is_secret("cookie", match[1].decode("latin-1")))
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:
