@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Sequence
 
@@ -19,6 +20,12 @@ _ADDRESS = re.compile(
 )
 _TAIL = ".,;:!?*_~|"
 _TAG = re.compile(r"<[^>]*>?")
+_TARGET = re.compile(r"(?P<mark>\]\s*\(|\]:)(?P<target>\s*<?[^\s()<>\[\]`\"]*(?:(?:\t|\r?\n)[^\s()<>\[\]`\"]+)?>?)")
+"""Brackets with a target, as programs may read them that do not read CommonMark."""
+_LEADS_OUT = re.compile(r"(?i)[/\\]{2}|[a-z][a-z0-9+.-]*:(?=\S)")
+_SPACE = re.compile(r"[\s<>]+")
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
+_HOST = re.compile(r"(?<![\w:/])//[\w-]+\.\w[^\s<>\"'`\[\]()\\]*")
 _CLOSED = re.compile(r"[\s<>\"'`]|\)(?:[\s.,;:!?\[)]|$)|$")
 
 
@@ -30,6 +37,8 @@ def addresses(texts: Iterable[str]) -> frozenset[str]:
 def without_links(text: str, sources: Sequence[str]) -> str:
     """Return the Markdown without HTML, images and addresses that none of the sources contains.
 
+    It leads nowhere for other programs either, which may read links and tags where CommonMark has none.
+
     Raises:
         ProviderError: its nesting is too deep for a reliable check.
     """
@@ -37,7 +46,7 @@ def without_links(text: str, sources: Sequence[str]) -> str:
         raise ProviderError("the answer model nested its brackets too deeply")
     allowed = addresses(sources)
     for _ in range(ROUNDS):
-        after = _plain(_unlinked(text, allowed, sources), allowed)
+        after = _untargeted(_plain(_unlinked(text, allowed, sources), allowed), allowed)
         if after == text:
             return text
         text = after
@@ -77,6 +86,8 @@ def _leads_out(tokens: Sequence[Token], allowed: frozenset[str]) -> bool:
     if any(token.type in ("image", "html_inline") or token.level >= NESTED - 1 for token in tokens):
         return True
     if any(token.type == "link_open" and not _is_allowed(token, allowed) for token in tokens):
+        return True
+    if any(token.type == "text" and _harmless(token.content) != token.content for token in tokens):
         return True
     shown = "".join(token.content for token in tokens if token.type in ("text", "text_special"))
     return any(token.type == "text_special" for token in tokens) and bool(addresses([shown]) - allowed)
@@ -118,7 +129,7 @@ def _rebuilt(tokens: Sequence[Token], allowed: frozenset[str], sources: Sequence
             case "hardbreak":
                 parts.append("\\\n")
             case "text":
-                parts.append(token.content)
+                parts.append(_harmless(token.content))
             case _:
                 parts.append(token.markup)
     return "".join(parts)
@@ -136,6 +147,25 @@ def _replace(lines: list[str], first: int, old: str, new: str) -> None:
     texts = new.split("\n")
     texts[-1] += after
     lines[first : first + count] = [before[min(n, count - 1)] + number for n, number in enumerate(texts)]
+
+
+def _harmless(text: str) -> str:
+    """Return text outside code without the beginnings of tags and without addresses that lack a scheme."""
+    return _MARKUP.sub("&lt;", _HOST.sub(REMOVED, text))
+
+
+def _untargeted(text: str, allowed: frozenset[str]) -> str:
+    """Remove other targets behind brackets that lead to a host or a program."""
+
+    def keep(match: re.Match[str]) -> str:
+        written = html.unescape(match["target"])
+        # behind a colon, text such as `Note: x` is no target
+        following = "x" if match["mark"].endswith("(") else text[match.end() : match.end() + 50].lstrip("\t\r\n")[:1]
+        targets = {_SPACE.sub("", written.replace("\\", as_read)) for as_read in ("", "/")}
+        is_kept = all(target.rstrip(_TAIL) in allowed or not _LEADS_OUT.match(target + following) for target in targets)
+        return match[0] if is_kept else f"{match['mark'][0]} {REMOVED}"
+
+    return _TARGET.sub(keep, text)
 
 
 def _plain(text: str, allowed: frozenset[str]) -> str:
