@@ -112,6 +112,55 @@ def status_of(reply: bytes) -> int:
 
 
 @pytest.mark.parametrize(
+    "lines",
+    [
+        [f"X-{number}: x" for number in range(10_000)],
+        [f"X-{number}: x" for number in range(200)],
+        [f"X-{number}: {'x' * 7_000}" for number in range(20)],
+        ["X: " + "x" * 20_000_000],
+        ["X: " + "x" * 200_000],
+        ["x" * 20_000_000 + ": x"],
+    ],
+    ids=["10,000 headers", "200 headers", "large headers", "20 MB", "200 kB", "a name of 20 MB"],
+)
+@pytest.mark.parametrize("is_complete", [True, False], ids=["complete", "never complete"])
+def test_a_request_with_too_many_or_too_large_headers_is_refused(
+    address: Address, lines: list[str], is_complete: bool
+) -> None:
+    if not is_complete and sum(map(len, lines)) < 20_000:
+        lines = lines * 500
+    assert status_of(sent_in_full(address, head(len(QUERY), *lines)[: None if is_complete else -4])) == 431
+
+
+def test_a_path_of_a_megabyte_is_refused(address: Address) -> None:
+    assert (
+        status_of(sent_in_full(address, f"GET /{'x' * 1_000_000} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())) == 431
+    )
+
+
+def test_headers_after_a_body_are_limited_too(address: Address) -> None:
+    start = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n".encode()
+
+    sent_in_full(address, start + b"X: " + b"x" * 20_000_000)  # the connection ends, although the request does not
+
+
+def test_a_hundred_headers_and_a_large_body_are_accepted(address: Address) -> None:
+    lines = [f"X-{number}: {'x' * 300}" for number in range(90)]
+    query = json.dumps({"query": "zebra " * 100, "limit": 1}).encode()
+    sent = head(len(query), "Connection: close", *lines) + query
+
+    assert status_of(sent_in_full(address, sent)) == 200
+
+
+def sent_in_full(address: Address, data: bytes) -> bytes:
+    """Send data, and return the reply when the server closes the connection, which may be before all is sent."""
+    with connected(address) as connection:
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(data)
+        return rest(connection)
+
+
+@pytest.mark.parametrize(
     "sent",
     [b"", b"P", b"POST / HT", head(9)[:-2], head(1000), head(1000) + QUERY, b"\r\n"],
     ids=["nothing", "a byte", "half a line", "half a head", "no body", "half a body", "a blank line"],

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with limits: the time for a request to arrive, and the number of connections."""
+"""uvicorn's HTTP protocol with limits: the time and the headers of a request, and the number of connections."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ from lore_server.http.guard import refused, with_our_headers
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection. By default, uvicorn waits forever for the rest of a request and accepts any number of them."""
+    """A connection. By default, uvicorn waits forever for the rest of a request, and limits neither their number nor
+    their headers.
+    """
 
     head_seconds = 10.0
     request_seconds = 60.0  # head and body: 32 MB at 4.5 Mbit/s
     max_connections = 128
+    max_headers = 100
+    max_head_bytes = 65_536  # of the line with the path and all headers, also of those after a body
 
+    _head_bytes = 0
+    _unread_bytes = 0  # received since the last part of the request that is complete
+    _is_refused = False
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -36,21 +43,54 @@ class LimitedProtocol(HttpToolsProtocol):
         """Ignore blank lines between requests, but do not let them keep the connection open."""
         if self._deadline is None and not self._is_answering():
             self._await(self.head_seconds)
+        self._unread_bytes += len(data)
         super().data_received(data)
+        if self._unread_bytes > self.max_head_bytes and not self._is_refused:
+            self._refuse_head()
 
     def on_message_begin(self) -> None:
         """Start the deadline at the first byte of a request, which may precede the reply to the previous one."""
         if self._deadline is None:
             self._await(self.head_seconds)
+        self._head_bytes = 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._count(len(name) + len(value))
+
+    def on_body(self, body: bytes) -> None:
+        self._unread_bytes = 0
+        super().on_body(body)
+
     def on_headers_complete(self) -> None:
+        self._unread_bytes = 0
         self._await(self.request_seconds)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        self._unread_bytes = 0
         self._arrived()
         super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if not self._is_refused:
+            super().send_400_response(msg)
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > self.max_head_bytes or len(self.headers) > self.max_headers:
+            self._refuse_head()
+            raise ValueError("the headers exceed the limit")  # so that the parser stops
+
+    def _refuse_head(self) -> None:
+        self._is_refused = True
+        limits = f"{self.max_headers} headers and {self.max_head_bytes:,} bytes"
+        self._reject(InvalidArgument(f"A request may have at most {limits} before its body.", "Shorten it."), 431)
 
     def _await(self, seconds: float) -> None:
         self._arrived()
@@ -65,10 +105,13 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _expire(self) -> None:
+        self._reject(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
+
+    def _reject(self, error: LoreError, status: int) -> None:
         if self._is_answering() and self.cycle.response_started:
             self.transport.close()
         else:
-            self._refuse(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
+            self._refuse(error, status)
 
     def _refuse(self, error: LoreError, status: int | None = None) -> None:
         response = refused(error, status, {"Connection": "close"})
