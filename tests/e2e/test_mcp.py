@@ -77,7 +77,7 @@ async def _tools(client: Client, contract: Contract) -> None:
     assert listed == json.loads(GOLDEN.read_text(encoding="utf-8"))
     found = await client.call_tool("query_documents", {"query": "zebra", "max_tokens": 300})
     contract["query_documents"].check_result(found.structured_content)
-    assert found.content[0].text.startswith("1. docs/guide.md:1-3  [guide]")  # type: ignore[union-attr]
+    assert "\n1. docs/guide.md:1-3  [guide]" in found.content[0].text  # type: ignore[union-attr]
     wrong = await client.call_tool("query_documents", {"query": "zebra", "type": "guides"})
     assert wrong.is_error
     assert "Valid values: all, guide" in wrong.content[0].text  # type: ignore[union-attr]

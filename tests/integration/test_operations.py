@@ -116,7 +116,7 @@ def test_an_added_operation_is_a_tool_over_mcp(app: App) -> None:
 
     assert "echo" in tools
     assert result.structured_content == {"echo": "ab!"}
-    assert result.content[0].text == "I say ab!"
+    assert "\nI say ab!\n" in result.content[0].text
 
 
 def test_an_added_operation_is_a_route_over_http(app: App) -> None:

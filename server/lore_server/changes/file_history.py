@@ -98,6 +98,7 @@ class ProjectHistory:
         subject, _, body = message.partition("\n")
         record: FileChangeRecord = {
             "commit": commit.id[:_SHORT_ID],
+            "origin": "commit",
             "date": commit.day,
             "author": clip(commit.author, 100),
             "subject": clip(subject, LONGEST_SUBJECT),

@@ -23,6 +23,7 @@ from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.scope import Only
 from lore_server.replies import budget
+from lore_server.replies.origin import origin_of
 from lore_server.services.search_service import head
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class UnifiedSearch:
         for result in top:
             tags, referrers = scope.tags(result.chunk), scope.referenced_by(result.source)
             row: KnowledgeResultRecord = {
+                "origin": origin_of(result.source),
                 "source_type": scope.source_of[result.source],
                 "title": result.chunk.title,
                 "path": result.source,

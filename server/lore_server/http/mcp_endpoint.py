@@ -47,4 +47,4 @@ def _refusal(operation: Operation) -> types.CallToolResult:
     error = TokenRequired(f"{operation.id} needs the token, and this client has none.")
     record = problem(in_envelope(error, operation.envelope, {}))
     record["hint"] = f"Configure the client to send a header. {record['hint']}"
-    return result_of(operation.id, record)
+    return result_of(operation, record)

@@ -13,6 +13,7 @@ from lore_server.execution.threads import Calls
 from lore_server.mcp.follow import Context, Follower
 from lore_server.mcp.schema_outline import Outline, outlines
 from lore_server.operations.table import render
+from lore_server.replies.origin import marked_as_data
 from lore_server.replies.problem import problem
 
 WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clients give up after 60
@@ -49,8 +50,8 @@ class Tools:
             follower.leave()
             raise
         except Exception as error:  # noqa: BLE001 - outermost boundary: an exception's text must not reach the client
-            return result_of(operation.id, problem(error))
-        return result_of(operation.id, result)
+            return result_of(operation, problem(error))
+        return result_of(operation, result)
 
     def _offered(self, name: str) -> Operation:
         if name not in self._contract.operations:
@@ -85,7 +86,12 @@ def _hints(operation: Operation) -> dict[str, bool]:
     }
 
 
-def result_of(operation: str, value: Mapping[str, object]) -> types.CallToolResult:
-    """Return the result as data and, for clients without structured content, as a short text."""
-    text = types.TextContent(type="text", text=render(operation, value).whole())
+def result_of(operation: Operation, value: Mapping[str, object]) -> types.CallToolResult:
+    """Return the result as data and, for clients without structured content, as a short text.
+
+    The text that a read-only tool returns is marked as data, because titles and paths are texts of documents too.
+    """
+    reply = render(operation.id, value)
+    is_data = not operation.changes_state and not value.get("error")
+    text = types.TextContent(type="text", text=(marked_as_data(reply) if is_data else reply).whole())
     return types.CallToolResult(content=[text], structured_content=dict(value), is_error=bool(value.get("error")))

@@ -23,6 +23,7 @@ class ReasonRecord(TypedDict):
 class ResultRecord(TypedDict):
     id: str
     source: str
+    origin: str
     type: str
     title: str
     heading: str
@@ -101,6 +102,7 @@ class CitationRecord(TypedDict):
     n: int
     id: str
     source: str
+    origin: str
     type: str
     heading: str
     lines: list[int]
@@ -113,6 +115,7 @@ class CitationRecord(TypedDict):
 
 class ReferenceRecord(TypedDict):
     source: str
+    origin: str
     type: str
     title: str
     lines: list[int]
@@ -251,6 +254,7 @@ class NamedTicketRecord(TypedDict):
     state: NotRequired[str]
 
 class FileChangeRecord(TypedDict):
+    origin: str
     commit: str
     date: str
     author: str
@@ -260,6 +264,7 @@ class FileChangeRecord(TypedDict):
 
 class SourceTextRecord(TypedDict):
     source: str
+    origin: str
     type: str
     title: str
     lines: list[int]
@@ -369,6 +374,7 @@ class DocTextRecord(TypedDict):
     next_cursor: NotRequired[str]
 
 class KnowledgeResultRecord(TypedDict):
+    origin: str
     source_type: str
     title: str
     path: str
@@ -624,6 +630,7 @@ class MemoryAddedRecord(TypedDict):
     note: NotRequired[str]
 
 class MemoryMatchRecord(TypedDict):
+    origin: str
     id: str | None
     name: str
     group_id: NotRequired[str | None]

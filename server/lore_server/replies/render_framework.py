@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lore_server.replies.origin import shown
 from lore_server.replies.render_index import job
 from lore_server.replies.reply_text import ReplyText, notes, outdated, span
 
@@ -56,7 +57,8 @@ def search(result: records.KnowledgeFoundRecord) -> ReplyText:
 
 def _result(number: int, result: records.KnowledgeResultRecord) -> Iterator[str]:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
-    place = f"{result['path']}:{span(result['lines'])}  [{result['source_type']}]  {result['score']:.2f}"
+    kind = ", ".join(filter(None, (result["source_type"], shown(result["origin"]))))
+    place = f"{result['path']}:{span(result['lines'])}  [{kind}]  {result['score']:.2f}"
     tags = _tags(result["tags"], result.get("tags_total", 0))
     yield f"{number}. {place}  {result['title']}{tags}{changed}{outdated(result)}"
     for term in result.get("why", ()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lore_server.replies.origin import shown
 from lore_server.replies.reply_text import ReplyText, notes, span
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 def source(result: records.SourceTextRecord) -> ReplyText:
     """Render a file or some of its lines, with their history before them if it was requested."""
     changed = "  (changed since the last sync)" if result.get("changed") else ""
-    head = f"{result['source']}:{span(result['lines'])}  [{result['type']}]{changed}"
+    kind = ", ".join(filter(None, (result["type"], shown(result["origin"]))))
+    head = f"{result['source']}:{span(result['lines'])}  [{kind}]{changed}"
     lines = list(_changes(result))
     return ReplyText("\n".join([head, *lines, "", result["text"]]), notes(result))
 

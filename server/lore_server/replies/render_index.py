@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
 from lore_etl.core.text import counted
+from lore_server.replies.origin import shown
 from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, outdated, span
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def _timings(result: records.QueryResultRecord) -> Iterator[str]:
 
 def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
     heading = f"  {result['heading']}" if result["heading"] else ""
-    kind = ", ".join(filter(None, (result["type"], result.get("library"), result.get("state"))))
+    kind = ", ".join(
+        filter(None, (result["type"], shown(result["origin"]), result.get("library"), result.get("state")))
+    )
     head = f"{number}. {_place(result)}  [{kind}]  {result['score']:.1f}{heading}  ({result['id']})"
     yield f"{head}{_changed(result.get('changed'))}{outdated(result)}"
     for term in result.get("why", ()):
@@ -102,7 +105,13 @@ def _model_use(result: records.AnswerRecord) -> Iterator[str]:
 
 
 def _cited(citation: records.CitationRecord) -> Iterator[str]:
-    facts = (citation["type"], citation.get("library"), citation.get("state"), citation.get("date"))
+    facts = (
+        citation["type"],
+        shown(citation["origin"]),
+        citation.get("library"),
+        citation.get("state"),
+        citation.get("date"),
+    )
     kind = ", ".join(filter(None, facts))
     heading = f"  {citation['heading']}" if citation["heading"] else ""
     place = f"[{citation['n']}] {_place(citation)}  [{kind}]{heading}  ({citation['id']})"

@@ -17,6 +17,7 @@ from lore_server.query.freshness import Freshness
 from lore_server.query.scope import type_or_none
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import whole_lines
+from lore_server.replies.origin import origin_of
 from lore_server.services.file_part import LineRange, file_part
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class DocumentService:
         first, is_changed = chunks[0], bool(self._freshness.changed_of([path]))
         reply: records.SourceTextRecord = {
             "source": path,
+            "origin": origin_of(path),
             "type": first.type.value,
             "title": first.title,
             "lines": [],

@@ -21,6 +21,7 @@ from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.scope import Below
 from lore_server.replies import budget, paging
+from lore_server.replies.origin import origin_of
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import Match, MatchPage, folded, matches, page_of
 from lore_server.services.project_service import noted
@@ -132,6 +133,7 @@ def _of_memory(stored: StoredMemory, path: str, score: float) -> MemoryMatchReco
         "created": memory.created or None,
         "parts": stored.parts,
         "metadata": _fitting(memory.metadata),
+        "origin": "memory",
         "path": path,
         "score": score,
         "excerpt": "",
@@ -151,6 +153,7 @@ def _of_file(result: Ranked) -> MemoryMatchRecord:
         "created": chunk.created,
         "parts": 1,
         "metadata": {"tags": list(chunk.tags)} if chunk.tags else {},
+        "origin": origin_of(result.source),
         "path": result.source,
         "score": round(result.score, 3),
         "excerpt": "",

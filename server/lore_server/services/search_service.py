@@ -21,6 +21,7 @@ from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.syntax import read_request
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
+from lore_server.replies.origin import origin_of
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -149,6 +150,7 @@ def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.dat
     result: records.ResultRecord = {
         "id": chunk.id,
         "source": chunk.source,
+        "origin": origin_of(chunk.source),
         "type": chunk.type.value,
         "title": chunk.title,
         "heading": " > ".join(chunk.heading),

@@ -1,12 +1,15 @@
-// Whether a document is outdated, according to the server and its metadata.
+// Whether a document is outdated, according to the server and its metadata, and whether it is a file of the project.
 
 import { el } from "./dom.js";
 import { note } from "./notes.js";
 import { paperLink } from "./paper.js";
 
+const ORIGINS = { tracker: "pulled ticket", library: "library documentation", agent: "written by an agent", memory: "memory of an agent" };
+
 /** Return marks for a row of a list, a result or a citation. */
-export function standingMarks({ outdated = {}, valid_until }) {
+export function standingMarks({ outdated = {}, valid_until, origin }) {
   return [
+    ORIGINS[origin] && el("span", { class: "mark origin" }, ORIGINS[origin]),
     outdated.superseded_by && el("span", { class: "mark", title: `Superseded by ${outdated.superseded_by}` }, "superseded"),
     outdated.valid_until && el("span", { class: "mark" }, `expired: valid until ${outdated.valid_until}`),
     valid_until && !outdated.valid_until && el("span", {}, `valid until ${valid_until}`),
