@@ -99,7 +99,7 @@ def test_a_memory_is_returned_with_all_its_metadata(search: Call) -> None:
     assert found.pop("path").startswith("@lore/memories/research/actors-")
     assert found == {
         "name": "Actors", "group_id": "research", "source": "R/a.md", "parts": 1, "excerpt": "apt-28 was here.",
-        "metadata": {"rating": 5, "tags": ["cti", 28]},
+        "metadata": {"rating": 5, "tags": ["cti", 28]}, "origin": "memory",
     }  # fmt: skip
 
 

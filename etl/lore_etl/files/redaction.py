@@ -26,7 +26,7 @@ RULES = Path(__file__).parent / "secrets.yml"
 _CODE_VERSION = 4  # increase it when the code below finds other secrets
 BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner needs quadratic time for thousands of matches
 OVERLAP_BYTES = 4_000  # longer than almost every secret
-SHORT_BYTES = 2_000  # the keys of wallets have no fixed part: only short texts and those about wallets are searched
+SHORT_BYTES = 1_000  # the keys of wallets have no fixed part: only short texts and those about wallets are searched
 LONG_LINE = 500  # the patterns for a key's lines need quadratic time
 # Their matches are whole keys and JSON objects: `_without_private_keys` and the rules for names replace less.
 _WHOLE_FILES = ("private-key", "gcp-application-default-credentials", "gcp-service-account")

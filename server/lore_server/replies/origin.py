@@ -17,9 +17,9 @@ def origin_of(source: str) -> str:
     return next((origin for folder, origin in _FOLDERS.items() if source.startswith(f"{folder}/")), "project")
 
 
-def shown(origin: str) -> str | None:
-    """Return the word for an origin in a text; None for a file of the project."""
-    return None if origin == "project" else origin
+def shown(origin: str, kind: str) -> str | None:
+    """Return the word for an origin in a text; None for a file of the project, or if its kind says the same."""
+    return None if origin in ("project", kind) else origin
 
 
 def marked_as_data(reply: ReplyText) -> ReplyText:

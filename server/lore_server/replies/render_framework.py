@@ -57,7 +57,7 @@ def search(result: records.KnowledgeFoundRecord) -> ReplyText:
 
 def _result(number: int, result: records.KnowledgeResultRecord) -> Iterator[str]:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
-    kind = ", ".join(filter(None, (result["source_type"], shown(result["origin"]))))
+    kind = ", ".join(filter(None, (result["source_type"], shown(result["origin"], result["source_type"]))))
     place = f"{result['path']}:{span(result['lines'])}  [{kind}]  {result['score']:.2f}"
     tags = _tags(result["tags"], result.get("tags_total", 0))
     yield f"{number}. {place}  {result['title']}{tags}{changed}{outdated(result)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def source(result: records.SourceTextRecord) -> ReplyText:
     """Render a file or some of its lines, with their history before them if it was requested."""
     changed = "  (changed since the last sync)" if result.get("changed") else ""
-    kind = ", ".join(filter(None, (result["type"], shown(result["origin"]))))
+    kind = ", ".join(filter(None, (result["type"], shown(result["origin"], result["type"]))))
     head = f"{result['source']}:{span(result['lines'])}  [{kind}]{changed}"
     lines = list(_changes(result))
     return ReplyText("\n".join([head, *lines, "", result["text"]]), notes(result))

@@ -52,7 +52,9 @@ def _timings(result: records.QueryResultRecord) -> Iterator[str]:
 def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
     heading = f"  {result['heading']}" if result["heading"] else ""
     kind = ", ".join(
-        filter(None, (result["type"], shown(result["origin"]), result.get("library"), result.get("state")))
+        filter(
+            None, (result["type"], shown(result["origin"], result["type"]), result.get("library"), result.get("state"))
+        )
     )
     head = f"{number}. {_place(result)}  [{kind}]  {result['score']:.1f}{heading}  ({result['id']})"
     yield f"{head}{_changed(result.get('changed'))}{outdated(result)}"
@@ -107,7 +109,7 @@ def _model_use(result: records.AnswerRecord) -> Iterator[str]:
 def _cited(citation: records.CitationRecord) -> Iterator[str]:
     facts = (
         citation["type"],
-        shown(citation["origin"]),
+        shown(citation["origin"], citation["type"]),
         citation.get("library"),
         citation.get("state"),
         citation.get("date"),
