@@ -11,7 +11,7 @@ from lore_server.contract import Operation, Schema
 HUGE = 10_000  # a limit that nobody reaches by accident
 MANY = 8  # a longer enum is listed only once
 _SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
-_KNOWN = ("max_tokens", "cursor", "truncated", "next_cursor", "freshness")  # the same in every tool
+_KNOWN = ("max_tokens", "cursor", "truncated", "next_cursor")  # the same in every tool
 Outline = tuple[Schema, Schema]
 
 
