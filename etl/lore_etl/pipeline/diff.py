@@ -52,23 +52,29 @@ def plan(wanted: Sequence[ChunkLine], stored: Mapping[str, ChunkState]) -> SyncP
     return SyncPlan(new, changed, retagged, unchanged, [chunk_id for chunk_id in stored if chunk_id not in ids])
 
 
-def check_guard(before: Mapping[str, int], gone: Collection[str], share: float) -> None:
+def check_guard(before: Mapping[str, int], empty: Collection[str], gone: Collection[str], share: float) -> None:
     """Refuse to delete more than `share` of the chunks, as after a moved folder or an unmounted disk.
 
-    `before` has the number of chunks of each source, `gone` the sources that lose all their chunks. Documents written
-    by agents do not count: their history keeps them, and knowledge that no longer belongs to this folder must be
-    deleted. Neither does documentation of libraries, which the user removes with a command.
+    `before` has the number of chunks of each source that the project's rules do not leave out; the sources that lose
+    all their chunks are `gone` or `empty`. Documents written by agents do not count: their history keeps them, and
+    knowledge that no longer belongs to this folder must be deleted. Neither does documentation of libraries, which the
+    user removes with a command.
 
     Raises:
-        GuardTripped: too much would be deleted; the message has the share and some of the files.
+        GuardTripped: too much would be deleted; the message has the share, the reason and some of the files.
     """
     had = {source: number for source, number in before.items() if not (is_knowledge(source) or is_library(source))}
-    files = sorted(had.keys() & set(gone))
+    causes = {"disappeared": sorted(had.keys() & set(gone)), "became empty": sorted(had.keys() & set(empty))}
+    files = [file for some in causes.values() for file in some]
     lost, total = sum(had[source] for source in files), sum(had.values())
     if len(files) < GUARD_SOURCES or lost <= share * total:
         return
-    some = ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
+    reasons = [f"{counted(len(some), 'file')} {cause} ({first_of(some)})" for cause, some in causes.items() if some]
     raise GuardTripped(
-        f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %), "
-        f"because {counted(len(files), 'file')} disappeared ({some})."
+        f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %), because {' and '.join(reasons)}."
     )
+
+
+def first_of(files: Sequence[str]) -> str:
+    """Return the first three files as text."""
+    return ", ".join(files[:3]) + (", …" if len(files) > 3 else "")

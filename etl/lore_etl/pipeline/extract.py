@@ -12,6 +12,7 @@ from lore_etl.core.dates import problem_of
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
 from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Progress
+from lore_etl.core.text import counted
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import Postponed
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, format_of, readable
@@ -22,7 +23,7 @@ from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.diff import GUARD_SOURCES, check_guard
+from lore_etl.pipeline.diff import GUARD_SOURCES, check_guard, first_of
 from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
 from lore_etl.pipeline.file_claim import Claim, claim_of
@@ -163,11 +164,33 @@ def _written(index: Index, is_current: bool, report: SyncReport) -> dict[str, li
 
 
 def _check_guard(run: Extraction, had: Mapping[str, int] | None) -> None:
-    """Refuse to delete too many chunks; `had` is the earlier number of chunks of each file, if it is known."""
-    gone = [path for path in run.touched if not run.lines.get(path)]
-    if len(gone) >= GUARD_SOURCES:
-        before = run.index.catalogue.chunks_by_source() if had is None else had
-        check_guard(before, gone, run.index.settings.index.guard_share)
+    """Refuse to delete too many chunks; `had` is the earlier number of chunks of each file, if it is known.
+
+    A file that the project's rules now leave out is still on disk: its chunks are deleted, and the report says why.
+    """
+    lost = [path for path in run.touched if not run.lines.get(path)]
+    if len(lost) < GUARD_SOURCES:
+        return
+    before = run.index.catalogue.chunks_by_source() if had is None else had
+    empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
+    left_out = before.keys() & set(_left_out(run, lost))
+    kept = {path: number for path, number in before.items() if path not in left_out}
+    check_guard(kept, empty, set(lost).difference(empty), run.index.settings.index.guard_share)
+    if left_out:
+        verb = "is" if len(left_out) == 1 else "are"
+        run.report.warnings.append(
+            f"{counted(len(left_out), 'file')} still on disk {verb} no longer indexed, because the configuration, an "
+            f"ignore file or a rule about generated files excludes {'it' if verb == 'is' else 'them'}: "
+            f"{first_of(sorted(left_out))}."
+        )
+
+
+def _left_out(run: Extraction, lost: Collection[str]) -> Iterator[str]:
+    """Yield those of these files that are on disk, but not read, because of a rule of the project."""
+    for path in run.index.files.stamps(lost):
+        row = run.rows.get(path)
+        if not row.recipe if row else run.index.files.is_skipped(path):
+            yield path
 
 
 def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress, show: Show | None) -> None:
