@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.config.project import knowledge_home
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import IndexMissing, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import silent
@@ -133,7 +133,10 @@ class App:
         accepted = operation.accept(arguments)
 
         def work() -> JSON:
-            result = self._methods[operation.id](listener, accepted)
+            try:
+                result = self._methods[operation.id](listener, accepted)
+            except IndexMissing as error:
+                raise self.jobs.unfinished() or error from error
             operation.check_result(result)
             return result
 
@@ -167,7 +170,7 @@ class App:
         try:
             self.index.require()
             if not self.index.catalogue.total():
-                raise emptiness(self.index)
+                raise self.jobs.unfinished() or emptiness(self.index)
             state["freshness"] = self.freshness.record()
         except LoreError as error:
             state["problem"] = {"code": error.code, "message": error.message, "hint": error.hint}

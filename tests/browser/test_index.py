@@ -114,7 +114,7 @@ def test_a_sync_shows_its_progress_survives_a_reload_and_shows_its_report(
     page.reload()
     expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
     expect(embedding).to_contain_text(progress)
-    assert page.locator(".stage progress").nth(2).evaluate("bar => bar.value") > 0
+    assert embedding.locator("progress").evaluate("bar => bar.value") > 0
     model.released.set()
 
     expect(page.locator(".job .state")).to_have_text("done")

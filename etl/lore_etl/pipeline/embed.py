@@ -56,23 +56,39 @@ class Filler:
     def fill(self, store: VectorStore, chunks: list[ChunkKey], mark: bool) -> list[ChunkKey]:
         """Add rows for chunks; return the chunks that now have a vector. `mark` records each batch in the catalogue.
 
+        Cached vectors come first, as a stage of their own: the pace of the stage `embedding` is that of the model.
+
         Raises:
             ProviderUnavailable: the model does not respond; existing embeddings are kept.
         """
         done: list[ChunkKey] = []
-        with closing(self._embedded(chunks)) as batches:
+        unknown = dict[str, list[ChunkKey]]()
+        for start, batch in _batches(chunks, self.index.limits.embed_batch):
+            cached = self.index.cache.get({chunk.content_hash for chunk in batch})
+            if cached:
+                self.progress("reusing vectors", start, len(chunks))
+                done += self._add(store, [chunk for chunk in batch if chunk.content_hash in cached], cached, mark)
+            for chunk in batch:
+                if chunk.content_hash not in cached:
+                    unknown.setdefault(chunk.content_hash, []).append(chunk)
+        with closing(self._embedded([same[0] for same in unknown.values()])) as batches:
             for start, batch, vectors in batches:
-                self.progress("embedding", start, len(chunks))
-                some = [chunk for chunk in batch if chunk.content_hash in vectors]
-                if some:
-                    rows = [chunk.row for chunk in some]
-                    store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in some])))
-                    if mark:
-                        self.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
-                    done += some
-        if chunks:
-            self.progress("embedding", len(chunks), len(chunks))
+                self.progress("embedding", start, len(unknown))
+                some = [chunk for first in batch for chunk in unknown[first.content_hash]]
+                done += self._add(store, [chunk for chunk in some if chunk.content_hash in vectors], vectors, mark)
+        if unknown:
+            self.progress("embedding", len(unknown), len(unknown))
         return done
+
+    def _add(
+        self, store: VectorStore, chunks: list[ChunkKey], vectors: dict[str, Vectors], mark: bool
+    ) -> list[ChunkKey]:
+        if chunks:
+            rows = [chunk.row for chunk in chunks]
+            store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in chunks])))
+            if mark:
+                self.index.catalogue.mark_vectors([chunk.id for chunk in chunks], present=True)
+        return chunks
 
     def _embedded(self, chunks: list[ChunkKey]) -> Generator[tuple[int, list[ChunkKey], dict[str, Vectors]]]:
         """Yield each batch with its position and vectors; the model embeds the next batch while one is processed."""

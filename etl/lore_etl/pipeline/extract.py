@@ -211,7 +211,6 @@ def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress,
     if show and waiting and shown:  # before all chunks are written to their file, which takes a while
         _show(run, waiting, show)
     run.rows = dict(sorted(run.rows.items()))  # the report has the files in this order
-    progress("reading", len(run.scan.files), len(run.scan.files))
 
 
 def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
@@ -245,12 +244,13 @@ def _documents(
     progress: Progress,
 ) -> Iterator[Document]:
     """Yield the documents to chunk, and put their rows and remarks into `begun`."""
-    claims, total = _claims(run, to_read), len(run.scan.files)
-    for number, claim in enumerate(claims, total - len(claims)):
-        progress("reading", number, total)
+    claims = _claims(run, to_read)
+    for number, claim in enumerate(claims):
+        progress("reading", number, len(claims))
         if found := _read(run, claim):
             begun[claim.entry.path] = found[1:]
             yield found[0]
+    progress("reading", len(claims), len(claims))
 
 
 def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:

@@ -76,11 +76,17 @@ def _notes(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _freshness(record: Mapping[str, Any]) -> str:
-    """Return the state of the index as one line."""
-    synced = f"synced {record['synced_at']}" if record.get("synced_at") else ""
-    at = f", {synced}" if synced else ""
+    """Return the state of the index as one line, with the advice to sync unless a build is running."""
+    synced = f", synced {record['synced_at']}" if record.get("synced_at") else ""
+    advice = "; a sync is running" if record.get("job") else SYNC
     if record["state"] == "stale":
-        return f"stale: {counted(record.get('changed_files', 0), 'file')} changed since the last sync{SYNC}{at}"
-    if record["state"] == "partial":
-        return f"partial: the vectors of {counted(record.get('pending_vectors', 0), 'chunk')} are missing{SYNC}{at}"
-    return f"fresh{at}"
+        return f"stale: {counted(record.get('changed_files', 0), 'file')} changed since the last sync{advice}{synced}"
+    if record["state"] != "partial":
+        return f"fresh{synced}"
+    if missing := record.get("pending_vectors", 0):
+        return f"partial: the vectors of {counted(missing, 'chunk')} are missing{advice}{synced}"
+    return (
+        f"partial: a sync is running{synced}"
+        if record.get("job")
+        else f"partial: the last sync did not finish{SYNC}{synced}"
+    )

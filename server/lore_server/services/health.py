@@ -115,35 +115,48 @@ class HealthService:
     def _check_contract(self) -> Verdict:
         return "ok", f"{len(self._contract.operations)} operations."
 
+    def _repaired(self, status: str, detail: str, remedy: str = "Run `lore sync`.") -> Verdict:
+        """Return the verdict on a part that a sync repairs. While a build runs, the part is only unfinished."""
+        if job := self._job():
+            return "degraded", f"{detail} Wait for the running {job['action']} (job {job['id']})."
+        return status, f"{detail} {remedy}"
+
     def _check_database(self) -> Verdict:
         if not self._index.exists():
-            return "degraded", "There is no index yet. Run `lore sync`."
+            return self._repaired("degraded", "There is no index yet.")
         if not self._index.generations.exists(self._index.generation):
-            return "failed", "The vector store is missing. Run `lore sync` to rebuild it from cached vectors."
+            if not self._index.catalogue.with_vector():
+                return self._repaired("degraded", "There are no vectors yet.")
+            remedy = "Run `lore sync` to rebuild it from cached vectors."
+            return self._repaired("failed", "The vector store is missing.", remedy)
         store = self._index.vectors
         return "ok", f"{store.count()} vectors, {store.where()}."
 
     def _check_collection(self) -> Verdict:
         if not self._index.exists():
-            return "degraded", "Nothing is indexed. Run `lore sync`."
+            return self._repaired("degraded", "Nothing is indexed.")
         chunks, waiting = sum(self._index.catalogue.counts().values()), self._index.catalogue.waiting()
         if not chunks:
             reason = emptiness(self._index)
-            return "degraded", f"{reason.message} {reason.hint}"
+            return self._repaired("degraded", reason.message, reason.hint)
         if self._index.catalogue.meta("model") not in (None, self._index.model):
-            return "failed", "The vectors come from another model. Run `lore sync` to build new ones."
+            return self._repaired(
+                "failed", "The vectors come from another model.", "Run `lore sync` to build new ones."
+            )
         if waiting:
-            return "degraded", f"{waiting} of {chunks} chunks have no vector yet. Run `lore sync`."
+            return self._repaired("degraded", f"{waiting} of {chunks} chunks have no vector yet.")
         return "ok", f"{chunks} chunks."
 
     def _check_keywords(self) -> Verdict:
         if not self._index.exists():
-            return "degraded", "Nothing is indexed. Run `lore sync`."
+            return self._repaired("degraded", "Nothing is indexed.")
         if not (self._index.folder / "keywords").exists():
-            return "failed", "The keyword index is missing. Run `lore sync` to rebuild it."
+            if not self._index.catalogue.total():
+                return self._repaired("degraded", "No words are indexed yet.")
+            return self._repaired("failed", "The keyword index is missing.", "Run `lore sync` to rebuild it.")
         count, chunks = self._index.keywords.count(), sum(self._index.catalogue.counts().values())
         if count != chunks:
-            return "failed", f"The keyword index contains {count} of {chunks} chunks. Run `lore sync`."
+            return self._repaired("failed", f"The keyword index contains {count} of {chunks} chunks.")
         return "ok", f"{count} chunks."
 
     def _check_embedding(self) -> Verdict:

@@ -130,6 +130,16 @@ class JobService:
         job = self._current
         return job.id if job is not None and job.state == "running" else None
 
+    def unfinished(self) -> IndexMissing | None:
+        """Return the error for a search that finds nothing before the running first sync has read files, if one runs."""
+        job = self._current
+        if job is None or job.state != "running" or job.action == "delete" or self._is_loaded():
+            return None
+        return IndexMissing(
+            f"Nothing can be found yet: the first {job.action} is running ({job.step[0]}).",
+            f"Repeat the call in a moment, or wait for the job with get_job (id={job.id}).",
+        )
+
     def stop(self, seconds: float | None = None) -> bool:
         """End every job at its next step and accept no new job; return whether all ended within the time."""
         with self._guard:

@@ -6,7 +6,7 @@ import { cancelJob } from "./job.js";
 import { failure, note } from "./notes.js";
 import { timeOf } from "./time.js";
 
-const STAGES = { sync: ["reading", "indexing words", "embedding"], create: ["reading"], embed: ["indexing words", "embedding"], delete: [] };
+const STAGES = { sync: ["reading", "indexing words", "reusing vectors", "embedding"], create: ["reading"], embed: ["indexing words", "reusing vectors", "embedding"], delete: [] };
 
 /** Create a card that shows a job; null means that there has been no job yet. */
 export function jobPanel() {

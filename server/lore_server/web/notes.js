@@ -1,7 +1,7 @@
 // Notes about results: doubtful, degraded, stale or truncated replies, and failures.
 
 import { adviceOf, isForSync, withoutCommands } from "./advice.js";
-import { startSync } from "./job.js";
+import { currentJob, startSync } from "./job.js";
 import { codes, el } from "./dom.js";
 import { plural } from "./format.js";
 import { link } from "./route.js";
@@ -52,7 +52,7 @@ export function emptyIndex(problem) {
     el("h2", {}, "Nothing is indexed yet"),
     el("p", {}, problem?.code === "INDEX_MISSING" && !/no index|is empty/i.test(problem.message) ? problem.message
       : "The first sync reads all files of the project. Later ones read only changed files."),
-    el("button", { type: "button", class: "button primary big", on: { click: syncHere } }, "Sync the project"),
+    currentJob()?.state !== "running" && el("button", { type: "button", class: "button primary big", on: { click: syncHere } }, "Sync the project"),
   );
 }
 

@@ -1,0 +1,194 @@
+"""During a first sync, status and replies describe the running sync, and never advise to start another one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import IndexMissing
+from lore_etl.core.progress import Progress
+from lore_etl.models.embedder import Vectors
+from lore_etl.pipeline.load import show_words
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores.chunkfile import read_lines
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.operations.table import render
+from lore_server.setup.place import from_health
+from tests.harness.models import HashEmbedder, HashModel
+from tests.harness.projects import open_index, settle, write_project
+
+PAGES = 6
+JSON = dict[str, Any]
+
+
+class PausedEmbedder(HashEmbedder):
+    """An embedder that waits before it embeds texts."""
+
+    def __init__(self, model: PausedModel) -> None:
+        super().__init__()
+        self._model = model
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self._model.pause("embed")
+        return super().embed(texts)
+
+
+class PausedModel(HashModel):
+    """A model that waits at one step of a sync until the test releases it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedder = PausedEmbedder(self)
+        self.at = ""
+        self.reached, self.free = threading.Event(), threading.Event()
+
+    def pause(self, step: str) -> None:
+        if step == self.at:
+            self.reached.set()
+            assert self.free.wait(600)
+
+    def prepare(self, progress: Progress, may_download: bool) -> None:
+        self.pause("prepare")
+
+    def tokens(self) -> Any:
+        self.pause("read")
+        return super().tokens()
+
+
+@pytest.fixture
+def model() -> PausedModel:
+    return PausedModel()
+
+
+@pytest.fixture
+def app(tmp_path: Path, contract: Contract, model: PausedModel) -> Iterator[App]:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(PAGES)})
+    app = App(tmp_path.resolve(), Settings(), contract, model)
+    yield app
+    model.free.set()
+    app.close()
+
+
+def manage(app: App, action: str, **more: Any) -> JSON:
+    return app.call("manage_knowledge_base", {"action": action, **more})
+
+
+def paused_sync(app: App, model: PausedModel, step: str) -> JSON:
+    """Start a sync that waits at this step."""
+    model.at = step
+    job = manage(app, "sync", wait_seconds=0)
+    assert model.reached.wait(120)
+    return job
+
+
+@pytest.mark.parametrize("step", ["prepare", "read", "words", "embed"])
+def test_the_status_during_a_first_sync_names_no_defect_and_no_further_sync(
+    app: App, model: PausedModel, step: str
+) -> None:
+    if step == "words":  # its chunks are searchable before there is a vector store
+        manage(app, "create", wait_seconds=600)
+        show_words(app.index, read_lines(app.index.folder))
+    paused_sync(app, model, "prepare" if step == "words" else step)
+
+    status = app.call("healthcheck", {})
+    model.free.set()
+    app.call("get_job", {"id": "latest", "wait_seconds": 600})
+
+    assert (status["status"], status["job"]["state"]) == ("degraded", "running")
+    assert "Run `lore" not in render("healthcheck", status).whole()
+    assert not any("Run `lore" in from_health(check).remedy for check in status["checks"])
+    assert app.call("healthcheck", {})["status"] == "healthy"
+
+
+@pytest.mark.parametrize("step", ["prepare", "read"])
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [("query_documents", {"query": "subject1"}), ("get_class_hierarchy", {}), ("ask_knowledge_base", {"query": "1?"})],
+)
+def test_a_search_before_the_first_words_says_that_the_sync_is_running(
+    app: App, model: PausedModel, step: str, operation: str, arguments: JSON
+) -> None:
+    job = paused_sync(app, model, step)
+
+    with pytest.raises(IndexMissing, match="first sync is running") as caught:
+        app.call(operation, arguments)
+
+    assert job["id"] in caught.value.hint
+    assert "lore sync" not in caught.value.hint
+    assert app.state()["problem"]["message"] == caught.value.message
+
+
+def test_a_reply_names_the_missing_vectors_and_the_running_sync(app: App, model: PausedModel) -> None:
+    paused_sync(app, model, "embed")
+
+    found = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
+
+    assert f"partial: the vectors of {PAGES} chunks are missing; a sync is running" in found
+    assert "lore sync" not in found
+
+
+def test_a_reply_without_missing_vectors_never_counts_zero(app: App, model: PausedModel) -> None:
+    manage(app, "sync", wait_seconds=600)
+    app.index.catalogue.set_meta(dirty="1")
+
+    interrupted = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
+    paused_sync(app, model, "prepare")
+    running = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
+
+    assert "partial: the last sync did not finish (`lore sync`, " in interrupted
+    assert "partial: a sync is running, synced " in running
+
+
+def test_a_reply_with_changed_files_does_not_advise_a_sync_while_one_runs(app: App, model: PausedModel) -> None:
+    manage(app, "sync", wait_seconds=600)
+    write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited.\n"})
+    paused_sync(app, model, "prepare")
+    app.freshness.notice()
+
+    found = render("query_documents", app.call("query_documents", {"query": "subject1"})).whole()
+
+    assert "stale: 1 file changed since the last sync; a sync is running" in found
+
+
+def test_the_status_after_an_interrupted_first_sync_advises_to_sync(app: App, model: PausedModel) -> None:
+    manage(app, "create", wait_seconds=600)
+
+    status = app.call("healthcheck", {})
+
+    checks = {check["part"]: check for check in status["checks"]}
+    assert (status["status"], checks["database"]["status"]) == ("degraded", "degraded")
+    assert checks["database"]["detail"] == "There are no vectors yet. Run `lore sync`."
+
+
+def test_the_pace_counts_only_the_texts_that_are_embedded_now(app: App, model: PausedModel) -> None:
+    manage(app, "sync", wait_seconds=600)
+    manage(app, "delete", confirm=True, wait_seconds=600)
+    new = {f"docs/new{n}.md": f"# New {n}\n\nOther text{n}.\n" for n in range(3)}
+    write_project(app.index.root, {**new, "docs/copy.md": new["docs/new0.md"]})
+    paused_sync(app, model, "embed")
+
+    running = app.call("get_job", {"id": "latest"})
+
+    waiting = len({chunk.content_hash for chunk in app.index.catalogue.chunk_keys(waiting_only=True)})
+    assert (running["stage"], running["done"], running["total"]) == ("embedding", 0, waiting)
+    assert waiting <= 4
+    assert "eta_seconds" not in running
+
+
+def test_the_pace_counts_only_the_files_that_are_read(tmp_path: Path) -> None:
+    pages = {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(PAGES)}
+    index = open_index(write_project(tmp_path, pages))
+    seen: list[tuple[str, int, int]] = []
+    sync(index)
+    (tmp_path / "docs" / "0.md").write_text("# Page 0\n\nEdited.\n", encoding="utf-8")
+    settle(tmp_path)
+    sync(index, lambda *step: seen.append(step))
+    index.close()
+
+    assert [step for step in seen if step[0] == "reading"] == [("reading", 0, 1), ("reading", 1, 1)]
