@@ -228,6 +228,23 @@ def test_progress_and_logs_never_reach_standard_output(tmp_path: Path) -> None:
     assert "bad.md" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["init", "sync"])
+def test_a_build_without_a_terminal_prints_its_plan_and_stages_first(tmp_path: Path, command: str) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n", "docs/b.py": "def b():\n    pass\n"})
+
+    shown = run_lore(command, cwd=tmp_path)
+    write_project(tmp_path, {"a.md": "# Alpha\n\nEdited.\n"})
+    silent = run_lore(command, "--json", cwd=tmp_path)
+
+    notes = shown.stderr.splitlines()
+    plan = notes.index("plan: read 2 files, index their words, then embed their passages")
+    assert "found: 1 Markdown, 1 Python" in notes[:plan]
+    assert ("Found: docs." in notes[:1]) == (command == "init")
+    assert "Reading: 0 of 2." in notes[plan:]
+    assert (silent.returncode, silent.stderr) == (0, "")
+    assert json.loads(silent.stdout)
+
+
 def test_every_command_is_documented() -> None:
     documented = (ROOT / "docs" / "cli.md").read_text()
     helped = run_lore("--help", cwd=ROOT).stdout

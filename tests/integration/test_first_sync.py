@@ -18,6 +18,7 @@ from lore_etl.pipeline.sync import sync
 from lore_etl.stores.chunkfile import read_lines
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
 from lore_server.operations.table import render
 from lore_server.setup.place import from_health
 from tests.harness.models import HashEmbedder, HashModel
@@ -164,6 +165,43 @@ def test_the_status_after_an_interrupted_first_sync_advises_to_sync(app: App, mo
     checks = {check["part"]: check for check in status["checks"]}
     assert (status["status"], checks["database"]["status"]) == ("degraded", "degraded")
     assert checks["database"]["detail"] == "There are no vectors yet. Run `lore sync`."
+
+
+def test_a_client_hears_what_was_found_and_planned_before_anything_is_read(app: App, model: PausedModel) -> None:
+    write_project(
+        app.index.root, {"CLAUDE.md": "# Rules\n\nSail.\n", "src/a.py": "def a():\n    pass\n", "b.png": b"1"}
+    )
+    heard: list[str] = []
+    stages: list[str] = []
+    model.at = "read"
+
+    def hear(text: str) -> None:
+        heard.append(text)
+        model.free.set()
+
+    listener = Listener(lambda stage, done, total: stages.append(stage), hear)
+    app.call("init_project", {"wait_seconds": 600}, listener)
+
+    assert heard[0] == "Found: CLAUDE.md, docs."
+    assert heard[1].splitlines() == [
+        "found: 7 Markdown, 1 Python",
+        "left out: 1 .png (binary), 1 .toml (configuration of Lore)",
+        "plan: read 8 files, index their words, then embed their passages",
+    ]
+    assert stages[-1] == "embedding"
+
+
+def test_the_plan_of_a_later_sync_names_the_changed_and_deleted_files(app: App) -> None:
+    manage(app, "sync", wait_seconds=600)
+    write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited.\n"})
+    (app.index.root / "docs" / "1.md").unlink()
+    heard: list[str] = []
+
+    for _ in range(2):  # the second one has nothing to do
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, Listener(text=heard.append))
+
+    steps = "read 1 of 5 files, forget 1 deleted file, index their words, then embed their passages"
+    assert heard == [f"plan: {steps}"]
 
 
 def test_the_pace_counts_only_the_texts_that_are_embedded_now(app: App, model: PausedModel) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.dates import problem_of
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
 from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
-from lore_etl.core.progress import Progress
+from lore_etl.core.progress import Announce, Plan, Progress, unannounced
 from lore_etl.core.text import counted
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import Postponed
@@ -28,7 +28,7 @@ from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
 from lore_etl.pipeline.file_claim import Claim, claim_of
 from lore_etl.pipeline.resolve import assemble
-from lore_etl.pipeline.summary import LEFT_OUT, WAITING, report_files
+from lore_etl.pipeline.summary import LEFT_OUT, WAITING, counted_files, provisional_row, report_files
 from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.supersession import Succession
@@ -53,6 +53,7 @@ def create(
     allow_mass_delete: bool = False,
     only_knowledge: bool = False,
     show: Show | None = None,
+    announce: Announce = unannounced,
 ) -> WrittenChunks | None:
     """Update `chunks.jsonl.gz` and the class tree to match the project's files.
 
@@ -63,12 +64,12 @@ def create(
         GuardTripped: too much would be deleted; nothing was written.
     """
     try:
-        return _create(index, report, progress, allow_mass_delete, only_knowledge, show)
+        return _create(index, report, progress, allow_mass_delete, only_knowledge, show, announce)
     except CatalogueDamaged:
         raise
     except IndexDamaged:  # damage that did not change the size and time of the file
         index.catalogue.set_meta(chunks=None)
-        return _create(index, report, progress, allow_mass_delete, only_knowledge, show)
+        return _create(index, report, progress, allow_mass_delete, only_knowledge, show, announce)
 
 
 def _create(
@@ -78,11 +79,13 @@ def _create(
     allow_mass_delete: bool,
     only_knowledge: bool,
     show: Show | None,
+    announce: Announce,
 ) -> WrittenChunks | None:
     catalogue, signature = index.catalogue, chunkfile.signature(index.folder)
     is_current = catalogue.meta("chunks") == signature is not None
     known = catalogue.files_without_facts() if is_current else {}
     stamps = {path: row.stamp for path, row in known.items()}
+    progress("looking for files", 0, 0)
     found = index.files.scan_knowledge(stamps) if only_knowledge and known else index.files.scan()
     index.files.settle(found)
     layout = _layout(index, found)
@@ -97,7 +100,7 @@ def _create(
     is_part = same_layout and is_loaded and len(changed) <= PART * len(known)
     lines = _recorded(index, changed) if is_part else _written(index, is_current, report)
     had = None if is_part else {path: len(group) for path, group in lines.items()}
-    run = Extraction(index, report, found, known, lines, is_part, related=not same_layout)
+    run = Extraction(index, report, found, known, lines, is_part, related=not same_layout, announce=announce)
     to_read = changed if same_layout else found.files.keys()
     _read_changed(run, to_read, progress, None if lines or known else show)
     _drop_deleted(run)
@@ -211,6 +214,7 @@ def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress,
     if show and waiting and shown:  # before all chunks are written to their file, which takes a while
         _show(run, waiting, show)
     run.rows = dict(sorted(run.rows.items()))  # the report has the files in this order
+    progress("reading", run.to_read, run.to_read)
 
 
 def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
@@ -245,12 +249,21 @@ def _documents(
 ) -> Iterator[Document]:
     """Yield the documents to chunk, and put their rows and remarks into `begun`."""
     claims = _claims(run, to_read)
+    run.to_read = len(claims)
+    run.announce(_plan(run, claims))
     for number, claim in enumerate(claims):
         progress("reading", number, len(claims))
         if found := _read(run, claim):
             begun[claim.entry.path] = found[1:]
             yield found[0]
-    progress("reading", len(claims), len(claims))
+
+
+def _plan(run: Extraction, claims: Sequence[Claim]) -> Plan:
+    """Return what was found; the inventory takes a while in a large project, so not for the sync of an edit."""
+    rows = {**run.rows, **{claim.entry.path: provisional_row(claim) for claim in claims}}
+    deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
+    files = sum(1 for row in rows.values() if row.recipe)
+    return Plan(len(claims), files, deleted, counted_files(rows) if len(claims) == files else None)
 
 
 def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import Announce, unannounced
 from lore_etl.files.conversion.convert import Converter
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index
@@ -35,6 +36,10 @@ class Extraction:
     converter: Converter = field(init=False)
     related: bool = False
     """Whether the class tree or the superseded documents may have changed."""
+
+    announce: Announce = unannounced
+    to_read: int = 0
+    """The number of files that a source owns and that may have changed."""
 
     def __post_init__(self) -> None:
         self.converter = Converter(self.index.limits.conversion)

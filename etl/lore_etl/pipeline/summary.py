@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 
 from lore_etl.core.extras import install_advice
-from lore_etl.core.model import Inventory, Problem, SyncReport, canonical_json
+from lore_etl.core.json_types import JSON
+from lore_etl.core.model import Problem, SyncReport, canonical_json
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.formats import EXTRA, format_of
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index
+from lore_etl.pipeline.file_claim import Claim
 from lore_etl.sources import REGISTRY
 from lore_etl.sources.agent_files import AgentFiles
 from lore_etl.sources.inventory import inventory
@@ -33,7 +35,7 @@ def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report:
                 report.failed.append(Problem(path, text))
             elif kind == "warning":
                 report.warnings.append(text)
-    report.inventory = _counted(rows).record()
+    report.inventory = counted_files(rows)
     inventory_ = canonical_json(report.inventory)
     if index.catalogue.meta("inventory") != inventory_:
         index.catalogue.set_meta(inventory=inventory_)
@@ -70,16 +72,22 @@ def _waiting(rows: Mapping[str, FileRow]) -> list[str]:
     ]
 
 
-def _counted(rows: Mapping[str, FileRow]) -> Inventory:
+def counted_files(rows: Mapping[str, FileRow]) -> JSON:
     """Return the files by type and language, and those without a source by extension."""
     types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
     owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
     owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
     notes = {path: dict(json.loads(row.notes)) for path, row in rows.items() if not row.recipe}
-    return inventory(
-        owned,
-        {path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in notes.items() if "failed" not in said},
-    )
+    left_out = {
+        path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in notes.items() if "failed" not in said
+    }
+    return inventory(owned, left_out).record()
+
+
+def provisional_row(claim: Claim) -> FileRow:
+    """Return a row that counts a file which has not been read yet."""
+    path = claim.entry.path
+    return FileRow(path, "", "", f"{claim.source.name}::{claim.name.removeprefix(path)}", "{}", "[]")
 
 
 def _some(names: list[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, LoreError
 from lore_etl.core.model import SyncReport
-from lore_etl.core.progress import Progress, silent
+from lore_etl.core.progress import Announce, Progress, silent, unannounced
 from lore_etl.files.git_head import head
 from lore_etl.index import Index
 from lore_etl.pipeline.diff import plan
@@ -20,7 +20,9 @@ from lore_etl.stores.catalogue import ChunkState
 from lore_etl.stores.chunkfile import ChunkLine, WrittenChunks
 
 
-def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
+def sync(
+    index: Index, progress: Progress = silent, allow_mass_delete: bool = False, announce: Announce = unannounced
+) -> SyncReport:
     """Update the index to match the project's files.
 
     Raises:
@@ -34,7 +36,7 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
         index.prepare_model(progress)
         is_first = not index.catalogue.total()
         show = (lambda lines: show_words(index, lines)) if is_first else None
-        written = create(index, report, progress, allow_mass_delete, show=show)
+        written = create(index, report, progress, allow_mass_delete, show=show, announce=announce)
         _load_if_needed(index, report, progress, written)
         if is_first:  # the load finds the chunks that were shown before it
             report.created, report.updated, report.unchanged = index.catalogue.total(), 0, 0
@@ -57,7 +59,9 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
     return _run(index, steps)
 
 
-def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
+def create_only(
+    index: Index, progress: Progress = silent, allow_mass_delete: bool = False, announce: Announce = unannounced
+) -> SyncReport:
     """Write `chunks.jsonl.gz` and the class tree, and leave the stores unchanged."""
 
     def steps(report: SyncReport) -> None:
@@ -65,7 +69,7 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
         before = {
             line.id: ChunkState(line.content_hash, line.metadata_hash, has_vector=False) for line in _written(index)
         }
-        create(index, report, progress, allow_mass_delete)
+        create(index, report, progress, allow_mass_delete, announce=announce)
         plan(chunkfile.read_lines(index.folder), before).write_counts(report)
 
     return _run(index, steps)

@@ -43,6 +43,7 @@ def init(
     session.project = folder or session.project
     if not force and session.root in (Path.home().resolve(), Path(session.root.anchor)):
         raise UsageError(f"{session.root} is not a project.", "Name a project's folder, or add --force to index it.")
+    session.announce()
     try:
         result = session.call("init_project", sync=sync, wait_seconds=LONGEST_WAIT)
     except KeyboardInterrupt:
@@ -64,6 +65,7 @@ def sync(
     allow_mass_delete: Annotated[bool, typer.Option(help="Allow deleting over 30 % of the index.")] = False,
 ) -> None:
     """Update the index to match the project's files."""
+    session.announce()
     started = session.ask("manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete, wait_seconds=0)
     try:
         result = session.ask("get_job", id=started["id"], wait_seconds=LONGEST_WAIT)

@@ -61,6 +61,8 @@ class InitService:
         root, deadline = self._index.root, time.monotonic() + wait_seconds
         check_root(root, project_root, f"Omit it, or run `lore init {(project_root or '')[:300]}` in a shell.")
         layout = layout_of(root)
+        if layout.found and sync:
+            listener.text(f"Found: {', '.join(layout.found.values())}.")
         names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
         before = {name: self._content(name) for name in names}
         self._configure()

@@ -179,14 +179,14 @@ async def _send(stream: ByteStream, message: JSON) -> None:
 
 def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
     """Return a function that sends progress to the client as lines; worker threads call it."""
-    loop, sent_at = anyio.lowlevel.current_token(), 0.0
+    loop, sent_at, sent = anyio.lowlevel.current_token(), 0.0, ""
 
     def report(stage: str, done: int, total: int) -> None:
-        nonlocal sent_at
+        nonlocal sent_at, sent
         now = time.monotonic()
-        if now - sent_at < PROGRESS_SECONDS and done < total:
+        if stage == sent and now - sent_at < PROGRESS_SECONDS and done < total:
             return
-        sent_at = now
+        sent_at, sent = now, stage
         try:
             anyio.from_thread.run(_send, stream, {"progress": [stage, done, total]}, token=loop)
         except (*_Disconnected, anyio.RunFinishedError):

@@ -36,7 +36,9 @@ class Session:
     as_json: bool = False
     verbose: bool = False
     no_daemon: bool = False
-    on_text: Callable[[str], None] = ignore_text  # receives the text of an answer while it is written
+    on_text: Callable[[str], None] = (
+        ignore_text  # receives the text of an answer, or the plan of a build, before the reply
+    )
     _answering: OwnerCalls | App | None = field(default=None, repr=False)
 
     @property
@@ -135,8 +137,14 @@ class Session:
         if not self.as_json:
             output.note(f"Reading {stage} …")
 
+    def announce(self) -> None:
+        """Print the plan of a build to standard error, unless JSON was requested."""
+        if not self.as_json:
+            self.on_text = output.note
+
     def sync(self) -> None:
         """Index the files that a command has copied, and print the result unless JSON was requested."""
+        self.announce()
         done = self.ask("manage_knowledge_base", action="sync", wait_seconds=LONGEST_WAIT)
         if not self.as_json:
             self.print_result("manage_knowledge_base", done)

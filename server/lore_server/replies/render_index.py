@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
 from lore_server.replies.origin import shown
 from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, outdated, span
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 SIMILAR_SHOWN = 3  # paths in a line
 SHOWN_EXTENSIONS = 8
+_THEN = {"sync": "index their words, then embed their passages", "create": "write their chunks"}
 
 
 class Placed(TypedDict):
@@ -214,7 +216,19 @@ def job(result: records.JobRecord) -> ReplyText:
     return ReplyText("\n".join([*body, *problem]), (*problems, *warned, *notes(report)))
 
 
-def _inventory(result: records.SyncResultRecord | records.HealthRecord) -> list[str]:
+def plan(action: str, plan: Plan) -> str:
+    """Return what a build has found and what it will do, a line each."""
+    found = _inventory({"inventory": plan.inventory}) if plan.inventory else []
+    read = (
+        f"read {plan.to_read:,} of {counted(plan.files, 'file')}"
+        if plan.to_read < plan.files
+        else (f"read {counted(plan.files, 'file')}")
+    )
+    steps = [read, *([f"forget {counted(plan.deleted, 'deleted file')}"] if plan.deleted else []), _THEN[action]]
+    return "\n".join([*found, f"plan: {', '.join(steps)}"])
+
+
+def _inventory(result: Mapping[str, Any]) -> list[str]:
     """Return lines that name the languages found and the files left out; the JSON has the types too."""
     if "inventory" not in result:
         return []
@@ -236,7 +250,11 @@ def _pace(result: records.JobRecord) -> str:
     if result["state"] != "running":
         return ""
     left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
-    return f" {result['stage']}: {result['done']} of {result['total']}{left}."
+    return (
+        f" {result['stage']}: {result['done']} of {result['total']}{left}."
+        if result["total"]
+        else f" {result['stage']}."
+    )
 
 
 def database(result: records.DatabaseStateRecord) -> ReplyText:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.model import SyncReport
+from lore_etl.core.progress import Plan
+from lore_server.replies import render_index
 from lore_server.services.job_report import pace, report_record
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Job:
     started: float = field(default_factory=time.time)
     ended: float | None = None
     step: tuple[str, int, int, float] = ("starting", 0, 0, 0.0)
+    found: str = ""
+    """What was found and planned, as text for the clients that follow the job."""
     report: SyncReport | None = None
     error: LoreError | None = None
     problem: ErrorRecord | None = None
@@ -51,6 +55,11 @@ class Job:
         with self.changed:
             since = self.step[3] if self.step[0] == stage else time.monotonic()
             self.step = (stage, done, total, since)
+            self.changed.notify_all()
+
+    def announce(self, plan: Plan) -> None:
+        with self.changed:
+            self.found = render_index.plan(self.action, plan)
             self.changed.notify_all()
 
     def record(self, state: str = "") -> JobRecord:

@@ -18,7 +18,6 @@ from lore_etl.core.errors import (
     from_record,
 )
 from lore_etl.core.model import SyncReport
-from lore_etl.core.progress import Progress
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.stores.chunkfile import CHUNKS
@@ -72,7 +71,7 @@ class JobService:
         if action == "delete" and not confirm:
             raise ConfirmationRequired("Deleting the index requires confirmation.")
         job, number, joined = self._start_or_join(action, allow_mass_delete=allow_mass_delete)
-        record = self._wait(job, number, wait_seconds, listener.progress)
+        record = self._wait(job, number, wait_seconds, listener)
         return {**record, "joined": True} if joined else record
 
     def index_knowledge(self) -> None:
@@ -104,10 +103,10 @@ class JobService:
             if not job.may_resume or id == LATEST:
                 return job.shown()
             try:
-                return self._wait(self._resumed(job), None, wait_seconds, listener.progress)
+                return self._wait(self._resumed(job), None, wait_seconds, listener)
             except Busy:  # a job of another kind is running
                 return job.shown()
-        return self._wait(job, None, wait_seconds, listener.progress)
+        return self._wait(job, None, wait_seconds, listener)
 
     def cancel(self, *, id: str) -> JobRecord:
         """Request that a job ends at its next step; a job that has ended is unchanged. Raises JobNotFound."""
@@ -131,7 +130,7 @@ class JobService:
         return job.id if job is not None and job.state == "running" else None
 
     def unfinished(self) -> IndexMissing | None:
-        """Return the error for a search that finds nothing before the running first sync has read files, if one runs."""
+        """Return the error of a search before the running first build has read files; None without one."""
         job = self._current
         if job is None or job.state != "running" or job.action == "delete" or self._is_loaded():
             return None
@@ -272,9 +271,9 @@ class JobService:
 
     def _built(self, job: Job) -> SyncReport:
         if job.action == "sync":
-            return sync(self._index, job.record_progress, job.allow_mass_delete)
+            return sync(self._index, job.record_progress, job.allow_mass_delete, job.announce)
         if job.action == "create":
-            return create_only(self._index, job.record_progress, job.allow_mass_delete)
+            return create_only(self._index, job.record_progress, job.allow_mass_delete, job.announce)
         if job.action == "embed":
             if not (self._index.folder / CHUNKS).exists():
                 raise IndexMissing("There is no chunks.jsonl.gz to embed.", "Run the action `create` or `sync` first.")
@@ -282,24 +281,28 @@ class JobService:
         self._index.require()
         return delete_all(self._index)
 
-    def _wait(self, job: Job, number: int | None, seconds: float, progress: Progress) -> JobRecord:
-        """Wait until the pass (or the job) has ended or the time is over, and report the steps meanwhile.
+    def _wait(self, job: Job, number: int | None, seconds: float, listener: Listener) -> JobRecord:
+        """Wait until the pass (or the job) has ended or the time is over, and report the plan and the steps meanwhile.
 
         Raises:
             LoreError: the job failed, and the caller started or joined it.
         """
-        deadline, record_progress = time.monotonic() + seconds, None
+        deadline, told = time.monotonic() + seconds, ""
+        seen: tuple[str, int, int, float] | None = None
         while True:
             with job.changed:
                 has_ended = job.state != "running" or (number is not None and job.passes >= number)
                 left = deadline - time.monotonic()
-                if not has_ended and left > 0 and job.step == record_progress:
+                if not has_ended and left > 0 and (job.step, job.found) == (seen, told):
                     job.changed.wait(left)
                     continue
-                step, record_progress = job.step, job.step
+                step, seen, found = job.step, job.step, job.found
             if has_ended or left <= 0:
                 return job.record("done") if has_ended and job.state == "running" else _checked(job, number)
-            progress(*step[:3])
+            if found != told:
+                told = found
+                listener.text(found)
+            listener.progress(*step[:3])
 
     def _find(self, id_: str) -> Job | StoredJob:
         with self._guard:
