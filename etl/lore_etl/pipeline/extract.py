@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
@@ -11,8 +11,7 @@ from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.dates import problem_of
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
 from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
-from lore_etl.core.progress import Announce, Plan, Progress, unannounced
-from lore_etl.core.text import counted
+from lore_etl.core.progress import Announce, Progress, unannounced
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import Postponed
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, format_of, readable
@@ -23,12 +22,12 @@ from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.diff import GUARD_SOURCES, check_guard, first_of
 from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
 from lore_etl.pipeline.file_claim import Claim, claim_of
+from lore_etl.pipeline.guard import check_guard
 from lore_etl.pipeline.resolve import assemble
-from lore_etl.pipeline.summary import LEFT_OUT, WAITING, counted_files, provisional_row, report_files
+from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.supersession import Succession
@@ -107,7 +106,7 @@ def _create(
     written = None
     if run.touched or run.related:
         if not allow_mass_delete:
-            _check_guard(run, had)
+            check_guard(run, had)
         written = _write(run)
     _remember(run, layout)
     report_files(index, found, run.rows, report)
@@ -166,36 +165,6 @@ def _written(index: Index, is_current: bool, report: SyncReport) -> dict[str, li
     return chunkfile.by_source(chunks)
 
 
-def _check_guard(run: Extraction, had: Mapping[str, int] | None) -> None:
-    """Refuse to delete too many chunks; `had` is the earlier number of chunks of each file, if it is known.
-
-    A file that the project's rules now leave out is still on disk: its chunks are deleted, and the report says why.
-    """
-    lost = [path for path in run.touched if not run.lines.get(path)]
-    if len(lost) < GUARD_SOURCES:
-        return
-    before = run.index.catalogue.chunks_by_source() if had is None else had
-    empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
-    left_out = before.keys() & set(_left_out(run, lost))
-    kept = {path: number for path, number in before.items() if path not in left_out}
-    check_guard(kept, empty, set(lost).difference(empty), run.index.settings.index.guard_share)
-    if left_out:
-        verb = "is" if len(left_out) == 1 else "are"
-        run.report.warnings.append(
-            f"{counted(len(left_out), 'file')} still on disk {verb} no longer indexed, because the configuration, an "
-            f"ignore file or a rule about generated files excludes {'it' if verb == 'is' else 'them'}: "
-            f"{first_of(sorted(left_out))}."
-        )
-
-
-def _left_out(run: Extraction, lost: Collection[str]) -> Iterator[str]:
-    """Yield those of these files that are on disk, but not read, because of a rule of the project."""
-    for path in run.index.files.stamps(lost):
-        row = run.rows.get(path)
-        if not row.recipe if row else run.index.files.is_skipped(path):
-            yield path
-
-
 def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress, show: Show | None) -> None:
     """Read and chunk these files, the most useful ones first; `show` receives their chunks in growing portions."""
     begun = dict[str, tuple[FileRow, list[list[str]]]]()
@@ -250,20 +219,12 @@ def _documents(
     """Yield the documents to chunk, and put their rows and remarks into `begun`."""
     claims = _claims(run, to_read)
     run.to_read = len(claims)
-    run.announce(_plan(run, claims))
+    run.announce(plan_of(run, claims))
     for number, claim in enumerate(claims):
         progress("reading", number, len(claims))
         if found := _read(run, claim):
             begun[claim.entry.path] = found[1:]
             yield found[0]
-
-
-def _plan(run: Extraction, claims: Sequence[Claim]) -> Plan:
-    """Return what was found; the inventory takes a while in a large project, so not for the sync of an edit."""
-    rows = {**run.rows, **{claim.entry.path: provisional_row(claim) for claim in claims}}
-    deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
-    files = sum(1 for row in rows.values() if row.recipe)
-    return Plan(len(claims), files, deleted, counted_files(rows) if len(claims) == files else None)
 
 
 def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lore_etl.core.extras import install_advice
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Problem, SyncReport, canonical_json
+from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.formats import EXTRA, format_of
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index
+from lore_etl.pipeline.extraction import Extraction
 from lore_etl.pipeline.file_claim import Claim
 from lore_etl.sources import REGISTRY
 from lore_etl.sources.agent_files import AgentFiles
@@ -35,7 +37,7 @@ def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report:
                 report.failed.append(Problem(path, text))
             elif kind == "warning":
                 report.warnings.append(text)
-    report.inventory = counted_files(rows)
+    report.inventory = _counted(rows)
     inventory_ = canonical_json(report.inventory)
     if index.catalogue.meta("inventory") != inventory_:
         index.catalogue.set_meta(inventory=inventory_)
@@ -72,7 +74,7 @@ def _waiting(rows: Mapping[str, FileRow]) -> list[str]:
     ]
 
 
-def counted_files(rows: Mapping[str, FileRow]) -> JSON:
+def _counted(rows: Mapping[str, FileRow]) -> JSON:
     """Return the files by type and language, and those without a source by extension."""
     types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
     owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
@@ -84,7 +86,15 @@ def counted_files(rows: Mapping[str, FileRow]) -> JSON:
     return inventory(owned, left_out).record()
 
 
-def provisional_row(claim: Claim) -> FileRow:
+def plan_of(run: Extraction, claims: Sequence[Claim]) -> Plan:
+    """Return what was found; the inventory takes a while in a large project, so not for the sync of an edit."""
+    rows = {**run.rows, **{claim.entry.path: _provisional_row(claim) for claim in claims}}
+    deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
+    files = sum(1 for row in rows.values() if row.recipe)
+    return Plan(len(claims), files, deleted, _counted(rows) if len(claims) == files else None)
+
+
+def _provisional_row(claim: Claim) -> FileRow:
     """Return a row that counts a file which has not been read yet."""
     path = claim.entry.path
     return FileRow(path, "", "", f"{claim.source.name}::{claim.name.removeprefix(path)}", "{}", "[]")

@@ -146,7 +146,9 @@ def _delete(index: Index, report: SyncReport) -> None:
     report.deleted = index.catalogue.total()
     index.release_vectors()
     generation = index.generation
-    index.catalogue.set_meta(dirty="1", chunks=None, layout=None, loaded=None, inventory=None)
+    index.catalogue.set_meta(
+        dirty="1", chunks=None, layout=None, loaded=None, inventory=None, problems=None, reported=None
+    )
     index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
     index.catalogue.apply((), list(index.catalogue.chunk_states()), model=None)
     index.catalogue.replace_files((), list(index.catalogue.stamps()))

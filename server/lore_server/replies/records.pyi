@@ -307,6 +307,7 @@ class SyncResultRecord(TypedDict):
     failed: list[ProblemRecord]
     skipped: list[ProblemRecord]
     warnings: list[str]
+    known: NotRequired[int]
     rebuilt: str | None
     duration: float
     inventory: NotRequired[InventoryRecord]
@@ -413,6 +414,12 @@ class CheckRecord(TypedDict):
     status: str
     detail: str
 
+class ProblemsRecord(TypedDict):
+    failed: list[ProblemRecord]
+    skipped: list[ProblemRecord]
+    warnings: list[str]
+    truncated: NotRequired[str]
+
 class HealthOwnerRecord(TypedDict):
     pid: int
     since: str
@@ -424,6 +431,7 @@ class HealthRecord(TypedDict):
     counts: dict[str, int]
     files: int
     inventory: NotRequired[InventoryRecord]
+    problems: NotRequired[ProblemsRecord]
     size_bytes: int
     database: str
     project: str

@@ -210,10 +210,17 @@ def job(result: records.JobRecord) -> ReplyText:
     if report["rebuilt"]:
         body.append(f"The vectors were rebuilt: {report['rebuilt']}.")
     body += _inventory(report)
-    problems = [f"failed: {failure['source']}: {failure['reason']}" for failure in report["failed"]]
-    problems += [f"skipped: {file['source']}: {file['reason']}" for file in report["skipped"]]
-    warned = [f"warning: {warning}" for warning in report["warnings"]]
-    return ReplyText("\n".join([*body, *problem]), (*problems, *warned, *notes(report)))
+    known = (
+        [f"{counted(report['known'], 'known problem')}: see `lore status` (healthcheck)"] if "known" in report else []
+    )
+    return ReplyText("\n".join([*body, *problem]), (*_problems(report), *known, *notes(report)))
+
+
+def _problems(record: records.SyncResultRecord | records.ProblemsRecord) -> Iterator[str]:
+    """Yield a line for each file that failed or was skipped, and for each warning."""
+    yield from (f"failed: {failure['source']}: {failure['reason']}" for failure in record["failed"])
+    yield from (f"skipped: {file['source']}: {file['reason']}" for file in record["skipped"])
+    yield from (f"warning: {warning}" for warning in record["warnings"])
 
 
 def plan(action: str, plan: Plan) -> str:
@@ -267,6 +274,8 @@ def health(result: records.HealthRecord) -> ReplyText:
     if result["counts"]:
         rows.append("  " + ", ".join(f"{count} {kind}" for kind, count in result["counts"].items()))
     rows += [f"  {line}" for line in _inventory(result)]
+    if "problems" in result:
+        rows += [f"  {line}" for line in (*_problems(result["problems"]), *notes(result["problems"]))]
     if "job" in result:
         rows.append("  " + job(result["job"]).body)
     return ReplyText("\n".join(rows))

@@ -65,6 +65,8 @@ class HealthService:
             record["owner"] = owner
         if counted := self._known(lambda catalogue: catalogue.meta("inventory"), None):
             record["inventory"] = json.loads(counted)
+        if found := self._known(lambda catalogue: catalogue.meta("problems"), None):
+            record["problems"] = json.loads(found)
         with contextlib.suppress(LoreError):  # the checks report the cause
             if self._index.exists():
                 record["freshness"] = self._freshness.record()

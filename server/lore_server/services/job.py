@@ -37,6 +37,8 @@ class Job:
     found: str = ""
     """What was found and planned, as text for the clients that follow the job."""
     report: SyncReport | None = None
+    known: frozenset[str] = frozenset()
+    """The digests of the problems that an earlier reply named; this job's replies only count them."""
     error: LoreError | None = None
     problem: ErrorRecord | None = None
     begun: int = 0
@@ -80,5 +82,5 @@ class Job:
             if self.problem is not None and not state:
                 base["problem"] = self.problem
             if self.report is not None:
-                base["report"] = report_record(self.action, self.report)
+                base["report"] = report_record(self.action, self.report, self.known)
             return base

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import (
@@ -17,7 +19,7 @@ from lore_etl.core.errors import (
     LoreError,
     from_record,
 )
-from lore_etl.core.model import SyncReport
+from lore_etl.core.model import SyncReport, canonical_json
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.stores.chunkfile import CHUNKS
@@ -26,6 +28,7 @@ from lore_server.execution.progress import NOBODY, Listener
 from lore_server.replies.problem import error_record
 from lore_server.services.job import Job
 from lore_server.services.job_file import StoredJob, read_job, write_job
+from lore_server.services.job_report import digests, problems_record
 
 if TYPE_CHECKING:
     from lore_server.replies.records import JobRecord
@@ -34,6 +37,7 @@ log = logging.getLogger(__name__)
 REMEMBERED = 20
 KNOWLEDGE_SECONDS = 5.0  # the maximum wait for new knowledge to be indexed when the process ends
 LATEST = "latest"
+SCANNING = ("sync", "create")  # the actions that read the files, and so know their problems
 TURN_SECONDS = 0.1
 
 
@@ -231,10 +235,13 @@ class JobService:
 
     def _begin(self, job: Job) -> None:
         """Record that the job is running, so that if this process is killed, the next one resumes it."""
-        if job.wanted and job.action in ("sync", "create"):
+        if job.wanted and job.action in SCANNING:
             self._index.own()
         if job.wanted:
             self._remember(job)
+        with suppress(LoreError):  # a damaged catalogue is repaired by the sync, which then repeats the problems
+            if self._index.exists():
+                job.known = frozenset(json.loads(self._index.catalogue.meta("reported") or "[]"))
 
     def _next_pass(self, job: Job) -> Callable[[Job], SyncReport] | None:
         """Return the next step of the job; if there is no further step, mark the job as done and return None."""
@@ -267,6 +274,8 @@ class JobService:
     def _act(self, job: Job) -> SyncReport:
         report = self._built(job)
         self._after(report)
+        if job.action in SCANNING:
+            self._index.catalogue.set_meta(problems=canonical_json(problems_record(report)))
         return report
 
     def _built(self, job: Job) -> SyncReport:
@@ -298,11 +307,26 @@ class JobService:
                     continue
                 step, seen, found = job.step, job.step, job.found
             if has_ended or left <= 0:
-                return job.record("done") if has_ended and job.state == "running" else _checked(job, number)
+                record = job.record("done") if has_ended and job.state == "running" else _checked(job, number)
+                self._note_reported(job, record)
+                return record
             if found != told:
                 told = found
                 listener.text(found)
             listener.progress(*step[:3])
+
+    def _note_reported(self, job: Job, record: JobRecord) -> None:
+        """Record which problems a client has seen, so that later jobs only count them.
+
+        A sync that nobody waits for, such as after an edit, leaves its problems to the next reply.
+        """
+        is_whole = job.wanted and job.action in SCANNING
+        if "report" not in record or job is not self._current or job.report is None or not is_whole:
+            return
+        with suppress(LoreError):  # then the next reply repeats them
+            seen = json.dumps(sorted(digests(job.report)))
+            if self._index.catalogue.meta("reported") != seen:
+                self._index.catalogue.set_meta(reported=seen)
 
     def _find(self, id_: str) -> Job | StoredJob:
         with self._guard:

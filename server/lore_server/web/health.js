@@ -3,6 +3,7 @@
 import { withoutCommands } from "./advice.js";
 import { codes, el, fill, say } from "./dom.js";
 import { bytes, plural, count } from "./format.js";
+import { problemLists } from "./job-panel.js";
 import { failure } from "./notes.js";
 import { link } from "./route.js";
 import { learnHealth } from "./state.js";
@@ -21,6 +22,8 @@ export function healthView() {
   const checks = el("ul", { class: "checks" }, Object.keys(PARTS).map((part) => check({ part, status: "unknown", detail: "…" })));
   const facts = el("dl", { class: "facts", hidden: true });
 
+  const problems = el("div", { class: "problem-lists" });
+
   document.addEventListener("lore:health", ({ detail }) => draw(detail));
 
   function draw(health) {
@@ -28,6 +31,7 @@ export function healthView() {
     verdict.dataset.status = health.status;
     fill(checks, health.checks.map(check));
     fill(facts, factsOf(health));
+    fill(problems, health.problems ? problemLists(health.problems) : []);
     facts.hidden = false;
   }
 
@@ -48,7 +52,7 @@ export function healthView() {
 
   const content = [
     el("div", { class: "view-head" }, el("h1", {}, "Health"), verdict, el("div", { class: "actions" }, again)),
-    checks, facts,
+    checks, facts, problems,
   ];
   return { content, title: () => "Health", show: () => load() };
 }

@@ -4,6 +4,7 @@ import { el, fill, say } from "./dom.js";
 import { count, duration, plural } from "./format.js";
 import { cancelJob } from "./job.js";
 import { failure, note } from "./notes.js";
+import { link } from "./route.js";
 import { timeOf } from "./time.js";
 
 const STAGES = { sync: ["reading", "indexing words", "reusing vectors", "embedding"], create: ["reading"], embed: ["indexing words", "reusing vectors", "embedding"], delete: [] };
@@ -104,12 +105,20 @@ function figures(report) {
 }
 
 function rest(report) {
-  const problems = (rows) => rows.map((problem) => el("li", {}, el("code", {}, problem.source), ` ${problem.reason}`));
   return [
     report.rebuilt && note("info", `The vectors were rebuilt: ${report.rebuilt}`),
-    list("warning", report.warnings.map((text) => el("li", {}, text))),
-    list("failed file", problems(report.failed)),
-    list("skipped file", problems(report.skipped)),
+    problemLists(report),
+    report.known && el("p", { class: "quiet" }, el("a", { href: link("health") }, plural(report.known, "known problem"))),
+  ];
+}
+
+/** Return the warnings, failed files and skipped files of a sync as lists to open. */
+export function problemLists(record) {
+  const problems = (rows) => rows.map((problem) => el("li", {}, el("code", {}, problem.source), ` ${problem.reason}`));
+  return [
+    list("warning", record.warnings.map((text) => el("li", {}, text))),
+    list("failed file", problems(record.failed)),
+    list("skipped file", problems(record.skipped)),
   ];
 }
 
