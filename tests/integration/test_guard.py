@@ -53,6 +53,7 @@ LEFT_OUT: dict[str, tuple[Change, int]] = {
     "a .gitignore beside them names them": (written("docs/.gitignore", "*.md\n"), 4),
     "their source is off": (written("lore.toml", "[sources]\nguides = []\n"), 5),
     "their source names other files": (written("lore.toml", '[sources]\nguides = ["README.md"]\n'), 4),
+    ".gitattributes calls them generated": (written(".gitattributes", "src/*.py linguist-generated\n"), 4),
     "the size limit excludes them": (written("lore.toml", "[index]\nmax_file_bytes = 1024\n"), 0),
 }
 GONE: dict[str, tuple[Change, str]] = {
