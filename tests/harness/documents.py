@@ -96,14 +96,17 @@ def matches(shown: tuple[str, ...], real: str, errors: str) -> bool:
     Times, sizes, ids and dates may differ, and scores by 2 %, because processors round differently. A line `…` matches
     any lines, and `…` at the end of a line matches its rest. Lines of standard error may appear anywhere or be omitted.
     """
-    notes = "".join(f"{_general(line)}\n" for line in errors.splitlines())
-    wanted = [
-        line for line in map(_general, shown) if line == "…" or not re.search(f"^{_pattern(line)}", notes, re.MULTILINE)
-    ]
+    output, notes = ("".join(f"{_general(line)}\n" for line in text.splitlines()) for text in (real, errors))
+    is_note = {line: _has(notes, line) and not _has(output, line) for line in map(_general, shown)}  # some are in both
+    wanted = [line for line in map(_general, shown) if line == "…" or not is_note[line]]
     pattern = "".join(r"(?:.*\n)*?" if line == "…" else _pattern(line) for line in wanted)
-    found = re.fullmatch(pattern, "".join(f"{_general(line)}\n" for line in real.splitlines()))
+    found = re.fullmatch(pattern, output)
     scores = [float(score) for line in wanted for score in re.findall(_SCORE, line)]
     return found is not None and np.allclose(scores, [float(score) for score in found.groups()], rtol=0.02)
+
+
+def _has(text: str, line: str) -> bool:
+    return re.search(f"^{_pattern(line)}", text, re.MULTILINE) is not None
 
 
 def _pattern(line: str) -> str:
