@@ -280,7 +280,7 @@ def test_pulled_tickets_are_found_with_their_state(tmp_path: Path) -> None:
     assert (unready.returncode, "lore init" in unready.stderr) == (1, True)
     assert json.loads(done.stdout)["changed"] == 2
     assert "@tickets/github/acme/ferry/issues/41.md" in found.stdout.splitlines()[0]
-    assert "[ticket, closed]" in found.stdout.splitlines()[0]
+    assert "[ticket, tracker, closed]" in found.stdout.splitlines()[0]
 
 
 def test_documentation_of_a_library_is_found_with_its_version_below_the_projects_own_files(tmp_path: Path) -> None:
