@@ -1,4 +1,4 @@
-"""Open folders step by step without following symlinks, for operations on their entries.
+"""Open folders and files below a folder without following symlinks, for all operations on a project's files.
 
 On systems with operations relative to an open folder, replacing a folder on the path has no effect. Windows lacks them:
 there the folders on the path are checked for a replacement before each operation and after each open.
@@ -11,8 +11,10 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path, PureWindowsPath
+from typing import Self
 
 from lore_etl.system import durable
+from lore_etl.system.beneath import open_beneath
 from lore_etl.system.nofollow import leads_elsewhere, open_regular
 
 _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
@@ -24,6 +26,16 @@ class OpenFolder:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def below(self, path: str) -> OpenFolder:
+        """Open the folder at a path below it, without following a symlink."""
+        return OpenFolder(open_beneath(self._descriptor, path, os.O_RDONLY | _DIRECTORY))
 
     def enter(self, name: str, make: bool = False) -> OpenFolder:
         """Open a folder in it, without following a symlink. With `make`, create the folder if necessary."""
@@ -74,6 +86,12 @@ class FolderByPath(OpenFolder):
     def __init__(self, path: Path, way: tuple[tuple[Path, os.stat_result], ...]) -> None:
         self._path = path
         self._way = way
+
+    def below(self, path: str) -> OpenFolder:
+        folder: OpenFolder = self
+        for name in path.split("/"):
+            folder = folder.enter(name)
+        return folder
 
     def enter(self, name: str, make: bool = False) -> OpenFolder:
         path = self._place(name)
@@ -143,3 +161,47 @@ def open_folder(path: Path) -> OpenFolder:
     if not real.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(path))
     return FolderByPath(real, ((real, real.lstat()),))
+
+
+def open_below(root: Path, path: str) -> OpenFolder:
+    """Open the folder at a path below a root without following symlinks; empty is the root. Raises OSError."""
+    top = open_folder(root)
+    if not path:
+        return top
+    with top:
+        return top.below(path)
+
+
+def open_real(folder: Path) -> OpenFolder:
+    """Open a folder by its real path, of which no part may have become a symlink meanwhile. Raises OSError."""
+    return open_below(Path(folder.anchor), "/".join(folder.parts[1:]))
+
+
+def read_below(root: Path, path: str, limit: int) -> bytes:
+    """Return up to `limit` bytes of a regular file below a root. Raises OSError."""
+    parent, _, name = path.rpartition("/")
+    with open_below(root, parent) as folder, open(folder.open(name, os.O_RDONLY), "rb") as file:
+        return file.read(limit)
+
+
+def facts_below(root: Path, path: str) -> os.stat_result | None:
+    """Return the result of `lstat` for a path below a root; None if it cannot be reached without following symlinks."""
+    parent, _, name = path.rpartition("/")
+    try:
+        with open_below(root, parent) as folder:
+            return folder.facts(name)
+    except (OSError, ValueError):
+        return None
+
+
+def target_of(root: Path, path: str) -> str | None:
+    """Return where a path leads, relative to the root and following symlinks; None if it leads outside.
+
+    Another process may exchange it meanwhile, so open the result only with functions that follow no symlink.
+
+    Raises:
+        OSError: a symlink is being deleted.
+    """
+    home = os.path.realpath(root)
+    found = Path(os.path.realpath(Path(home, path)))  # Path.resolve raises on a loop
+    return found.relative_to(home).as_posix() if found.is_relative_to(home) else None
