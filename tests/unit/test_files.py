@@ -16,7 +16,7 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.model import Problem
 from lore_etl.files.ignore import lenient, verdict
-from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_text, scan
+from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_text, rules_for, scan
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 
@@ -35,7 +35,7 @@ def files(root: Path, exclude: list[str] | None = None) -> list[str]:
 
 
 def text_of(root: Path, path: str) -> str:
-    return read_text(root / path, scan(root, []).files[path], LIMIT)
+    return read_text(root, path, scan(root, []).files[path], LIMIT)
 
 
 def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:
@@ -63,9 +63,9 @@ def test_generated_folders_are_skipped_and_agent_folders_are_read(tmp_path: Path
     write_project(tmp_path, dict.fromkeys([*kept, *dropped], ""))
 
     assert files(tmp_path) == sorted(kept)
-    assert [path for path in (*kept, *dropped) if not is_skipped(tmp_path, path, [])] == kept
-    assert is_skipped(tmp_path, ".ce/a.md", ["/.ce/"])
-    assert is_skipped(tmp_path, ".ce/a.md", [], {tmp_path / ".ce"})
+    assert [path for path in (*kept, *dropped) if not is_skipped(tmp_path, path, rules_for(tmp_path, []))] == kept
+    assert is_skipped(tmp_path, ".ce/a.md", rules_for(tmp_path, ["/.ce/"]))
+    assert is_skipped(tmp_path, ".ce/a.md", rules_for(tmp_path, [], {tmp_path / ".ce"}))
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
@@ -84,7 +84,7 @@ def test_files_ignored_by_git_are_skipped(top: list[str], nested: list[str]) -> 
 
         found = files(root)
         assert found == not_ignored_by_git(root, TREE)
-        assert [path for path in sorted(TREE) if not is_skipped(root, path, [])] == found
+        assert [path for path in sorted(TREE) if not is_skipped(root, path, rules_for(root, []))] == found
 
 
 IGNORED = {
@@ -119,7 +119,8 @@ def test_files_ignored_by_git_can_be_included_by_configuration(
     found = list(scan(tmp_path, exclude, include=include).files)
 
     assert found == sorted([*more, *(["a.md"] if "a.md" not in exclude else [])])
-    assert [path for path in sorted(IGNORED) if not is_skipped(tmp_path, path, exclude, include=include)] == found
+    rules = rules_for(tmp_path, exclude, include=include)
+    assert [path for path in sorted(IGNORED) if not is_skipped(tmp_path, path, rules)] == found
 
 
 def test_a_folder_that_cannot_contain_an_included_file_is_not_walked(tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_a_fifo_is_skipped_without_blocking(tmp_path: Path) -> None:
 
     assert files(tmp_path) == ["a.md"]
     with pytest.raises(Unreadable, match="not a regular file"):
-        read_text(tmp_path / "pipe.md", FileEntry("pipe.md", 0, ""), LIMIT)
+        read_text(tmp_path, "pipe.md", FileEntry("pipe.md", 0, ""), LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def test_a_file_that_changes_while_it_is_read_is_rejected(tmp_path: Path) -> Non
 
     for entry, reason in zip(entries, ["too large: over", "cannot be read: No such", "cannot be read: "], strict=True):
         with pytest.raises(Unreadable, match=reason):
-            read_text(tmp_path / entry.path, entry, LIMIT)
+            read_text(tmp_path, entry.path, entry, LIMIT)
 
 
 def test_a_file_whose_name_is_not_utf8_is_skipped(tmp_path: Path) -> None:
@@ -263,7 +264,7 @@ def test_unreadable_folders_are_reported_and_other_files_are_found() -> None:
             assert found == Scan(found.files, [Problem("closed/", "folder cannot be read: Permission denied")], [])
             assert list(found.files) == ["a.md", "secret.md"]
             with pytest.raises(Unreadable, match="cannot be read: Permission denied"):
-                read_text(root / "secret.md", found.files["secret.md"], LIMIT)
+                read_text(root, "secret.md", found.files["secret.md"], LIMIT)
             (root / "closed").chmod(0o700)
     finally:
         shutil.rmtree(root)

@@ -16,7 +16,7 @@ from lore_etl.config import approvals
 from lore_etl.config.policy import is_inside, split
 from lore_etl.core.errors import ConfigError, os_errors_as
 from lore_etl.core.json_types import JSON
-from lore_etl.system.nofollow import read_regular
+from lore_etl.system.open_folder import read_below
 
 CONFIG_NAME = "lore.toml"
 MAX_BYTES = 1_000_000
@@ -76,7 +76,7 @@ def _project_table(root: Path) -> JSON:
     """Read `lore.toml`. A stranger may have written it, so symlinks, devices and huge files are not read."""
     file = root / CONFIG_NAME
     try:
-        data = read_regular(file, MAX_BYTES + 1)
+        data = read_below(root, CONFIG_NAME, MAX_BYTES + 1)
     except FileNotFoundError:
         return {}
     except OSError as error:

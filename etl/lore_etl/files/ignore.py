@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import re2
 from pathspec import GitIgnoreSpec
@@ -25,7 +25,33 @@ _QUIET.log_errors = False
 MAX_QUANTIFIERS = 3  # the parent folder and two wildcards: at most 255 * 255 / 2 steps for a file name
 
 
-def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
+class Spec(GitIgnoreSpec):
+    """The patterns of one ignore file or configuration key."""
+
+    @cached_property
+    def unions(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None] | None:
+        """An automaton for all patterns that include and one for all others; None if there are too many for RE2.
+
+        Each matches at least what one of its patterns matches. Where a line ends, `$` differs from that of `re`.
+        """
+        kinds: tuple[list[str], list[str]] = [], []
+        for pattern in self.patterns:
+            if pattern.include is not None and pattern.regex is not None:
+                kinds[not pattern.include].append(pattern.regex.pattern.replace("(?P<ps_d>", "(?:"))
+        try:
+            included, excluded = (re2.compile("|".join(kind), _QUIET) if kind else None for kind in kinds)
+        except re2.error:
+            return None
+        return included, excluded
+
+    def may_match(self, path: str) -> bool:
+        """Return False if no pattern matches this path, as for most paths, without trying each pattern."""
+        if self.unions is None or "\n" in path:
+            return True
+        return any(union is not None and union.search(path) for union in self.unions)
+
+
+def configured(key: str, patterns: Iterable[str]) -> Spec:
     """Compile the patterns of a configuration key. Raises ConfigError."""
     patterns = tuple(patterns)
     try:
@@ -35,17 +61,17 @@ def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
         raise ConfigError(f"Configuration key `{key}`: {bad!r} is not a gitignore pattern.") from error
 
 
-def lenient(patterns: Iterable[str]) -> GitIgnoreSpec:
+def lenient(patterns: Iterable[str]) -> Spec:
     """Compile the valid patterns and skip the others."""
     return _spec(tuple(pattern for pattern in patterns if _is_valid(pattern)))
 
 
-def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
+def verdict(spec: Spec, path: str) -> bool | None:
     """Return whether the last pattern that matches this path ignores it, or None without a match. Folders end with `/`.
 
     `check_file` would also apply patterns that match a folder above, which a walk has already checked.
     """
-    for pattern in reversed(spec.patterns):
+    for pattern in reversed(spec.patterns) if spec.may_match(path) else ():
         if pattern.include is not None and pattern.regex is not None and _means(pattern.regex, path):
             return bool(pattern.include)
     return None
@@ -58,14 +84,12 @@ class FilePatterns:
     """
 
     def __init__(self, key: str, patterns: Iterable[str]) -> None:
-        patterns = tuple(patterns)
         self._spec = configured(key, patterns)
-        self._unions = _unions(patterns)
 
     def includes(self, path: str) -> bool:
         """Return whether the last matching pattern includes this file."""
-        if self._unions and "\n" not in path:  # where a line ends, `$` differs from that of `re`
-            included, excluded = self._unions
+        if self._spec.unions and "\n" not in path:
+            included, excluded = self._spec.unions
             if included is None or not included.search(path):
                 return False
             if excluded is None or not excluded.search(path):
@@ -122,25 +146,11 @@ def _is_valid(pattern: str) -> bool:
         return False
 
 
-@lru_cache
-def _unions(patterns: tuple[str, ...]) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None] | None:
-    """Return an automaton for all patterns that include and one for all others; None if there are too many for RE2."""
-    kinds: tuple[list[str], list[str]] = [], []
-    for pattern in _spec(patterns).patterns:
-        if pattern.include is not None and pattern.regex is not None:
-            kinds[not pattern.include].append(pattern.regex.pattern.replace("(?P<ps_d>", "(?:"))
-    try:
-        included, excluded = (re2.compile("|".join(kind), _QUIET) if kind else None for kind in kinds)
-    except re2.error:
-        return None
-    return included, excluded
-
-
 @lru_cache(maxsize=1024)  # every sync compiles the same patterns
-def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+def _spec(patterns: tuple[str, ...]) -> Spec:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # `re` warns about nested brackets
-        spec = GitIgnoreSpec.from_lines(patterns, backend="simple")
+        spec = Spec.from_lines(patterns, backend="simple")
     for pattern in spec.patterns:
         if pattern.regex is not None and len(_QUANTIFIER.findall(pattern.regex.pattern)) > MAX_QUANTIFIERS:
             pattern.regex = re2.compile(pattern.regex.pattern)  # `re` is 18 times as fast for simple patterns

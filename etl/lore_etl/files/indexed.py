@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
 from lore_etl.files.conversion.convert import MAX_BYTES, converted
 from lore_etl.files.conversion.formats import format_of
-from lore_etl.files.scan import FileEntry, Scan, is_skipped, read_bytes, read_text, scan, settle, stamp_of
+from lore_etl.files.listing import EVERYTHING, Listing
+from lore_etl.files.rules import Rules
+from lore_etl.files.scan import FileEntry, Scan, is_skipped, read_bytes, read_text, rules_for, settle, stamp_of, walk
+from lore_etl.system.open_folder import facts_below, open_below, read_below
 
 KNOWLEDGE = "@lore"
 """The name of the folder under which documents written by agents appear in the index."""
@@ -56,26 +62,67 @@ class ProjectFiles:
         self._root = root
         self._exclude = exclude
         self._include = include
-        self._copied = {name: index / name.removeprefix("@") for name in (PULLED, ADDED)}
         reserved = {root / name for name in _RESERVED}
         self._skip = {index, *reserved} | ({knowledge.home} if knowledge else set())
+        self._index = index
         self._knowledge = knowledge.folder if knowledge else lambda: None
+        self.listing = Listing(self._scan, self._facts, self._is_skipped)
+
+    @cached_property
+    def _rules(self) -> Rules:
+        return rules_for(self._root, self._exclude, self._skip, self._include)
+
+    @cached_property
+    def _rules_of_others(self) -> Rules:
+        """The rules for documents that are not the project's own files."""
+        return Rules.configured(self._exclude)
 
     def scan(self) -> Scan:
         """Find all files. Raises ConfigError for an invalid pattern."""
-        found = scan(self._root, self._exclude, self._skip, include=self._include)
+        return self.listing.scan()
+
+    def look(self) -> Scan:
+        """Find all files, by looking only at those that `notice` reported since the last time. Raises ConfigError."""
+        return self.listing.look()
+
+    def notice(self, places: Iterable[str]) -> None:
+        """Look at these files or folders, by their paths on disk, in the next `look`."""
+        roots = self.folders()
+        names = (KNOWLEDGE, "")[-len(roots) :]
+        self.listing.notice(_path_of(Path(place), zip(reversed(roots), names, strict=True)) for place in places)
+
+    def _scan(self) -> Scan:
+        found = walk(self._root, self._rules)
         for name, content in _RESERVED.items():
-            if (self._root / name).exists():
+            if facts_below(self._root, name):
                 found.refused.append(Problem(name, f"`{name}` is reserved for {content}; rename the folder"))
-        for name, folder in self._copied.items():
-            if folder.is_dir() and not folder.is_symlink():
-                found.add(scan(folder, self._exclude, under=name + "/"))
+        for name in (PULLED, ADDED):
+            self._add(found, name, *self._within(self._index, name.removeprefix("@")))
         self._add_knowledge(found)
         return found
 
     def is_skipped(self, path: str) -> bool:
         """Return whether a scan skips this file: it is ignored, excluded, hidden or not part of the project."""
-        return is_skipped(self._root, path, self._exclude, self._skip, self._include)
+        return self._is_skipped(path, is_folder=False)
+
+    def _is_skipped(self, path: str, is_folder: bool) -> bool:
+        top, _, below = path.partition("/")
+        if top not in _RESERVED:
+            return is_skipped(self._root, path, self._rules, is_folder)
+        if self._rules_of_others.leaves_out(top, is_folder=True):
+            return True
+        root, _ = self._where(f"{top}/")
+        return bool(below) and is_skipped(root, below, self._rules_of_others.inside(top), is_folder)
+
+    def _facts(self, path: str) -> os.stat_result | None:
+        """Return the result of `lstat`; None if there is no such file. Raises OSError."""
+        root, below = self._where(path)
+        parent, _, name = below.rpartition("/")
+        try:
+            with open_below(root, parent) as folder:
+                return folder.facts(name)
+        except FileNotFoundError:
+            return None
 
     def scan_knowledge(self, known: Mapping[str, str]) -> Scan:
         """Find the documents written by agents, and combine them with the known stamps of the project's own files."""
@@ -93,19 +140,23 @@ class ProjectFiles:
 
     def settle(self, found: Scan) -> None:
         """Wait a clock tick for files that were just written, so that their stamps are reliable."""
-        settle(self.place, found)
+        settle(lambda path: facts_below(*self._where(path)), found)
 
     def place(self, path: str) -> Path:
         """Return the path on disk of a file by its path in the index."""
-        folder = self._knowledge() if is_knowledge(path) else None
-        return self._place(path, folder) or self._root / path
+        root, below = self._where(path)
+        return root / below
 
     def read(self, entry: FileEntry, max_bytes: int, convert: Callable[[str, bytes], str] = converted) -> str:
         """Read a file as text, see `read_text`, or convert it to text. Raises Unreadable."""
-        place = self.place(entry.path)
+        root, below = self._where(entry.path)
         if format_of(entry.path) is None:
-            return read_text(place, entry, max_bytes)
-        return convert(entry.path, read_bytes(place, entry, MAX_BYTES, "for documents"))
+            return read_text(root, below, entry, max_bytes)
+        return convert(entry.path, read_bytes(root, below, entry, MAX_BYTES, "for documents"))
+
+    def beginning(self, path: str, limit: int) -> bytes:
+        """Return up to `limit` bytes of a file. Raises OSError."""
+        return read_below(*self._where(path), limit)
 
     def stamps(self, paths: Collection[str]) -> dict[str, str]:
         """Return the stamps of the files that exist. Looks up the knowledge folder at most once."""
@@ -114,17 +165,27 @@ class ProjectFiles:
         except LoreError:
             folder = None
         places = {path: self._place(path, folder) for path in paths}
-        found = ((path, stamp_of(place)) for path, place in places.items() if place is not None)
+        found = ((path, stamp_of(facts_below(*place))) for path, place in places.items() if place is not None)
         return {path: stamp for path, stamp in found if stamp is not None}
 
-    def _place(self, path: str, folder: Path | None) -> Path | None:
-        """Return the path on disk, or None for a knowledge file without a knowledge folder."""
+    def _where(self, path: str) -> tuple[Path, str]:
+        folder = self._knowledge() if is_knowledge(path) else None
+        return self._place(path, folder) or (self._root, path)
+
+    def _place(self, path: str, knowledge: Path | None) -> tuple[Path, str] | None:
+        """Return a root and the path of a file below it; None for a knowledge file without a knowledge folder."""
         top, _, below = path.partition("/")
-        if top in self._copied:
-            return self._copied[top] / below
-        if not is_knowledge(path):
-            return self._root / path
-        return folder / path.removeprefix(KNOWLEDGE + "/") if folder else None
+        if top in (PULLED, ADDED):
+            return self._within(self._index, f"{top.removeprefix('@')}/{below}")
+        if top != KNOWLEDGE:
+            return self._root, path
+        return (knowledge, below) if knowledge else None
+
+    def _within(self, folder: Path, path: str) -> tuple[Path, str]:
+        """Return the project's root and the path below it for a folder inside the project, which is not trusted."""
+        if not folder.is_relative_to(self._root):
+            return folder, path
+        return self._root, f"{folder.relative_to(self._root).as_posix()}/{path}"
 
     def _add_knowledge(self, found: Scan) -> None:
         """Add the knowledge files. If their folder is unreadable, the indexed files stay."""
@@ -133,8 +194,22 @@ class ProjectFiles:
         except LoreError as error:
             found.unreadable.append(Problem(KNOWLEDGE, error.message))
             return
-        if folder is not None and folder.is_dir():
-            found.add(scan(folder, self._exclude, under=KNOWLEDGE + "/"))
+        if folder is not None:
+            self._add(found, KNOWLEDGE, folder.parent, folder.name)
+
+    def _add(self, found: Scan, name: str, root: Path, start: str) -> None:
+        """Add the files of a folder below a root under a reserved name, if the folder exists."""
+        facts = None if self._rules_of_others.leaves_out(name, is_folder=True) else facts_below(root, start)
+        if facts and stat.S_ISDIR(facts.st_mode):
+            found.add(walk(root, self._rules_of_others.inside(name), start, name + "/"))
+
+
+def _path_of(place: Path, roots: Iterable[tuple[Path, str]]) -> str:
+    """Return the path in the index of a path on disk."""
+    for root, name in roots:
+        if place.is_relative_to(root):
+            return PurePosixPath(name, place.relative_to(root).as_posix()).as_posix()
+    return EVERYTHING
 
 
 def is_knowledge(path: str) -> bool:

@@ -6,21 +6,17 @@ import os
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
-from pathspec import GitIgnoreSpec
-
-from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.model import Problem
 from lore_etl.core.text import is_encodable
-from lore_etl.files.ignore import Included, configured, lenient, verdict
+from lore_etl.files.rules import IGNORE_FILE, Rules, is_uninteresting
 from lore_etl.system.entries import changed_ns, entry_facts, is_link
-from lore_etl.system.nofollow import read_regular
+from lore_etl.system.open_folder import OpenFolder, open_below, read_below, target_of
 
-SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
-HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
-HIDDEN_FILES_READ = frozenset({".cursorrules", ".gitattributes"})
 MAX_IGNORE_BYTES = 1_000_000
 RACY_NS = 20_000_000  # a file changed within a clock tick of the scan may change again under the same stamp
 
@@ -53,141 +49,107 @@ class Scan:
         self.refused += other.refused
 
 
-class _Rules:
-    """The rules for a folder: `index.exclude`, then the ignore files, the nearest last; and `index.include`.
+def scan(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Scan:
+    """Walk a folder with rules that are used once, see `walk`. Raises ConfigError."""
+    return walk(root, rules_for(root, exclude, skip, include))
 
-    `is_ignored`: git ignores the folder, so only included files count.
+
+def rules_for(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Rules:
+    """Return the rules for a project. `include` has patterns of files to find even if git ignores them.
+
+    Raises ConfigError.
     """
-
-    def __init__(
-        self, specs: tuple[tuple[str, GitIgnoreSpec], ...], include: Included, is_ignored: bool = False
-    ) -> None:
-        self._specs = specs
-        self._include = include
-        self._is_ignored = is_ignored
-
-    @classmethod
-    def configured(cls, exclude: Sequence[str], include: Sequence[str]) -> _Rules:
-        """Return the rules for the root of a project. Raises ConfigError."""
-        return cls((("", configured("index.exclude", exclude)),), Included(include))
-
-    def entering(self, folder: Path, relative: str) -> _Rules:
-        try:
-            data = read_regular(folder / ".gitignore", MAX_IGNORE_BYTES)
-        except OSError:
-            return self
-        lines = data.decode("utf-8-sig", "replace").splitlines()
-        return _Rules((*self._specs, (relative, lenient(lines))), self._include, self._is_ignored)
-
-    def inside(self, folder: str) -> _Rules:
-        """Return the rules for a folder that is not excluded."""
-        return _Rules(self._specs, self._include, self._is_ignored or self._ignores(folder + "/"))
-
-    def leaves_out(self, relative: str, is_folder: bool) -> bool:
-        """Return whether a file, or a folder with everything in it, is excluded."""
-        path = relative + "/" if is_folder else relative
-        if not self._is_ignored and not self._ignores(path):
-            return False
-        if verdict(self._specs[0][1], path):  # `index.exclude` takes precedence over `index.include`
-            return True
-        return not (self._include.reaches(relative) if is_folder else self._include.holds(relative))
-
-    def _ignores(self, path: str) -> bool:
-        for base, spec in reversed(self._specs):
-            is_ignored = verdict(spec, path[len(base) :])
-            if is_ignored is not None:
-                return is_ignored
-        return False
+    skipped = {path.relative_to(root).as_posix() for path in skip if path.is_relative_to(root)}
+    return Rules.configured(exclude, include, skipped)
 
 
-def scan(
-    root: Path, exclude: Sequence[str], skip: Collection[Path] = (), under: str = "", include: Sequence[str] = ()
-) -> Scan:
-    """Walk a folder without following symlinks, and report symlinks that lead outside. Raises ConfigError.
+def walk(root: Path, rules: Rules, start: str = "", under: str = "") -> Scan:
+    """Find the files below a folder without following symlinks, and report symlinks that lead outside.
 
-    `under` is a prefix for all found paths. `include` has patterns of files to find even if git ignores them.
+    `start` is the path of the folder below the root, `under` a prefix for all paths in it. Everything is opened below
+    the root, so that a folder that is exchanged for a symlink is not followed.
     """
     found = Scan()
-    rules = _Rules.configured(exclude, include)
     now = time.time_ns()
-    stack = [] if under and rules.leaves_out(under.rstrip("/"), is_folder=True) else [(root, under, rules)]
+    stack = [("", rules)]
     while stack:
-        folder, relative, above = stack.pop()
-        here = above.entering(folder, relative)
-        for entry in _entries(folder, relative, found):
-            path = relative + entry.name
-            if _is_uninteresting(entry.name) or Path(entry.path) in skip or path.startswith(VIEW_NAME):
-                continue
-            if not is_encodable(path):
-                found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
-                continue
-            if is_link(entry):
-                if not here.leaves_out(path, is_folder=False):
-                    _refuse_if_outside(root, entry, path, found)
-            elif entry.is_dir(follow_symlinks=False):
-                if not here.leaves_out(path, is_folder=True):
-                    stack.append((Path(entry.path), path + "/", here.inside(path)))
-            elif not here.leaves_out(path, is_folder=False):
-                _add(entry, path, now, found)
+        path, above = stack.pop()
+        try:
+            with open_below(root, f"{start}/{path}".strip("/")) as folder:
+                stack += _walk_folder(_Place(root / start, folder, under, path), above, now, found)
+        except OSError as error:
+            found.unreadable.append(Problem(under + path or ".", f"folder cannot be read: {error.strerror}"))
     found.files = dict(sorted(found.files.items()))
     return found
 
 
-def is_skipped(
-    root: Path, path: str, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()
-) -> bool:
-    """Return whether `scan` skips a file because it is ignored, excluded or hidden. Raises ConfigError."""
-    rules = _Rules.configured(exclude, include)
-    folder, relative, parts = root, "", path.split("/")
-    for number, part in enumerate(parts, start=1):
-        rules = rules.entering(folder, relative)
-        folder, relative = folder / part, relative + part
-        is_folder = number < len(parts)
-        if _is_uninteresting(part) or folder in skip or rules.leaves_out(relative, is_folder):
-            return True
-        if is_folder:
-            rules = rules.inside(relative)
-        relative += "/"
-    return path.startswith(VIEW_NAME)
+class _Place(NamedTuple):
+    """An open folder of a walk: its path below the root, empty or with a slash at the end, and the prefix of paths."""
+
+    root: Path
+    folder: OpenFolder
+    under: str
+    path: str
 
 
-def _entries(folder: Path, relative: str, found: Scan) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except OSError as error:
-        found.unreadable.append(Problem(relative or ".", f"folder cannot be read: {error.strerror}"))
+def _walk_folder(place: _Place, above: Rules, now: int, found: Scan) -> Iterator[tuple[str, Rules]]:
+    """Add the files of a folder, and yield the folders in it with the rules for them. Raises OSError."""
+    rules, count = above.entering(_ignore_file(place.folder)), 0
+    for entry in place.folder.entries():
+        name, path, count = entry.name, place.under + place.path + entry.name, count + 1
+        if not is_encodable(name):
+            if not is_uninteresting(name):
+                found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
+        elif is_link(entry):
+            if not rules.leaves_out(name, is_folder=False):
+                _refuse_if_outside(place, name, path, found)
+        elif entry.is_dir(follow_symlinks=False):
+            if not rules.leaves_out(name, is_folder=True):
+                yield f"{place.path}{name}/", rules.inside(name)
+        elif not rules.leaves_out(name, is_folder=False):
+            _add(entry, path, now, found)
+    rules.forget_others(count)
 
 
-def _is_uninteresting(name: str) -> bool:
-    if name in SKIPPED_FOLDERS:
+def is_skipped(root: Path, path: str, rules: Rules, is_folder: bool = False) -> bool:
+    """Return whether a walk skips a file or folder because it is ignored, excluded or hidden, or cannot be reached."""
+    *folders, name = path.split("/")
+    if not is_encodable(path):
         return True
-    return name.startswith(".") and name not in HIDDEN_BUT_READ and name not in HIDDEN_FILES_READ
-
-
-def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Scan) -> None:
     try:
-        target = Path(os.path.realpath(entry.path))  # Path.resolve raises on a loop
+        for number, step in enumerate((*folders, "")):
+            with open_below(root, "/".join(folders[:number])) as folder:
+                rules = rules.entering(_ignore_file(folder))
+            if step and rules.leaves_out(step, is_folder=True):
+                return True
+            rules = rules.inside(step) if step else rules
     except OSError:
-        return  # it has been deleted meanwhile
-    if not target.is_relative_to(root):
-        found.refused.append(Problem(path, "symlink leads outside the project; not followed"))
+        return True
+    return rules.leaves_out(name, is_folder)
 
 
-def settle(place: Callable[[str], Path], found: Scan) -> None:
-    """Wait a clock tick for files that were just written, so that their stamps are reliable.
+def _ignore_file(folder: OpenFolder) -> bytes | None:
+    try:
+        with open(folder.open(IGNORE_FILE, os.O_RDONLY), "rb") as file:
+            return file.read(MAX_IGNORE_BYTES)
+    except OSError:
+        return None
 
-    `place` returns the path on disk of a file.
-    """
+
+def _refuse_if_outside(place: _Place, name: str, path: str, found: Scan) -> None:
+    with suppress(OSError):  # it has been deleted meanwhile
+        if target_of(place.root, place.path + name) is None:
+            found.refused.append(Problem(path, "symlink leads outside the project; not followed"))
+
+
+def settle(facts: Callable[[str], os.stat_result | None], found: Scan) -> None:
+    """Wait a clock tick for files that were just written, so that their stamps are reliable."""
     young = [path for path, entry in found.files.items() if not entry.stamp]
     if young:
         time.sleep(RACY_NS / 1e9)
     for path in young:
-        try:
-            info = place(path).lstat()
-        except OSError:
-            continue  # deleted meanwhile: reading it will report that
-        found.files[path] = FileEntry(path, info.st_size, lasting_stamp(info, time.time_ns()))
+        if info := facts(path):  # otherwise it was deleted meanwhile: reading it will report that
+            found.files[path] = FileEntry(path, info.st_size, lasting_stamp(info, time.time_ns()))
 
 
 def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
@@ -205,13 +167,9 @@ def lasting_stamp(info: os.stat_result, now: int) -> str:
     return "" if now - changed_ns(info) < RACY_NS else _whole_stamp(info)
 
 
-def stamp_of(path: Path) -> str | None:
+def stamp_of(info: os.stat_result | None) -> str | None:
     """Return the stamp of a file, however recent its change; None if it is not a regular file."""
-    try:
-        info = path.lstat()
-    except (OSError, ValueError):
-        return None
-    return _whole_stamp(info) if stat.S_ISREG(info.st_mode) else None
+    return _whole_stamp(info) if info and stat.S_ISREG(info.st_mode) else None
 
 
 def _whole_stamp(info: os.stat_result) -> str:
@@ -231,21 +189,21 @@ class NotText(Unreadable):
     """The error for a file that is not text."""
 
 
-def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
-    """Return the text of a file with `\\n` line ends and without a byte order mark.
+def read_text(root: Path, path: str, entry: FileEntry, max_bytes: int) -> str:
+    """Return the text of a file at a path below a root, with `\\n` line ends and without a byte order mark.
 
     Raises:
         Unreadable: the file is too large, binary, not valid UTF-8 or UTF-16, or not accessible.
     """
-    return text_of(read_bytes(file, entry, max_bytes, "index.max_file_bytes"), max_bytes)
+    return text_of(read_bytes(root, path, entry, max_bytes, "index.max_file_bytes"), max_bytes)
 
 
-def read_bytes(file: Path, entry: FileEntry, max_bytes: int, setting: str) -> bytes:
+def read_bytes(root: Path, path: str, entry: FileEntry, max_bytes: int, setting: str) -> bytes:
     """Return the content of a file, up to one byte more than the limit. Raises Unreadable."""
     if entry.size > max_bytes:
         raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} ({setting})")
     try:
-        return read_regular(file, max_bytes + 1)
+        return read_below(root, path, max_bytes + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
 

@@ -32,7 +32,7 @@ def claim_of(files: ProjectFiles, sources: SourceSet, entry: FileEntry, known: F
     if source := sources.owner(entry.path):
         return Claim(entry, source, entry.path)
     try:
-        suffix = suffix_of(files.place(entry.path), entry.path)
+        suffix = suffix_of(entry.path, files.beginning)
     except OSError:
         suffix = suffix_in(known.recipe) if known else ""  # so that the chunks of a script are kept
     name = entry.path + suffix

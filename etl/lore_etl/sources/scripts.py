@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path, PurePosixPath
-
-from lore_etl.system.nofollow import read_regular
+from collections.abc import Callable
+from pathlib import PurePosixPath
 
 FIRST_LINE = 256  # bytes
 _ENV = rb"(?:\S*/)?env[ \t]+(?:(?:-\S*|\w+=\S*)[ \t]+)*"
@@ -33,16 +32,15 @@ PROGRAMS = {program: suffix for suffix, programs in _SUFFIXES.items() for progra
 """The extension of the scripts that each interpreter runs."""
 
 
-def suffix_of(place: Path, path: str) -> str:
+def suffix_of(path: str, beginning: Callable[[str, int], bytes]) -> str:
     """Return the extension that a script would have, such as `.py`; empty for other files. Nothing is executed.
 
-    Raises:
-        OSError: the file cannot be read, or is a symlink, a FIFO or a device.
+    `beginning` returns the first bytes of a file, and its errors are raised.
     """
     name = PurePosixPath(path)
     if name.suffix or name.name in _WRITTEN_BY_TOOLS:
         return ""
-    first = read_regular(place, FIRST_LINE).partition(b"\n")[0]
+    first = beginning(path, FIRST_LINE).partition(b"\n")[0]
     found = _SHEBANG.match(first) if b"\0" not in first else None
     return PROGRAMS.get(found["program"].decode(), "") if found else ""
 

@@ -18,14 +18,14 @@ from tomlkit.items import InlineTable
 
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.config.settings import Settings
-from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import ConfigError, InvalidArgument, StorageError
+from lore_etl.core.errors import ConfigError, InvalidArgument
 from lore_etl.core.progress import Progress, silent
 from lore_etl.models.embedder import Model
 from lore_server.evaluation.bench import Bench, opened
 from lore_server.evaluation.evaluate import on_bench
 from lore_server.evaluation.measures import ALPHA, Comparison, compare, per_question
 from lore_server.evaluation.sets import EvaluationSet, Judgements, Question, read_set
+from lore_server.knowledge.safe_files import Files
 from lore_server.query.query_service import Retrieved
 from lore_server.query.weights import weights
 
@@ -171,21 +171,21 @@ def write(file: Path, weights: Mapping[str, float]) -> None:
 
     Raises:
         ConfigError: the file is not valid TOML.
+        InvalidPath: it is a symlink.
         StorageError: it cannot be written.
     """
+    files = Files(file.parent)
     try:
-        # not read_text, which would change line ends
-        document = tomlkit.parse(file.read_bytes().decode("utf-8")) if file.exists() else tomlkit.document()
+        # bytes, because reading text would change line ends
+        document = tomlkit.parse((files.read(file.name) or b"").decode("utf-8"))
         query = document.setdefault("query", tomlkit.table())
         is_inline = isinstance(query, InlineTable)
         table = query.setdefault("weights", tomlkit.inline_table() if is_inline else tomlkit.table())
         for name, value in weights.items():
             table[name] = value
-        write_atomically(file, (tomlkit.dumps(document),))
+        files.write(file.name, tomlkit.dumps(document).encode())
     except (TOMLKitError, UnicodeDecodeError, AttributeError, TypeError) as error:
         raise ConfigError(f"{CONFIG_NAME} is not valid: {error}.") from error
-    except OSError as error:
-        raise StorageError(f"Cannot write {CONFIG_NAME}: {error.strerror}.") from error
 
 
 def _scorer(

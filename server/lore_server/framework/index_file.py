@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -16,6 +15,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
 from lore_etl.core.text import counted
 from lore_etl.index import Index
+from lore_etl.system.open_folder import facts_below, target_of
 from lore_server.framework.drift import Drift, drift
 from lore_server.framework.groups import Group
 from lore_server.framework.layout import FRAMEWORK, layout_of
@@ -122,13 +122,11 @@ def _remarks(size: int, entries: Entries) -> Iterator[str]:
 
 def exists(root: Path, path: str) -> bool:
     """Return whether the project has this file or folder; a path that leads outside (`..`, symlinks) is missing."""
-    place = os.path.join(root, path)  # noqa: PTH118 - creating a Path costs more than all the rest
-    if not os.path.exists(place):  # noqa: PTH110
-        return False
     try:
-        return Path(os.path.realpath(place)).is_relative_to(root)  # Path.resolve raises on a loop
-    except OSError:
-        return False  # a symlink that is being removed
+        target = target_of(root, path)
+    except (OSError, ValueError):
+        return False  # a symlink that is being removed, or a name that no system allows
+    return target == "." or (target is not None and facts_below(root, target) is not None)
 
 
 def state_of(data: bytes) -> State:

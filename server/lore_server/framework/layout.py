@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from lore_etl.system.nofollow import leads_elsewhere
+from lore_etl.system.open_folder import facts_below
 
 FRAMEWORK = ".ce"
 PLACES = {
@@ -51,7 +53,7 @@ def layout_of(root: Path) -> Layout:
             link = _link_on(root, path)
             if link is not None:
                 links[link] = None
-            elif os.path.exists(root / path):  # noqa: PTH110 - a place that cannot be accessed counts as missing
+            elif facts_below(root, path):
                 found[role] = path
                 break
     return Layout(found, tuple(links))
@@ -61,4 +63,4 @@ def _link_on(root: Path, path: str) -> str | None:
     """Return the first part of the path that is a symlink."""
     parts = path.split("/")
     steps = ("/".join(parts[: end + 1]) for end in range(len(parts)))
-    return next((step for step in steps if os.path.islink(root / step)), None)  # noqa: PTH114 - see above
+    return next((step for step in steps if (facts := facts_below(root, step)) and leads_elsewhere(facts)), None)

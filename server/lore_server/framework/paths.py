@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from pathlib import Path, PurePath
 
 from lore_etl.core.errors import InvalidArgument, PathRefused
+from lore_etl.system.open_folder import target_of
 from lore_server.knowledge.names import has_unseen
 
 LONGEST = 1_000  # characters
@@ -42,13 +42,11 @@ def leads_to(root: Path, folder: str, path: str) -> str:
     Raises:
         PathRefused: the path is not plain, or a symlink leads out of the folder or is being changed.
     """
-    home = Path(os.path.realpath(root))
     try:
-        found = Path(os.path.realpath(home / folder / plain(path)))  # Path.resolve raises on a loop
+        found = target_of(root, f"{folder}/{plain(path)}".lstrip("/"))
     except OSError as error:  # another process may remove the symlinks meanwhile
         raise PathRefused(f"`{_shown(path)}` cannot be opened: {error.strerror}.", "Try again.") from error
-    wanted = PurePath(folder).parts
-    parts = found.relative_to(home).parts if found.is_relative_to(home) else ()
+    wanted, parts = PurePath(folder).parts, PurePath(found or "").parts
     if not parts or parts[: len(wanted)] != wanted:
         raise PathRefused(
             f"`{_shown(path)}` leads outside {folder or 'the project'}.",

@@ -21,6 +21,7 @@ from lore_etl.files.scan import Unreadable, text_of
 from lore_etl.files.suggest import nearest
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
+from lore_etl.system.open_folder import facts_below, open_below
 from lore_server.framework.groups import SYSTEM
 from lore_server.framework.paths import has_part, leads_to, plain
 from lore_server.knowledge.safe_files import Files
@@ -131,24 +132,30 @@ def framework_folder(root: Path, configured: str) -> str:
     if configured:
         leads_to(root, "", plain(configured.rstrip("/")))
     choices = (configured.rstrip("/"),) if configured else FRAMEWORKS
-    found = next((folder for folder in choices if (root / folder).is_dir()), None)
+    found = next((folder for folder in choices if _is_folder(root, folder)), None)
     if found is None:
         raise FrameworkNotFound(f"There is no folder {' or '.join(choices)} with framework documents.")
     return found
 
 
+def _is_folder(root: Path, path: str) -> bool:
+    facts = facts_below(root, leads_to(root, "", path))
+    return facts is not None and stat.S_ISDIR(facts.st_mode)
+
+
 def _facts(root: Path, source: str) -> os.stat_result | None:
     """Return the facts of a regular file with exactly this spelling, because ignore files distinguish case."""
-    folder = root
+    above = ""
     try:
         for part in source.split("/"):
-            if _one_form(part) not in map(_one_form, os.listdir(folder)):  # noqa: PTH208 - only the names
-                return None
-            folder /= part
-        info = folder.lstat()
+            with open_below(root, above) as opened:
+                if _one_form(part) not in (_one_form(entry.name) for entry in opened.entries()):
+                    return None
+            above = f"{above}/{part}".lstrip("/")
     except (OSError, ValueError):
         return None
-    return info if stat.S_ISREG(info.st_mode) else None
+    info = facts_below(root, source)
+    return info if info and stat.S_ISREG(info.st_mode) else None
 
 
 def _one_form(name: str) -> str:

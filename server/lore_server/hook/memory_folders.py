@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lore_etl.core.text import is_encodable, storable
-from lore_etl.system.nofollow import read_regular
+from lore_etl.system.entries import entry_facts, is_real_folder
+from lore_etl.system.open_folder import OpenFolder, open_real, read_below
 from lore_server.knowledge.names import ascii_slug
 
 FOLDERS = "LORE_MEMORY_DIR"
@@ -54,14 +54,20 @@ def memory_folders(
     A project's `lore.toml` may name only folders inside the project (`lore_etl.config.policy`), the user's file any
     folder.
     """
+    if configured and not given:
+        paths = [Path(os.path.normpath(project / os.path.expanduser(name))) for name in configured]  # noqa: PTH111
+        # the project's own are not resolved: a symlink on the way is refused, even one that appears later
+        return [path if path.is_relative_to(project) else _real(path) for path in paths]
     if given:
-        return list(given)
-    if configured:
-        return [Path(os.path.realpath(project / os.path.expanduser(name))) for name in configured]  # noqa: PTH111
+        return list(map(_real, given))
     if named := [name for name in environment.get(FOLDERS, "").split(os.pathsep) if name]:
-        return [Path(name).expanduser() for name in named]
+        return [_real(Path(name).expanduser()) for name in named]
     usual = [Path.home() / MEMORY / name.upper() for name in GROUPS]
-    return [folder for folder in usual if folder.is_dir()] or usual[:1]
+    return [_real(folder) for folder in usual if folder.is_dir()] or usual[:1]
+
+
+def _real(folder: Path) -> Path:
+    return Path(os.path.realpath(folder))
 
 
 def find_memory_files(folders: Sequence[Path]) -> FoundFiles:
@@ -70,13 +76,13 @@ def find_memory_files(folders: Sequence[Path]) -> FoundFiles:
     In a folder that contains LEARNING/ or RESEARCH/, only these are read.
     """
     found = FoundFiles()
-    for folder in map(os.path.realpath, folders):
-        if not is_encodable(folder):
-            found.report(folder, "its name is not UTF-8")
+    for folder in folders:
+        if not is_encodable(str(folder)):
+            found.report(str(folder), "its name is not UTF-8")
             continue
-        for root in _roots(Path(folder)):
+        for root in _roots(folder):
             problems = len(found.problems)
-            _walk(root, found)
+            _walk(root, root, found)
             if len(found.problems) == problems:
                 found.complete.append(str(root))
     return found
@@ -84,8 +90,9 @@ def find_memory_files(folders: Sequence[Path]) -> FoundFiles:
 
 def read_memory_file(file: MemoryFile) -> bytes:
     """Return the content of the file. Raises UnreadableMemory."""
+    path = Path(file.path)
     try:
-        data = read_regular(Path(file.path), MAX_BYTES + 1)
+        data = read_below(Path(path.anchor), path.relative_to(path.anchor).as_posix(), MAX_BYTES + 1)
     except OSError as error:
         raise UnreadableMemory(f"cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
@@ -95,38 +102,43 @@ def read_memory_file(file: MemoryFile) -> bytes:
 
 def _roots(folder: Path) -> list[Path]:
     try:
-        named = sorted(path for path in folder.iterdir() if path.name.lower() in GROUPS and path.is_dir())
+        with open_real(folder) as opened:
+            named = {entry.name: is_real_folder(entry) for entry in opened.entries() if _names_group(entry)}
     except OSError:
         return [folder]  # `_walk` reports the error
-    return [path for path in named if not path.is_symlink()] if named else [folder]
+    return [folder / name for name in sorted(named) if named[name]] if named else [folder]
 
 
-def _walk(root: Path, found: FoundFiles) -> None:
-    def report(error: OSError) -> None:
-        found.report(str(error.filename), f"cannot be read: {error.strerror}")
-
-    for folder, subfolders, names in os.walk(root, onerror=report):
-        subfolders[:] = _listed(folder, subfolders, found)
-        inside = Path(folder).relative_to(root.parent)
-        group = next((part.lower() for part in inside.parts if part.lower() in GROUPS), None) or ascii_slug(root.name)
-        source = "/".join((str(root), *inside.parts[1:2]))
-        for name in _listed(folder, names, found):
-            if not name.lower().endswith(SUFFIXES):
-                continue
-            path, label = Path(folder, name), f"{inside.as_posix()}/{name}"
-            try:
-                info = path.lstat()
-            except OSError as error:
-                report(error)
-                continue
-            if stat.S_ISREG(info.st_mode):
-                found.files[str(path)] = MemoryFile(str(path), label, group, source, info.st_mtime_ns)
+def _names_group(entry: os.DirEntry[str]) -> bool:
+    return entry.name.lower() in GROUPS and not entry.is_file(follow_symlinks=False)
 
 
-def _listed(folder: str, names: list[str], found: FoundFiles) -> list[str]:
-    """Return the names that are not hidden, sorted; report those that cannot be recorded."""
-    visible = sorted(name for name in names if not name.startswith("."))
-    for name in visible:
-        if not is_encodable(name):
-            found.report(f"{folder}/{name}", "its name is not UTF-8")
-    return list(filter(is_encodable, visible))
+def _walk(root: Path, folder: Path, found: FoundFiles) -> None:
+    inside = folder.relative_to(root.parent)
+    group = next((part.lower() for part in inside.parts if part.lower() in GROUPS), None) or ascii_slug(root.name)
+    source = "/".join((str(root), *inside.parts[1:2]))
+    folders = []
+    try:
+        with open_real(folder) as opened:
+            for entry in _visible(folder, opened, found):
+                if is_real_folder(entry):
+                    folders.append(folder / entry.name)
+                elif entry.name.lower().endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
+                    path, modified = str(folder / entry.name), entry_facts(entry).st_mtime_ns
+                    label = f"{inside.as_posix()}/{entry.name}"
+                    found.files[path] = MemoryFile(path, label, group, source, modified)
+    except OSError as error:
+        found.report(str(folder), f"cannot be read: {error.strerror}")
+    for below in folders:
+        _walk(root, below, found)
+
+
+def _visible(folder: Path, opened: OpenFolder, found: FoundFiles) -> list[os.DirEntry[str]]:
+    """Return the entries that are not hidden, sorted; report those that cannot be recorded."""
+    visible = sorted(
+        (entry for entry in opened.entries() if not entry.name.startswith(".")), key=lambda entry: entry.name
+    )
+    for entry in visible:
+        if not is_encodable(entry.name):
+            found.report(f"{folder}/{entry.name}", "its name is not UTF-8")
+    return [entry for entry in visible if is_encodable(entry.name)]

@@ -53,7 +53,8 @@ class Files:
             StorageError: the disk is full or not writable; the file is unchanged.
         """
         with self._parent(path, make=True) as (folder, name), reporting(path):
-            assert folder is not None
+            if folder is None:
+                raise StorageError(f"Cannot write {path}: the folder {self._home} does not exist.")
             facts = folder.facts(name)
             if facts is not None and not stat.S_ISREG(facts.st_mode):
                 raise InvalidPath(f"{path} is not a file; it is left unchanged.")

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from lore_etl.core.errors import UsageError
 from lore_etl.core.text import clip
-from lore_etl.files.scan import SKIPPED_FOLDERS
+from lore_etl.files.rules import SKIPPED_FOLDERS
 
 MAX_ADDRESS = 2_000
 MAX_PART = 100_000  # characters of a file, when one address has the whole documentation

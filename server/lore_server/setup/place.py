@@ -57,7 +57,7 @@ def project(here: Examined) -> Finding:
 
     def read(path: str) -> str:
         try:
-            return read_text(here.root / path, found.files[path], settings.max_file_bytes)
+            return read_text(here.root, path, found.files[path], settings.max_file_bytes)
         except Unreadable:  # also a document that a sync would convert
             return ""
 
