@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -104,3 +105,40 @@ def test_a_change_before_a_new_folder_is_watched_is_synced(
         away.rename(home)
 
         wait_until(lambda: bool(app.index.keywords.search("paraffin", 1)))
+
+
+def found(app: App, word: str) -> bool:
+    return bool(app.index.keywords.search(word, 1))
+
+
+class Listed:
+    """Counts the folders of a project that are listed."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self.count = root, -1
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event == "os.scandir" and self.count >= 0 and isinstance(arguments[0], int):
+            self.count += Path(f"/proc/self/fd/{arguments[0]}").readlink().is_relative_to(self._root)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the path of a descriptor in /proc")
+def test_a_watched_edit_is_synced_without_listing_the_project(app: App) -> None:
+    page = app.index.root / "docs/zebras.md"
+    write_project(app.index.root, {f"folder{n}/page.md": f"# Page {n}\n" for n in range(20)})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    listed = Listed(app.index.root)
+    app.freshness.changed_files()
+    with watching(app):
+        # an edit before the watcher runs is not reported, so it is repeated
+        wait_until(lambda: bool(page.write_text("# Zebras\n\nThe watcher runs.\n") and found(app, "watcher")))
+        wait_until(lambda: app.jobs.running_id() is None)
+        listed.count = 0
+
+        page.write_text("# Zebras\n\nThey graze.\n", encoding="utf-8")
+        wait_until(lambda: found(app, "graze"))
+        wait_until(lambda: app.jobs.running_id() is None)
+
+        assert (app.freshness.changed_files(), listed.count) == (set(), 0)
+        listed.count = -1

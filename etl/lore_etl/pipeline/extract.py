@@ -41,6 +41,7 @@ from lore_etl.stores.file_facts import pack, unpack
 
 PART = 0.5  # share of files up to which only the changed ones are compared
 
+Find = Callable[[Mapping[str, str]], Scan]
 Show = Callable[[list[ChunkLine]], None]
 """Make chunks searchable by keywords while a first sync reads further files."""
 
@@ -50,25 +51,25 @@ def create(
     report: SyncReport,
     progress: Progress,
     allow_mass_delete: bool = False,
-    only_knowledge: bool = False,
+    find: Find | None = None,
     show: Show | None = None,
     announce: Announce = unannounced,
 ) -> WrittenChunks | None:
     """Update `chunks.jsonl.gz` and the class tree to match the project's files.
 
-    With `only_knowledge`, only the documents written by agents are looked for; the project's own files stay as known.
+    `find` returns the present files and is given the known stamps; without it, and in a new index, all are looked for.
     Return the written chunks; None if `chunks.jsonl.gz` did not change.
 
     Raises:
         GuardTripped: too much would be deleted; nothing was written.
     """
     try:
-        return _create(index, report, progress, allow_mass_delete, only_knowledge, show, announce)
+        return _create(index, report, progress, allow_mass_delete, find, show, announce)
     except CatalogueDamaged:
         raise
     except IndexDamaged:  # damage that did not change the size and time of the file
         index.catalogue.set_meta(chunks=None)
-        return _create(index, report, progress, allow_mass_delete, only_knowledge, show, announce)
+        return _create(index, report, progress, allow_mass_delete, find, show, announce)
 
 
 def _create(
@@ -76,7 +77,7 @@ def _create(
     report: SyncReport,
     progress: Progress,
     allow_mass_delete: bool,
-    only_knowledge: bool,
+    find: Find | None,
     show: Show | None,
     announce: Announce,
 ) -> WrittenChunks | None:
@@ -85,7 +86,7 @@ def _create(
     known = catalogue.files_without_facts() if is_current else {}
     stamps = {path: row.stamp for path, row in known.items()}
     progress("looking for files", 0, 0)
-    found = index.files.scan_knowledge(stamps) if only_knowledge and known else index.files.scan()
+    found = find(stamps) if find and known else index.files.scan()
     index.files.settle(found)
     layout = _layout(index, found)
     same_layout = is_current and catalogue.meta("layout") == layout

@@ -32,7 +32,7 @@ def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report:
     report.failed += found.unreadable
     report.skipped += found.refused
     for path, row in rows.items():
-        for kind, text in json.loads(row.notes):
+        for kind, text in json.loads(row.notes) if row.notes != "[]" else ():
             if kind == "failed":
                 report.failed.append(Problem(path, text))
             elif kind == "warning":

@@ -21,9 +21,13 @@ from lore_etl.stores.chunkfile import ChunkLine, WrittenChunks
 
 
 def sync(
-    index: Index, progress: Progress = silent, allow_mass_delete: bool = False, announce: Announce = unannounced
+    index: Index,
+    progress: Progress = silent,
+    allow_mass_delete: bool = False,
+    announce: Announce = unannounced,
+    must_scan: bool = True,
 ) -> SyncReport:
-    """Update the index to match the project's files.
+    """Update the index to match the project's files; without `must_scan`, those that the watcher reported.
 
     Raises:
         Busy: another process owns the index.
@@ -36,7 +40,8 @@ def sync(
         index.prepare_model(progress)
         is_first = not index.catalogue.total()
         show = (lambda lines: show_words(index, lines)) if is_first else None
-        written = create(index, report, progress, allow_mass_delete, show=show, announce=announce)
+        find = None if must_scan else (lambda known: index.files.look())
+        written = create(index, report, progress, allow_mass_delete, find, show, announce)
         _load_if_needed(index, report, progress, written)
         if is_first:  # the load finds the chunks that were shown before it
             report.created, report.updated, report.unchanged = index.catalogue.total(), 0, 0
@@ -52,7 +57,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress, may_download=False)
-        written = create(index, report, progress, allow_mass_delete=True, only_knowledge=True)
+        written = create(index, report, progress, allow_mass_delete=True, find=index.files.scan_knowledge)
         if not is_loaded(index):
             load(index, report, progress, {}, written)
 

@@ -176,7 +176,7 @@ class Guides(Source):
         """Map paths to (title, type) for the entries of each `tree.json` that has Markdown files beside it."""
         found: dict[str, tuple[str, KnowledgeType]] = {}
         for path in self.project.paths:
-            if PurePosixPath(path).name == "tree.json":
+            if path.endswith("tree.json") and PurePosixPath(path).name == "tree.json":
                 folder = str(PurePosixPath(path).parent)
                 for entry in _entries(self.project.read(path)):
                     type_ = KnowledgeType.BLOG if entry.get("parentId") == "Blog" else KnowledgeType.GUIDE

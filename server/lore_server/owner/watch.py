@@ -51,8 +51,10 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bo
     async for changes in events:
         has_moved = app.index.files.folders() != folders
         if changes or has_moved or must_look:
+            if has_moved or must_look:
+                app.freshness.notice()
+            app.index.files.notice(path for _, path in changes)
             must_look = False
-            app.freshness.notice()
             if limit:
                 await anyio.to_thread.run_sync(sync_if_few, app, limit)
         if has_moved:
@@ -73,7 +75,7 @@ def sync_if_few(app: App, limit: int) -> None:
         if app.index.exists() and app.index.model and app.index.catalogue.meta("synced_at") is not None:
             changed = len(app.freshness.changed_files())
             if 0 < changed <= limit:
-                app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0})
+                app.jobs.sync_changes()
     except LoreError as error:
         log.warning("changed files were not synced: %s %s", error.message, error.hint)
 

@@ -69,18 +69,21 @@ class Freshness:
             catalogue = self._index.catalogue
             state = catalogue.meta(FILES_AT)
             started = time.monotonic()
-            if self._noticed.is_set() or started >= self._look_again_at or state != self._state:
+            files, must_scan = self._index.files, self._noticed.is_set() or started >= self._look_again_at
+            if must_scan or state != self._state or files.listing.has_news():
                 self._noticed.clear()  # before the check, which may miss changes that are noticed during it
+                must_scan |= not self.watched
+                found = files.scan() if must_scan else files.look()
                 known = {path: stamp.removeprefix(UNREAD) for path, stamp in catalogue.stamps().items()}
-                self._changed = differing(self._index.files.scan(), known)
+                self._changed = differing(found, known)
                 now = time.monotonic()
-                pause = WATCHED_SECONDS if self.watched else (now - started) / SHARE_OF_TIME
-                self._look_again_at = now + pause
+                if must_scan:
+                    self._look_again_at = now + (WATCHED_SECONDS if self.watched else (now - started) / SHARE_OF_TIME)
                 self._state = state
             return self._changed
 
     def notice(self) -> None:
-        """Check the files again at the next reply, because a file event occurred."""
+        """Check all files again at the next reply."""
         self._noticed.set()
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:

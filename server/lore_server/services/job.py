@@ -24,8 +24,9 @@ class Job:
     """One build. Its lock guards every field; `changed` wakes the threads that wait for its end or its next step.
 
     A request that joins is served by a pass over the files that begins after the request: a running pass may have read
-    a file before it was edited. So a job makes one more pass for the requests that joined. `knowledge` requests a short
-    pass over the documents written by agents, unless a pass over all files begins before it.
+    a file before it was edited. So a job makes one more pass for the requests that joined. `must_scan` means that the
+    next pass looks at all files, instead of those that the watcher reports; `is_scan`, that the present one does.
+    `knowledge` requests a short pass over the documents written by agents, unless one over all files begins before it.
     """
 
     action: str
@@ -44,6 +45,8 @@ class Job:
     begun: int = 0
     passes: int = 0
     wanted: int = 1
+    must_scan: bool = True
+    is_scan: bool = True
     knowledge: bool = False
     allow_mass_delete: bool = False
     resumed: int = 0

@@ -89,6 +89,10 @@ class JobService:
         except LoreError as error:
             log.warning("new knowledge is not indexed yet: %s %s", error.message, error.hint)
 
+    def sync_changes(self) -> None:
+        """Start a sync of the files that the watcher has reported. Raises Busy."""
+        self._start_or_join("sync", must_scan=False)
+
     def begin(self, action: str) -> tuple[str, bool]:
         """Start a job or join the running job; return its id, and whether it was already running. Raises Busy."""
         job, _, joined = self._start_or_join(action)
@@ -158,7 +162,12 @@ class JobService:
         return not any(thread.is_alive() for thread in threads)
 
     def _start_or_join(
-        self, action: str, wanted: int = 1, knowledge: bool = False, allow_mass_delete: bool = False
+        self,
+        action: str,
+        wanted: int = 1,
+        knowledge: bool = False,
+        allow_mass_delete: bool = False,
+        must_scan: bool = True,
     ) -> tuple[Job, int, bool]:
         """Return the job, the number of the pass that serves this request, and whether the job was already running."""
         with self._guard:
@@ -176,10 +185,13 @@ class JobService:
                                 f"A {job.action} is running (job {job.id}).",
                                 "Wait for it, or cancel it with cancel_job.",
                             )
+                        job.must_scan = must_scan or (job.must_scan and job.wanted > job.begun)
                         job.wanted = job.begun + 1
                         job.allow_mass_delete |= allow_mass_delete
                         return job, job.wanted, True
-            job = Job(action, wanted=wanted, knowledge=knowledge, allow_mass_delete=allow_mass_delete)
+            job = Job(
+                action, wanted=wanted, knowledge=knowledge, allow_mass_delete=allow_mass_delete, must_scan=must_scan
+            )
             self._take_over(job)
             self._current = self._jobs[job.id] = job
             for old in list(self._jobs)[:-REMEMBERED]:
@@ -248,6 +260,7 @@ class JobService:
         with job.changed:
             if job.passes < job.wanted:
                 job.begun += 1
+                job.is_scan = job.must_scan
                 job.knowledge &= job.action != "sync"  # a sync reads all files
                 return self._act
             if job.knowledge:
@@ -280,7 +293,7 @@ class JobService:
 
     def _built(self, job: Job) -> SyncReport:
         if job.action == "sync":
-            return sync(self._index, job.record_progress, job.allow_mass_delete, job.announce)
+            return sync(self._index, job.record_progress, job.allow_mass_delete, job.announce, job.is_scan)
         if job.action == "create":
             return create_only(self._index, job.record_progress, job.allow_mass_delete, job.announce)
         if job.action == "embed":
