@@ -1,8 +1,9 @@
 """Print how long it takes to find an edit in a large index, by stages, with memory and disk.
 
-    python -m benchmarks.edit [--files 4000] [--rounds 9] [--folder DIR]
+    python -m benchmarks.edit [--checkout PATH | --files 4000] [--rounds 9] [--folder DIR]
 
-The script creates the project: half Markdown, half Python, about ten chunks per file. The real model embeds each edit
+The project is a copy of a real checkout with its own ignore rules. Without one, the script creates a project of half
+Markdown, half Python, with about ten chunks per file and no ignore rules. The real model embeds each edit
 and each question. The vectors of the unedited chunks are random, so that the index is built in a minute; this does not
 change the cost of a sync. Keep the project with `--folder`, and alternate between two checkouts to compare them. On a
 busy machine, only processor time is meaningful.
@@ -14,7 +15,9 @@ import argparse
 import os
 import random
 import resource
+import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,6 +29,7 @@ import numpy as np
 from benchmarks.main_job import lore_sync, row
 from benchmarks.unified import vocabulary
 from lore_etl.config.settings import Settings
+from lore_etl.files.indexed import ProjectFiles
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only
 from lore_etl.stores.chunkfile import read_chunks
@@ -33,9 +37,10 @@ from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.indexes import bytes_below
 from tests.harness.models import own_cache
-from tests.harness.projects import settle, write_project
+from tests.harness.projects import write_project
 
 SECTIONS, SENTENCES, WORDS = 10, 5, 14
+COMMENTS = {".py": "#", ".mjs": "//", ".js": "//", ".ts": "//", ".go": "//", ".md": ""}
 SETTLED_SECONDS = 0.1  # edits must be older than a clock tick before the sync
 
 
@@ -73,10 +78,11 @@ def build(root: Path) -> None:
 
 
 class Editor:
-    """Edits one file after another; in a Python file the edit moves every class and method by a line."""
+    """Edits one indexed file after another; in code, the edit moves every class and method by a line."""
 
-    def __init__(self, root: Path) -> None:
-        self._paths = sorted(path for path in root.rglob("*.*") if ".lore" not in path.parts)
+    def __init__(self, index: Index) -> None:
+        kinds = tuple(COMMENTS)
+        self._paths = sorted(index.root / path for path in index.catalogue.paths() if path.endswith(kinds))
         self._number = 0
 
     def edit(self) -> tuple[Path, str]:
@@ -84,9 +90,9 @@ class Editor:
         path = self._paths[(self._number * 997 + 11) % len(self._paths)]
         self._number += 1
         word, before = "".join(random.choices("bcdfgklmnprst", k=14)), path.read_text(encoding="utf-8")
-        after = f"# {word}\n{before}" if path.suffix == ".py" else f"{before}\n## {word}\n\nThis edit.\n"
+        comment = COMMENTS[path.suffix]
+        after = f"{comment} {word}\n{before}" if comment else f"{before}\n## {word}\n\nThis edit.\n"
         path.write_text(after, encoding="utf-8")
-        settle(path.parent)
         time.sleep(SETTLED_SECONDS)
         return path, word
 
@@ -118,6 +124,32 @@ def measure(app: App, editor: Editor, rounds: int) -> None:
 def show(stages: dict[str, list[float]]) -> None:
     for name, times in sorted(stages.items()):
         row(name, f"median {statistics.median(times):.0f} ms, largest {max(times):.0f} ms")
+
+
+def listing(root: Path) -> None:
+    """Time the listing of all files, beside `git status` in the same run."""
+    stages: dict[str, list[float]] = {}
+    files, edited = ProjectFiles(root, (), root / ".lore"), next(root.glob("*.*"))
+
+    def look() -> None:
+        files.notice([str(edited)])
+        files.look()
+
+    steps: dict[str, Callable[[], object]] = {
+        "listing, the first": files.scan,
+        "listing, with kept decisions": files.scan,
+        "look at one reported file": look,
+    }
+    if (root / ".git").exists():
+        steps["`git status`"] = lambda: subprocess.run(
+            ["git", "status", "-s"], cwd=root, capture_output=True, check=True
+        )
+    for name, step in steps.items():
+        for _ in range(1 if name.endswith("first") else 5):
+            started = time.perf_counter()
+            step()
+            stages.setdefault(name, []).append(1000 * (time.perf_counter() - started))
+    show(stages)
 
 
 def unchanged(app: App) -> None:
@@ -155,6 +187,7 @@ def resident() -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--files", type=int, default=2_000)
+    options.add_argument("--checkout", type=Path, help="a real project to copy")
     options.add_argument("--rounds", type=int, default=9)
     options.add_argument("--folder", type=Path, help="where the project is kept, so that another run need not index it")
     values = options.parse_args()
@@ -166,14 +199,18 @@ def main() -> None:
         if not root.exists():
             del os.environ["LORE_CACHE"]
             os.environ["LORE_CACHE"] = str(own_cache(folder / "LORE_CACHE"))
-            write_tree(root, values.files)
+            if values.checkout:
+                shutil.copytree(values.checkout, root, symlinks=True, ignore=shutil.ignore_patterns(".lore"))
+            else:
+                write_tree(root, values.files)
             build(root)
-        editor = Editor(root)
+        listing(root)
         with closing(App(root, Settings(), load_contract())) as app:
             app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 86_400})
         with closing(App(root, Settings(), load_contract())) as app:
             app.warm()
             chunks = app.index.catalogue.total()
+            editor = Editor(app.index)
             row("index", f"{chunks:,} chunks of {len(app.index.catalogue.stamps()):,} files")
             row("disk", f"{bytes_below(app.index.folder) / chunks / 1000:.1f} KB per chunk")
             row("memory of the warm owner", resident())
