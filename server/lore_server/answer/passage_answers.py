@@ -17,6 +17,7 @@ from lore_server.answer.evidence import choose, coverage, is_answered, widened
 from lore_server.answer.lead import find_lead
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
+from lore_server.query.confidence import SUGGESTION
 from lore_server.query.query_service import SearchOutcome
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.excerpt import whole_lines
@@ -24,11 +25,10 @@ from lore_server.replies.excerpt import whole_lines
 if TYPE_CHECKING:
     from lore_server.replies.records import CitationRecord
 
-NOT_HERE = "This is not in this knowledge base. The references are the nearest documents."
-NOT_JUDGED = (
-    "The search cannot judge this question, and found none of its names. The references are the nearest documents."
-)
-ABSENT = "`{}` occurs nowhere in this knowledge base. The references are the nearest documents."
+NOT_HERE = "This is not in this knowledge base."
+NOT_JUDGED = "The search cannot judge this question, and found none of its names."
+ABSENT = "`{}` occurs nowhere in this knowledge base."
+NEAREST = "The references are the nearest documents."
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
 PASSAGE_SHARE = 0.7  # of the budget
@@ -60,6 +60,7 @@ class PassageAnswers:
         passages = [] if absent else self._chosen(found, named[1] if named else None, limit, max_tokens)
         if not passages:
             answer = ABSENT.format(absent) if absent else NOT_JUDGED if found.is_foreign else NOT_HERE
+            answer = f"{answer} {NEAREST if found.ranked else SUGGESTION}"
             return {"answer": answer, "found": False, "mode": "extractive", "citations": []}
         lead, mode = (f"{named[0]} [1].", STRUCTURAL) if named else (self._lead(found, passages), EXTRACTIVE)
         rest = ", ".join(f"[{passage.number}]" for passage in passages if f"[{passage.number}]" not in lead)

@@ -9,11 +9,13 @@ from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.writing_systems import native, scripts
 
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
+CLOSE = 0.35  # cosine similarity; below it, a passage without any word of the query has nothing to do with it
 DOUBTFUL = 0.40  # 97 % of answerable questions are above it, and 9 % of unanswerable ones (docs/benchmarks.md)
 FOREIGN_DOUBT = (
     "The embedding model was trained on English text and cannot judge a question in this script: only names in it were "
     "matched, so the index may not answer it. Ask in English, or use a multilingual model."
 )
+SUGGESTION = "Try other words or fewer filters; list_sources lists what is indexed."
 DOUBT = "No passage is close to this question, so the index may not answer it. Try other words, or look elsewhere."
 
 
@@ -29,6 +31,11 @@ def confidence(question: str, candidates: Candidates, rarity: Rarity) -> float:
         return max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
     share = share_of(words, rarity)
     return max((_match(candidate, share) for candidate in candidates.best), default=0.0)
+
+
+def finds_nothing(candidates: Candidates) -> bool:
+    """Return whether no word of the query occurs in the text or path of a candidate, and none is close in meaning."""
+    return not any(one.keyword or one.path or (one.vector or 0.0) >= CLOSE for one in candidates.found)
 
 
 def share_of(words: Sequence[tuple[str, str]], rarity: Rarity) -> Callable[[str], float]:

@@ -16,7 +16,14 @@ from lore_etl.pipeline.prebuilt import refuse_wrong
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.keywords import MatchCount
 from lore_server.query import classic, hybrid, libraries, lineage, outdated, reference, similar, single_leg, structure
-from lore_server.query.confidence import DOUBT, DOUBTFUL, FOREIGN_DOUBT, confidence, has_foreign_letters
+from lore_server.query.confidence import (
+    DOUBT,
+    DOUBTFUL,
+    FOREIGN_DOUBT,
+    confidence,
+    finds_nothing,
+    has_foreign_letters,
+)
 from lore_server.query.derived import below_sources
 from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
@@ -70,6 +77,11 @@ class SearchOutcome:
         if self.is_foreign:
             return FOREIGN_DOUBT
         return DOUBT if self.confidence < DOUBTFUL else None
+
+    @property
+    def relevance(self) -> float:
+        """Return how well the best passage fits, from 0 to 1: the confidence, or the closest similarity if higher."""
+        return min(1.0, max(self.confidence, *(one.vector or 0.0 for one in self.candidates), 0.0))
 
 
 class QueryService:
@@ -143,6 +155,8 @@ class QueryService:
         if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
             ranked = [result for result in ranked if result.chunk.id in among]
         candidates, certainty = retrieved.candidates, self.confidence(retrieved)
+        if finds_nothing(candidates) and not any(term == reference.TERM for result in ranked for term, _ in result.why):
+            passages, ranked = [], []
         number = candidates.total if total is None else total
         is_foreign = self._reads_english_only and has_foreign_letters(retrieved.query.text, candidates)
         return SearchOutcome(

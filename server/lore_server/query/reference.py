@@ -13,6 +13,7 @@ from lore_server.query.ranking import Ranked
 _TICKET = re.compile(r"(?:^|[^\w&/])(?:#|(?:issue|ticket|pull request|pr|bug|gh)[ #-]{1,2})(\d{1,9})\b", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
 _PATH = re.compile(r"(?<![\w/])[\w.@+~-]*(?:/[\w.@+~-]+)+")
+TERM = "referenceMatch"  # of a document that the query names
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
 
 
@@ -59,7 +60,7 @@ def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[s
             by_source[source] = Ranked(source, 0.0, head)
         elif mentions.search(have.chunk.text):
             by_source[source] = Ranked(source, have.score, head, have.why)
-    lead(by_source, "referenceMatch", [result for source, result in by_source.items() if source in named])
+    lead(by_source, TERM, [result for source, result in by_source.items() if source in named])
 
 
 def lead_with_sought(query: Query, by_source: dict[str, Ranked]) -> None:

@@ -83,6 +83,7 @@ class QueryResultRecord(TypedDict):
     total_is_minimum: NotRequired[bool]
     results: list[ResultRecord]
     facets: NotRequired[FacetsRecord]
+    suggestion: NotRequired[str]
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
     confidence: float
@@ -518,6 +519,7 @@ class KnowledgeMatchesRecord(TypedDict):
     query: str
     total_documents: int
     total_matches: int
+    suggestion: NotRequired[str]
     results: list[KnowledgeMatchesResultsRecord]
 
 class KnowledgeFileListFilesRecord(TypedDict):
@@ -658,6 +660,7 @@ class MemoryMatchesRecord(TypedDict):
     query: str
     total: int
     results: list[MemoryMatchRecord]
+    suggestion: NotRequired[str]
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
     confidence: NotRequired[float]

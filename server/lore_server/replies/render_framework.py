@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lore_server.replies.origin import shown
 from lore_server.replies.render_index import job
-from lore_server.replies.reply_text import ReplyText, notes, outdated, span
+from lore_server.replies.reply_text import ReplyText, notes, nothing, outdated, span
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -51,7 +51,7 @@ def document(result: records.DocTextRecord) -> ReplyText:
 def search(result: records.KnowledgeFoundRecord) -> ReplyText:
     rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
     count = f"{len(result['results'])} of {result['total_found']} in {', '.join(result['sources_searched'])}"
-    body = "\n".join(rows) or f"Nothing found. {result.get('suggestion', '')}".rstrip()
+    body = "\n".join(rows) or nothing(result)
     return ReplyText(body, (count, *notes(result)), is_enough="truncated" not in result)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
 from lore_server.replies.origin import shown
-from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, outdated, span
+from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, nothing, outdated, span
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -29,7 +29,7 @@ class Placed(TypedDict):
 
 def passages(result: records.QueryResultRecord) -> ReplyText:
     rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
-    body = "\n".join([*(rows or ["Nothing found."]), *_facets(result), *_timings(result)])
+    body = "\n".join([*(rows or [nothing(result)]), *_facets(result), *_timings(result)])
     return ReplyText(body, notes(result), is_enough="truncated" not in result)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lore_server.replies.reply_text import ReplyText, excerpt, noted, notes, outdated
+from lore_server.replies.reply_text import ReplyText, excerpt, noted, notes, nothing, outdated
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -19,7 +19,7 @@ def added(result: records.MemoryAddedRecord) -> ReplyText:
 
 def matches(result: records.MemoryMatchesRecord) -> ReplyText:
     rows = [line for number, match in enumerate(result["results"], start=1) for line in _match(number, match)]
-    body = "\n".join(rows) or "Nothing found."
+    body = "\n".join(rows) or nothing(result)
     return ReplyText(body, (*noted(result), *notes(result)), is_enough="truncated" not in result)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
-from lore_server.replies.reply_text import ReplyText, noted, outdated
+from lore_server.replies.reply_text import ReplyText, noted, nothing, outdated
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -54,7 +54,7 @@ def written(result: records.KnowledgeWrittenRecord) -> ReplyText:
 
 def matches(result: records.KnowledgeMatchesRecord) -> ReplyText:
     rows = [line for number, match in enumerate(result["results"], 1) for line in _match(number, match)]
-    return ReplyText("\n".join(rows) or "Nothing found.", (f"{len(result['results'])} of {result['total_documents']}",))
+    return ReplyText("\n".join(rows) or nothing(result), (f"{len(result['results'])} of {result['total_documents']}",))
 
 
 def _match(number: int, match: records.KnowledgeMatchesResultsRecord) -> Iterator[str]:

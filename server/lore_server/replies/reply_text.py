@@ -36,6 +36,11 @@ def error_text(record: Mapping[str, Any]) -> str:
     return f"{record['message']}\n{record['hint']} ({record['code']}, trace_id {record['trace_id']})"
 
 
+def nothing(result: Mapping[str, Any]) -> str:
+    """Return the text of a search without results."""
+    return f"Nothing found. {result.get('suggestion', '')}".rstrip()
+
+
 def span(lines: Sequence[int]) -> str:
     """Return a range of lines as text, such as `3-5`, or `3` for a single line."""
     first, last = lines

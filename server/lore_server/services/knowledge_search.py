@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 INTRODUCTION = "(Document Introduction)"
 AROUND = 60  # characters of context on either side
+SUGGESTION = "Only these documents were searched, for these words; query_documents also searches files, and by meaning."
 CONTEXTS = 2  # the maximum for each word in a chapter
 KEPT_CHARACTERS = 40_000_000  # the maximum for all documents in the cache
 JUST_BELOW = 0.001
@@ -85,7 +86,7 @@ class KnowledgeSearch:
         pages = list(self._read(name))
         titled = (Titled(page.filename, page.title, page.metadata) for page in pages)
         ranked = _ranked(matches(pages, words), outdated_among(titled))
-        return {
+        reply: records.KnowledgeMatchesRecord = {
             "success": True,
             "project_id": name,
             "query": one_line(query),
@@ -93,6 +94,7 @@ class KnowledgeSearch:
             "total_matches": sum(match.places for match in ranked),
             "results": [_result(match) for match in ranked[:limit]],
         }
+        return reply if ranked else {**reply, "suggestion": SUGGESTION}
 
     def _read(self, project_id: str) -> Iterator[MatchPage]:
         store = self._library.store

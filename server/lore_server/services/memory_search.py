@@ -14,6 +14,7 @@ from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.memory_files import file_place
 from lore_server.knowledge.memory_store import MemoryStore, StoredMemory
 from lore_server.knowledge.names import group_folder
+from lore_server.query.confidence import SUGGESTION
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
 from lore_server.query.parse import parse
@@ -119,6 +120,8 @@ class MemorySearch:
         clipped = budget.clipped(text, max_tokens // 10)
         reply_head: MemoryMatchesRecord = {"query": clipped, "total": page.total, "results": [], "degraded": NO_INDEX}
         reply: MemoryMatchesRecord = {**reply_head, **noted(self._note(max_tokens))}
+        if not top:
+            reply["suggestion"] = SUGGESTION
         shown, more = paging.of_passages(reply, results, texts, words, page, max_tokens)
         return {**reply, "results": shown, **more}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_server.query import facets as facet_counts
+from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness, urgent
 from lore_server.query.further import further_passages
@@ -140,6 +141,8 @@ def head(
     }
     if found.doubt and has_results:
         reply["doubt"] = budget.clipped(found.doubt, SHORT_NOTE if is_small else 300)
+    if not has_results:
+        reply["suggestion"] = budget.clipped(SUGGESTION, SHORT_NOTE if is_small else 300)
     if found.degraded:
         reply["degraded"] = budget.clipped(found.degraded, SHORT_NOTE if is_small else 300)
     return reply
