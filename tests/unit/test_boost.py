@@ -27,18 +27,40 @@ def ranked(score: float, chunk: Chunk) -> Ranked:
     return Ranked(chunk.source, score, chunk, [("keywords", score)])
 
 
-def scores(question: str, *found: Ranked, recent: tuple[str, ...] = (), **weights: float) -> dict[str, float]:
+def scores(
+    question: str,
+    *found: Ranked,
+    relevance: float = 0.6,
+    similar: dict[str, float] | None = None,
+    recent: tuple[str, ...] = (),
+    **weights: float,
+) -> dict[str, float]:
     settings = DocsSettings.model_validate(weights)
-    done = boosted(question, found, lambda value: value.tags, recent, TODAY, settings)
+    done = boosted(question, found, relevance, similar or {}, lambda value: value.tags, recent, TODAY, settings)
     for result in done:
         assert sum(value for _, value in result.why) == pytest.approx(result.score)
     return {result.source: round(result.score, 3) for result in done}
 
 
-def test_the_base_score_is_relative_to_the_best_score() -> None:
+def test_the_base_score_is_a_share_of_the_relevance() -> None:
     found = scores("retry", ranked(200, chunk("a")), ranked(50, chunk("b")), ranked(-10, chunk("c")))
 
-    assert found == {"a": 1.0, "b": 0.25, "c": 0.0}
+    assert found == {"a": 0.6, "b": 0.15, "c": 0.0}
+
+
+def test_a_document_scores_at_least_its_similarity() -> None:
+    found = scores(
+        "retry", ranked(200, chunk("a")), ranked(50, chunk("b")), ranked(-10, chunk("c")), similar={"c": 0.4}
+    )
+
+    assert found == {"a": 0.6, "c": 0.4, "b": 0.15}
+
+
+@pytest.mark.requirement("UQ-026")
+def test_no_boost_raises_a_score_above_one() -> None:
+    both = chunk("both", title="Error codes", tags=("errors",))
+
+    assert scores("error", ranked(100, chunk("plain")), ranked(90, both), relevance=0.9) == {"both": 1.0, "plain": 0.9}
 
 
 def test_tags_title_and_a_recent_change_add_the_documented_boosts() -> None:
@@ -46,24 +68,24 @@ def test_tags_title_and_a_recent_change_add_the_documented_boosts() -> None:
     both = replace(both, tags=("error",), title="Errors")
     found = [ranked(100, chunk("plain")), ranked(100, tagged), ranked(100, titled), ranked(100, both)]
 
-    assert scores("error", *found, recent=("all",)) == {"all": 1.6, "titled": 1.3, "tagged": 1.2, "plain": 1.0}
-    assert scores("error", *found, recent=("all",), tag_weight=0, title_weight=0, recent_weight=0.5)["all"] == 1.5
+    assert scores("error", *found, recent=("all",)) == {"all": 0.96, "titled": 0.78, "tagged": 0.72, "plain": 0.6}
+    assert scores("error", *found, recent=("all",), tag_weight=0, title_weight=0, recent_weight=0.5)["all"] == 0.9
 
 
 def test_a_boost_is_proportional_to_the_share_of_significant_words() -> None:
     half = ranked(100, chunk("half", title="The handling of it", tags=("handling", "tabs")))
 
     assert scores("how do I handle API errors", ranked(100, chunk("none")), half)["half"] == round(
-        1 + (0.2 + 0.3) / 3, 3
+        0.6 * (1 + (0.2 + 0.3) / 3), 3
     )
 
 
 def test_common_words_and_folder_names_add_no_boost() -> None:
     code = chunk("examples/patterns/retry.py", title="examples/patterns/retry.py", tags=("how to",))
 
-    assert scores("how to use the", ranked(10, code)) == {code.source: 1.0}
-    assert scores("examples patterns", ranked(10, code)) == {code.source: 1.0}
-    assert scores("retry", ranked(10, code)) == {code.source: 1.3}
+    assert scores("how to use the", ranked(10, code)) == {code.source: 0.6}
+    assert scores("examples patterns", ranked(10, code)) == {code.source: 0.6}
+    assert scores("retry", ranked(10, code)) == {code.source: 0.78}
 
 
 def test_no_boost_ranks_a_superseded_document_above_its_successor() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lore_server.query.confidence import DOUBTFUL, confidence, has_foreign_letters
+from lore_server.query.confidence import DOUBTFUL, fit, has_foreign_letters
 from lore_server.query.retrieve import Candidate, Candidates
 from tests.harness.chunks import make_chunk
 
@@ -16,7 +16,7 @@ def even(words: Iterable[str]) -> dict[str, float]:
 
 
 def sure(question: str, *found: Candidate) -> float:
-    return confidence(question, Candidates(list(found)), even)
+    return fit(question, Candidates(list(found)), even).confidence
 
 
 def test_a_similar_passage_with_every_word_gives_high_confidence() -> None:
@@ -40,7 +40,7 @@ def test_rare_words_count_more_than_common_ones() -> None:
     candidate = Candidate(make_chunk("a.md", text="lamp"), 0.0, 1.0)
     rarity = {"lamp": 9.0, "common": 1.0}
 
-    found = confidence("common lamp", Candidates([candidate]), lambda words: {word: rarity[word] for word in words})
+    found = fit("common lamp", Candidates([candidate]), lambda words: {word: rarity[word] for word in words}).confidence
 
     assert found == 0.45
 

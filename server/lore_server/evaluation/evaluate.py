@@ -31,7 +31,7 @@ def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progr
     questions = chosen.questions
     retrieved = bench.retrieve(questions, progress)
     kinds = [question.id for question in questions if question.metadata.get("kind") is not None]
-    confidences = {kind: bench.service.confidence(retrieved[kind]) for kind in kinds}
+    confidences = {kind: bench.service.fit(retrieved[kind]).confidence for kind in kinds}
     values = {}
     for ranking in rankings:
         ranked = bench.rank(questions, retrieved, ranking)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from lore_etl.config.settings import DocsSettings
@@ -18,12 +19,17 @@ _STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking has al
 def boosted(
     question: str,
     ranked: Sequence[Ranked],
+    relevance: float,
+    similar: Mapping[str, float],
     tags: Callable[[Chunk], Sequence[str]],
     recent: Collection[str],
     today: datetime.date,
     weights: DocsSettings,
 ) -> list[Ranked]:
-    """Return files by `base * (1 + boosts)`, best first; the base is the share of the best score, 0 to 1.
+    """Return files by `base * (1 + boosts)`, best first and at most 1.
+
+    The base is the file's share of the best score, times `relevance`, that of the best result; or its similarity in
+    `similar` if that is higher, so that a score has the same meaning in each reply.
 
     A boost for tags or title is weighted by the share of the question's significant words in them. `recent` are the
     recently changed files. A superseded document stays behind its replacement.
@@ -32,18 +38,27 @@ def boosted(
     best = max((result.score for result in ranked), default=0.0)
     found: dict[str, Ranked] = {}
     for result in ranked:
-        why: Terms = [(term, value / best) for term, value in result.why] if best > 0 else []
-        base = max(0.0, result.score / best) if best > 0 else 0.0
+        scale = relevance / best if best > 0 else 0.0
+        share = max(0.0, result.score * scale)
+        base = max(share, similar.get(result.source, 0.0))
+        why: Terms = [(term, value * scale) for term, value in result.why] if scale else []
+        why += [("notBelowZero", -sum(value for _, value in why))] if not share else []
+        why += [("similarity", base - share)] if base > share else []
         boosts = (
             ("tagMatch", weights.tag_weight * _share(wanted, " ".join(tags(result.chunk)))),
             ("titleMatch", weights.title_weight * _share(wanted, _title(result.chunk))),
             ("recentlyChanged", weights.recent_weight * (result.source in recent)),
         )
-        why += [("notBelowZero", base - sum(value for _, value in why))] if not base else []
         why += [(term, base * value) for term, value in boosts if base * value]
         found[result.source] = Ranked(result.source, base * (1 + sum(value for _, value in boosts)), result.chunk, why)
     lower_outdated(found, {source: result.chunk for source, result in found.items()}, today, _STAYS)
-    return sorted(found.values(), key=lambda result: -result.score)
+    ordered = sorted(found.values(), key=lambda result: -result.score)
+    return [_at_most_one(result) for result in ordered]
+
+
+def _at_most_one(result: Ranked) -> Ranked:
+    over = result.score - 1
+    return result if over <= 0 else replace(result, score=1.0, why=[*result.why, ("notAboveOne", -over)])
 
 
 def _share(wanted: frozenset[str], text: str) -> float:

@@ -56,11 +56,11 @@ def leads_to(root: Path, folder: str, path: str) -> str:
 
 
 def check_root(root: Path, project_root: str | None, hint: str) -> None:
-    """Raise InvalidArgument if `project_root` is not the project's folder."""
+    """Raise InvalidArgument if `project_root`, absolute or relative to the project, is not the project's folder."""
     if project_root is None:
         return
     try:
-        is_this = Path(project_root).expanduser().resolve() == root
+        is_this = (root / Path(project_root).expanduser()).resolve() == root
     except (OSError, ValueError, RuntimeError):
         is_this = False  # NUL in the path, a symlink loop, or the home of a user who does not exist
     if not is_this:

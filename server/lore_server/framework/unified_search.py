@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
@@ -15,7 +16,7 @@ from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.boost import boosted
 from lore_server.framework.paths import check_root
 from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
-from lore_server.framework.view_entry import modified_of
+from lore_server.framework.view_entry import ViewEntry, modified_of
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
 from lore_server.query.proximity import stems_of
@@ -30,9 +31,17 @@ if TYPE_CHECKING:
     from lore_server.replies.records import KnowledgeFoundRecord, KnowledgeResultRecord
 
 LIMIT = 10  # results
+THRESHOLD = 0.3  # the score above which a document is a result, as in PRP-29.3
 DAY_SECONDS = 86_400
 READ_FOR_EXCERPT = 4  # passages of a file
 LISTED = 20  # maximum number of tags, and of PRPs that name a pattern, in one result
+
+
+class Hit(NamedTuple):
+    """A document that was found, or a single rule of a file."""
+
+    ranked: Ranked
+    rule: ViewEntry | None = None
 
 
 class UnifiedSearch:
@@ -79,37 +88,46 @@ class UnifiedSearch:
         start = budget.offset_of(cursor, mark)
         scope = self._scopes.of(sources, tags)
         found = self._queries.find(query, part=Only(scope.files))
-        ranked = self._boosted(found, scope)
-        top = ranked[start : start + limit]
+        hits = self._hits(found, scope)
+        top = hits[start : start + limit]
         rows = self._rows(top, found, scope, explain)
-        fields = head(query, found, len(ranked), bool(top), self._freshness.record(), max_tokens)
+        fields = head(query, found, len(hits), bool(top), self._freshness.record(), max_tokens)
         kept = {name: value for name, value in fields.items() if name != "total"}
-        begun = {"success": True, "total_found": len(ranked), **kept, "sources_searched": list(scope.names)}
-        reply = cast("KnowledgeFoundRecord", begun)
-        if not ranked:
+        counts = {"total_found": len(hits), "total_indexed": len(scope.files)}
+        reply = cast("KnowledgeFoundRecord", {"success": True, **counts, **kept, "sources_searched": list(scope.names)})
+        if not hits:
             reply["suggestion"] = self._suggestion(query, tags)
         reply["results"] = budget.some(rows, budget.room(max_tokens, reply), "The next of the results", max_tokens)
         shown = len(reply["results"])
         if shown < len(rows):
             reply["truncated"] = budget.rest(len(rows) - shown, "results", max_tokens)
-        if start + shown < len(ranked):
+        if start + shown < len(hits):
             reply["next_cursor"] = budget.cursor(mark, start + shown)
         return reply
 
-    def _boosted(self, found: SearchOutcome, scope: Scope) -> list[Ranked]:
+    def _hits(self, found: SearchOutcome, scope: Scope) -> list[Hit]:
+        """Return the documents and rules above the threshold, best first."""
         settings = self._index.settings.docs
         stamps = self._index.catalogue.stamps_of(result.source for result in found.ranked)
         since = self._clock() - settings.recent_days * DAY_SECONDS
         recent = {path for path, stamp in stamps.items() if modified_of(stamp) >= since}
-        return boosted(found.query.text, found.ranked, scope.tags, recent, found.today, settings)
+        similar: dict[str, float] = {}
+        for chunk, vector, *_ in found.candidates:
+            similar[chunk.source] = max(similar.get(chunk.source, 0.0), vector or 0.0)
+        asked = found.query.text
+        documents = boosted(asked, found.ranked, found.relevance, similar, scope.tags, recent, found.today, settings)
+        wanted = stems_of(asked)
+        hits = [hit for document in documents for hit in _rules_or_document(document, wanted, scope)]
+        hits.sort(key=lambda hit: -hit.ranked.score)
+        return [hit for hit in hits if hit.ranked.score > THRESHOLD]
 
     def _rows(
-        self, top: Sequence[Ranked], found: SearchOutcome, scope: Scope, explain: bool
+        self, top: Sequence[Hit], found: SearchOutcome, scope: Scope, explain: bool
     ) -> list[KnowledgeResultRecord]:
-        changed = self._freshness.changed_of(result.source for result in top)
-        wanted, passages = stems_of(found.query.text), _passages(top, found)
+        changed = self._freshness.changed_of(result.source for result, _ in top)
+        wanted, passages = stems_of(found.query.text), _passages([result for result, _ in top], found)
         rows = []
-        for result in top:
+        for result, rule in top:
             tags, referrers = scope.tags(result.chunk), scope.referenced_by(result.source)
             row: KnowledgeResultRecord = {
                 "origin": origin_of(result.source),
@@ -122,6 +140,8 @@ class UnifiedSearch:
                 "referenced_by": list(referrers[:LISTED]),
                 "lines": list(result.chunk.lines),
             }
+            if rule and rule.line:
+                row["title"], row["excerpt"], row["lines"] = rule.title, rule.excerpt, [rule.line, rule.line]
             if len(tags) > LISTED:
                 row["tags_total"] = len(tags)
             if len(referrers) > LISTED:
@@ -148,6 +168,20 @@ class UnifiedSearch:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
                 return f"{fields}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
         return "Use other or fewer words, or query_documents, which searches all indexed files."
+
+
+def _rules_or_document(document: Ranked, wanted: frozenset[str], scope: Scope) -> Iterator[Hit]:
+    """Yield the rules of a file that have a word of the query, scored by the share of the words; else the document."""
+    rules = [entry for entry in scope.entries.by_path.get(document.source, ()) if entry.line]
+    shared = [len(wanted & stems_of(rule.excerpt)) for rule in rules]
+    most = max(shared, default=0)
+    if not most:
+        yield Hit(document)
+    for rule, count in zip(rules, shared, strict=True):
+        if count:
+            lost = document.score * (count / most - 1)
+            why = [*document.why, ("ruleMatch", lost)] if lost else document.why
+            yield Hit(replace(document, score=document.score + lost, why=why), rule)
 
 
 def _merged(arguments: Mapping[str, object], options: Mapping[str, object]) -> JSON:

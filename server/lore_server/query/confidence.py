@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from lore_server.query.proximity import stems, stems_among
 from lore_server.query.retrieve import Candidate, Candidates
@@ -19,18 +20,31 @@ SUGGESTION = "Try other words or fewer filters; list_sources lists what is index
 DOUBT = "No passage is close to this question, so the index may not answer it. Try other words, or look elsewhere."
 
 
-def confidence(question: str, candidates: Candidates, rarity: Rarity) -> float:
-    """Return a value from 0 to 1: half the passage's similarity, half the share of the query's words in it.
+class Fit(NamedTuple):
+    """How well the best passage fits a query, from 0 to 1.
 
-    Words count by `rarity`, their inverse document frequency; the best passage decides. Words in a script that the
-    passages do not use cannot occur in them and do not count; if there are no other words, the similarity decides.
+    The confidence is half its similarity, half the share of the query's words in it; the relevance is high if either is
+    high, because a passage can be found by its meaning or by its words.
+    """
+
+    confidence: float
+    relevance: float
+
+
+def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:
+    """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency.
+
+    Words in a script that the passages do not use cannot occur in them and do not count; if there are no other words,
+    the similarity decides.
     """
     own = native(question, candidates.scripts)
     words = stems(own)
     if own != question and not words:
-        return max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
+        closest = max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
+        return Fit(closest, closest)
     share = share_of(words, rarity)
-    return max((_match(candidate, share) for candidate in candidates.best), default=0.0)
+    fits = [_fit(candidate, share) for candidate in candidates.best]
+    return Fit(max((one.confidence for one in fits), default=0.0), max((one.relevance for one in fits), default=0.0))
 
 
 def finds_nothing(candidates: Candidates) -> bool:
@@ -58,8 +72,8 @@ def has_foreign_letters(question: str, candidates: Candidates) -> bool:
     return bool(candidates.found) and not scripts(question).keys() <= candidates.scripts
 
 
-def _match(candidate: Candidate, share: Callable[[str], float]) -> float:
+def _fit(candidate: Candidate, share: Callable[[str], float]) -> Fit:
     chunk = candidate.chunk
     covered = share(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
-    similar = covered if candidate.vector is None else max(0.0, candidate.vector)
-    return min(1.0, (similar + covered) / 2)
+    similar = covered if candidate.vector is None else min(1.0, max(0.0, candidate.vector))
+    return Fit((similar + covered) / 2, 1 - (1 - similar) * (1 - covered))

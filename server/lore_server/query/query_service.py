@@ -20,8 +20,9 @@ from lore_server.query.confidence import (
     DOUBT,
     DOUBTFUL,
     FOREIGN_DOUBT,
-    confidence,
+    Fit,
     finds_nothing,
+    fit,
     has_foreign_letters,
 )
 from lore_server.query.derived import below_sources
@@ -65,6 +66,7 @@ class SearchOutcome:
     total: MatchCount
     among: Mapping[str, str] | None
     confidence: float
+    relevance: float
     degraded: str | None
     today: datetime.date
     similar: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -77,11 +79,6 @@ class SearchOutcome:
         if self.is_foreign:
             return FOREIGN_DOUBT
         return DOUBT if self.confidence < DOUBTFUL else None
-
-    @property
-    def relevance(self) -> float:
-        """Return how well the best passage fits, from 0 to 1: the confidence, or the closest similarity if higher."""
-        return min(1.0, max(self.confidence, *(one.vector or 0.0 for one in self.candidates), 0.0))
 
 
 class QueryService:
@@ -154,7 +151,7 @@ class QueryService:
         passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
             ranked = [result for result in ranked if result.chunk.id in among]
-        candidates, certainty = retrieved.candidates, self.confidence(retrieved)
+        candidates, its_fit = retrieved.candidates, self.fit(retrieved)
         if finds_nothing(candidates) and not any(term == reference.TERM for result in ranked for term, _ in result.why):
             passages, ranked = [], []
         number = candidates.total if total is None else total
@@ -166,7 +163,7 @@ class QueryService:
             candidates.found,
             number,
             among,
-            certainty,
+            *its_fit,
             candidates.degraded,
             self._today(),
             is_foreign=is_foreign,
@@ -243,9 +240,9 @@ class QueryService:
     def _all_files(self, state: State | None) -> Files:
         return self._files.read("files", state, lambda: indexed_files(self._index))
 
-    def confidence(self, retrieved: Retrieved) -> float:
-        """Return the confidence, from 0 to 1, that the index answers the query."""
-        return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
+    def fit(self, retrieved: Retrieved) -> Fit:
+        """Return how well the index answers the query."""
+        return fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
     def candidates(
         self,

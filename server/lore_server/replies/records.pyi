@@ -396,6 +396,7 @@ class KnowledgeFoundRecord(TypedDict):
     query: str
     results: list[KnowledgeResultRecord]
     total_found: int
+    total_indexed: int
     sources_searched: list[str]
     suggestion: NotRequired[str]
     truncated: NotRequired[str]
