@@ -32,7 +32,12 @@ SAFE_FILENAMES = {
     "v1.2": "v1-2.md",
     "a%2e%2e%2f": "a-2e-2e-2f.md",
 }
-HOSTILE_IDS = ["", " ", "..", "./.", "/", "\\", "a\0b", "a\nb", "x" * 300, "\u202ea", "\ud800", "\x1b[31m"]
+PATH_IDS = [
+    "..", "./.", "/", "\\", "../x", "..\\x", "a/../b", "a\\..\\b", "x/..", "x/.. ", "./x", "a/./b", "/etc/passwd",
+    "//host/x", "\\\\host\\x", "~", "~/x", "C:\\x", "c:/x", "\uff0e\uff0e/x", "..\uff0fx", "file:///etc/passwd",
+    "https://h/../x",
+]  # fmt: skip
+HOSTILE_IDS = ["", " ", "a\0b", "a\nb", "x" * 300, "\u202ea", "\ud800", "\x1b[31m", *PATH_IDS]
 
 
 def git(home: Path, *arguments: str, check: bool = True) -> str:

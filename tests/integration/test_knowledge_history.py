@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lore_etl.core.errors import CommitNotFound, Conflict, DocumentNotFound, GitError, ProjectNotFound
 from lore_server.knowledge.chapter_edit import ChapterReference, NewChapter, add_chapter, rewrite, update_chapter
 from lore_server.knowledge.git.commits import Author, Commit
-from lore_server.knowledge.git.history import FOREIGN, INTERRUPTED
+from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
 from lore_server.services.storage import StorageService
@@ -197,7 +197,7 @@ def test_external_changes_are_committed_before_they_are_replaced(store: Knowledg
 
     store.edit(PROJECT, "guide", rewrite("by an agent"), AGENT)
 
-    assert messages(store.home)[-2] == FOREIGN
+    assert messages(store.home)[-2] == "Sync storage: 1 file updated"
     assert store.past.at(store.past.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
     store.write_main("new", "x", AGENT)
     assert_sound(store.home)
@@ -325,7 +325,9 @@ def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> No
     assert (status["exists"], status["current_branch"], status["remote_status"]) == (True, "main", "no remote")
     assert status["status_details"] == "projects/my-app/knowledge/by hand.md"
     assert status["last_commit"].endswith("Created guide.md")
+    (path.parent / "another.md").write_text("y", encoding="utf-8")
     synced = store.sync(AGENT)
-    assert (synced.files_committed, synced.pushed) == (1, False)
+    assert (synced.files_committed, synced.pushed) == (2, False)
+    assert messages(store.home)[-1] == "Sync storage: 2 files updated"
     assert storage.status()["uncommitted_files"] == 0
     assert store.reader.document(PROJECT, "by hand.md").document.text == "x"

@@ -32,7 +32,24 @@ def test_an_unreadable_project_id_is_rejected(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["My Project", "git@host:team/app.git", "../x", "日本語", "👩‍👩‍👧 app", "a;b|c", "-x", "x" * 200], ids=ascii
+    "name",
+    [
+        "My Project",
+        "git@host:team/app.git",
+        "https://host/team/app",
+        "@scope/app",
+        "a/b",
+        "..x",
+        "x..y/z",
+        "v1.2",
+        "~x",
+        "日本語",
+        "👩‍👩‍👧 app",
+        "a;b|c",
+        "-x",
+        "x" * 200,
+    ],
+    ids=ascii,
 )
 def test_a_project_id_may_contain_any_characters(name: str) -> None:
     assert checked_project_id(f" {name} ") == name

@@ -122,9 +122,7 @@ def test_an_unreadable_group_id_is_rejected(group: str) -> None:
 
 
 def test_each_group_has_its_own_folder() -> None:
-    names = (
-        "learning Learning LEARNING C C++ C# c ../c a/b a-b CON con nul p\u0430ypal paypal x..y \u65e5\u672c".split()
-    )
+    names = "learning Learning LEARNING C C++ C# c ..c a/b a-b CON con nul p\u0430ypal paypal x..y \u65e5\u672c".split()
     folders = {name: group_folder(name) for name in names}
 
     assert len(set(folders.values())) == len(names)

@@ -28,6 +28,8 @@ _UNSEEN_LETTERS = frozenset(
 )  # fmt: skip
 _MARKED = re.compile(r"-[0-9a-f]{8}$")
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+# absolute, below a home folder, on a drive, or with a part of dots; `team/app` and `https://host/app` are names
+_PATH = re.compile(r"^(?:[/\\]|~(?:$|[/\\])|[A-Za-z]:[/\\](?!/)|file:)|(?:^|[/\\])\s*\.+\s*(?:$|[/\\])", re.IGNORECASE)
 _JOINERS = "\u200c\u200d"  # Persian words and many emoji need them
 
 
@@ -35,7 +37,7 @@ def checked_project_id(project_id: str) -> str:
     """Return the id stripped and in Unicode form NFC.
 
     Raises:
-        InvalidProjectId: the id is empty, too long, or contains invisible characters.
+        InvalidProjectId: the id is empty, too long, a path, or contains invisible characters.
     """
     return _checked_id(project_id, "A project id", InvalidProjectId)
 
@@ -44,7 +46,7 @@ def checked_group_id(group_id: str) -> str:
     """Return the name of a group of memories, stripped and in Unicode form NFC.
 
     Raises:
-        InvalidGroupId: the name is empty, too long, or contains invisible characters.
+        InvalidGroupId: the name is empty, too long, a path, or contains invisible characters.
     """
     return _checked_id(group_id, "A group id", InvalidGroupId)
 
@@ -162,8 +164,8 @@ def _checked_id(given: str, label: str, error: type[UsageError]) -> str:
         raise error(f"{label} must have 1 to {ID_CHARACTERS} characters; this one has {len(name)}.")
     if has_unseen(name):
         raise error(f"{label} must not contain control characters, line breaks or invisible characters.")
-    if not name.strip("./\\"):
-        raise error(f"{label} must be a name, not a path of dots.")
+    if _PATH.search(unicodedata.normalize("NFKC", name)):
+        raise error(f"{label} must be a name, not a path.")
     return name
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from lore_etl.core.errors import GitError, InvalidPath, LoreError
 from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.git.history import FILE_MODES, FOREIGN, Changes, History, TreeEntry
+from lore_server.knowledge.git.history import FILE_MODES, Changes, History, TreeEntry
 from lore_server.knowledge.merge import Clash, merged
 
 NAME = "origin"
@@ -206,7 +206,7 @@ class Remote:
     def _take_over(self, branch: str) -> bool:
         """Merge the fetched commits into our branch; return whether files changed. The caller holds the lock."""
         history = self._history
-        history.commit_all(FOREIGN, Author())
+        history.commit_all(Author())
         theirs = self._git.run("rev-parse", "--verify", "-q", f"refs/remotes/{NAME}/{branch}").decode().strip()
         tip = history.tip
         base = self._base(tip, theirs)

@@ -11,7 +11,7 @@ from lore_etl.core.errors import Conflict, FileExists, LoreError
 from lore_server.knowledge import limits
 from lore_server.knowledge.folder_record import FolderRecord
 from lore_server.knowledge.git.commits import Author, blob_id
-from lore_server.knowledge.git.history import FOREIGN, LOCK, Changes, History
+from lore_server.knowledge.git.history import LOCK, Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
@@ -108,7 +108,7 @@ class KnowledgeStore:
     def sync(self, author: Author) -> Synced:
         """Commit changes made outside Lore; fetch, merge and push if there is a remote. Raises GitError, Busy."""
         with self.writer.writing():
-            count = self.history.commit_all(FOREIGN, author)
+            count = self.history.commit_all(author)
         pulled = pushed = False
         if self.remote.look():
             pulled, pushed = self.remote.exchange()

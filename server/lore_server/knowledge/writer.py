@@ -12,7 +12,7 @@ from lore_etl.core.errors import AccessDenied, Busy, InvalidPath
 from lore_etl.system.processes import may_run
 from lore_server.knowledge.folder_record import FolderRecord
 from lore_server.knowledge.git.commits import Author, blob_id
-from lore_server.knowledge.git.history import FOREIGN, Changes, History
+from lore_server.knowledge.git.history import Changes, History, by_hand
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.reader import Project
 from lore_server.knowledge.safe_files import Files, reporting
@@ -143,7 +143,7 @@ class Writer:
     def keep_foreign(self, found: Mapping[str, bytes]) -> None:
         """Commit changes made outside Lore, so that the history has them before they are overwritten."""
         if foreign := self._history.foreign(found):
-            self._history.commit(foreign, FOREIGN, Author())
+            self._history.commit(foreign, by_hand(len(foreign)), Author())
 
     def close(self) -> None:
         """Wait for tidying to finish."""

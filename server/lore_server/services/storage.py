@@ -8,7 +8,7 @@ from lore_etl.core.errors import GitError, LoreError
 from lore_etl.core.text import counted
 from lore_server import __version__
 from lore_server.knowledge.git.commits import Commit
-from lore_server.knowledge.git.history import FOREIGN
+from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.remote import RemoteState
 from lore_server.knowledge.store import Synced
 from lore_server.knowledge.write_request import WriteRequest
@@ -76,7 +76,7 @@ class StorageService:
             "files_committed": done.files_committed,
             "pulled": done.pulled,
             "pushed": done.pushed,
-            "commit_message": FOREIGN if done.files_committed else "",
+            "commit_message": by_hand(done.files_committed) if done.files_committed else "",
             "remote_status": _remote(done.remote, store.remote.branch),
         }
 

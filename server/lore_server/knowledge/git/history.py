@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.errors import CommitNotFound, GitError
+from lore_etl.core.text import counted
 from lore_etl.files.git_head import head
 from lore_server.knowledge.git.commits import (
     FIELDS,
@@ -24,7 +25,6 @@ from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.safe_files import TEMPORARY, Files
 
 BRANCH = "main"
-FOREIGN = "Changes made outside of Lore"
 LOCK = "lore.lock"
 INTERRUPTED = "After an interruption: "
 _BEHIND = "lore-index-behind"
@@ -89,13 +89,13 @@ class History:
         move = f"update HEAD {commit} {self.tip or '0' * len(commit)}\n"
         self._advance(("update-ref", "--stdin"), move.encode(), changes, message)
 
-    def commit_all(self, message: str, author: Author) -> int:
-        """Commit all changes in the folder; return the number of changed files."""
+    def commit_all(self, author: Author, message: str = "") -> int:
+        """Commit all changes in the folder, made by hand unless a message is given; return the number of files."""
         self._prepare()
         changed = self.uncommitted()
         if not changed:
             return 0
-        keep, tip = [self._lock.descriptor], self.tip
+        keep, tip, message = [self._lock.descriptor], self.tip, message or by_hand(len(changed))
         with self._marked(message):
             self.git.run("add", "-A", "--", ".", keep=keep)
             tree = self.git.run("write-tree", keep=keep).decode().strip()
@@ -107,7 +107,7 @@ class History:
 
     def recover(self) -> int:
         """Commit the changes of a killed process and remove its leftovers; return the number of committed files."""
-        message = FOREIGN
+        message = ""
         if left_off := self._lock.left_off():
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
             for stale in (*(self.home / ".git").glob("*.lock"), *(self.home / ".git" / "refs").rglob("*.lock")):
@@ -117,7 +117,7 @@ class History:
             for path in (self.home / ".git").glob(left):
                 path.unlink(missing_ok=True)
         self.files.remove_temporary()
-        count = self.commit_all(message, Author())
+        count = self.commit_all(Author(), message)
         self._lock.note("")
         return count
 
@@ -271,6 +271,11 @@ class History:
 
     def _empty_tree(self) -> str:
         return self.git.run("hash-object", "-t", "tree", "--stdin").decode().strip()
+
+
+def by_hand(files: int) -> str:
+    """Return the message of a commit of files that were changed outside Lore."""
+    return f"Sync storage: {counted(files, 'file')} updated"
 
 
 def _entry(mode: str, name: str) -> TreeEntry | None:
