@@ -19,7 +19,11 @@ from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
-FILES = {"README.md": "# Ferry\n\nWhat apt-28 is.\n", ".serena/memories/style.md": "# Style\n\nTabs, never blanks.\n"}
+FILES = {
+    "README.md": "# Ferry\n\nWhat apt-28 is.\n",
+    ".serena/memories/style.md": "# Style\n\nTabs, never blanks.\n",
+    "MEMORY/LEARNING/trains.md": "---\nrating: 8\ntags: [rail]\ncapture_type: LEARNING\n---\n# Trains\n\nAll late.\n",
+}
 LONG = "Filler words.\n\n" * 400 + "A zeppelin was seen.\n\n" + "More of them.\n\n" * 400
 QUESTIONS = {
     "apt-28": "Actors", '"apt-28"': "Actors", "apt\\-28": "Actors", "+apt-28 -nothing": "Actors",
@@ -31,7 +35,7 @@ NOTHING = ["?", '"', "\\", "*:*", "NOT", "a" * 2000, "\N{ZERO WIDTH SPACE}x"]
 
 def memories(call: Call) -> None:
     """Add memories in three groups, many of them equal in one group."""
-    metadata = {"rating": 5, "tags": ["cti", 28]}
+    metadata = {"rating": 5, "tags": ["cti", 28], "capture_type": "INTRUSION"}
     call("add_memory", name="Actors", body="apt-28 was here.", group_id="research", source="R/a.md", metadata=metadata)
     call("add_memory", name="Flags", body="Use -O2 with C++ here.", group_id="Build")
     call("add_memory", name="Sizes", body="Größe der straße.", group_id="Build")
@@ -99,12 +103,22 @@ def test_a_memory_is_returned_with_all_its_metadata(search: Call) -> None:
     assert found.pop("path").startswith("@lore/memories/research/actors-")
     assert found == {
         "name": "Actors", "group_id": "research", "source": "R/a.md", "parts": 1, "excerpt": "apt-28 was here.",
-        "metadata": {"rating": 5, "tags": ["cti", 28]}, "origin": "memory",
+        "metadata": {"rating": 5, "tags": ["cti", 28], "capture_type": "INTRUSION"}, "origin": "memory",
     }  # fmt: skip
 
 
-def test_the_tags_of_the_metadata_are_searched_too(search: Call) -> None:
+def test_the_tags_and_the_type_of_the_metadata_are_searched_too(search: Call) -> None:
     assert names(search("cti"))[0] == "Actors"
+    assert names(search("intrusion"))[0] == "Actors"
+
+
+@pytest.mark.requirement("HOOK-016")
+def test_a_rating_and_a_type_are_no_tags(shared: App) -> None:
+    found = shared.call("knowledge_search", {"query": "apt-28", "sources": ["memory"]})["results"][0]
+    of_file = calling(shared)("search_memories", query="late trains")["results"][0]
+
+    assert (found["title"], found["tags"]) == ("Actors", ["cti", "28"])
+    assert (of_file["name"], of_file["metadata"]) == ("Trains", {"tags": ["rail"]})
 
 
 def test_a_memory_in_parts_is_a_single_result_with_the_matching_part(search: Call) -> None:

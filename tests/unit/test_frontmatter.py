@@ -13,11 +13,23 @@ def test_the_keys_of_tickets_releases_and_prps_are_understood() -> None:
 
     assert read_front_matter(text) == FrontMatter(
         title="PRP one",
-        tags=("a", "b", "executed", "PRP-1"),
+        tags=("a", "b"),
+        details=("executed", "PRP-1"),
         created="2024-01-02",
         updated="2024-01-03T04:05:06+00:00",
         lines=8,
     )
+
+
+def test_a_rating_and_other_values_are_searched_but_are_no_tags() -> None:
+    text = (
+        "---\nlabels: [bug]\nkeywords: k\nstate: open\nissue: 7\nauthor: ann\nrating: 8\ncapture_type: LEARNING\n"
+        "metadata:\n  tags: [net]\n  rating: 9\n  capture_type: OTHER\n---\n"
+    )
+    found = read_front_matter(text)
+
+    assert found.tags == ("k", "bug", "net")
+    assert found.details == ("open", "7", "ann", "8", "LEARNING", "9", "OTHER")
 
 
 @pytest.mark.parametrize(

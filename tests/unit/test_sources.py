@@ -233,7 +233,8 @@ def test_a_document_has_the_values_of_its_front_matter() -> None:
         text=text,
         title="Crash",
         syntax="markdown",
-        tags=("bug", "ui", "OPEN"),
+        tags=("bug", "ui"),
+        details=("OPEN",),
         created="2024-01-02T03:04:05Z",
         state="open",
     )

@@ -13,7 +13,7 @@ from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "15"  # increase it with every change that produces different chunks or digests for the same file
+CHUNKER_VERSION = "16"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,
@@ -78,6 +78,7 @@ def _chunk(
         symbols=section.names(),
         class_name=section.class_name,
         tags=document.tags,
+        details=document.details,
         created=section.created or document.created,
         updated=document.updated,
         valid_until=document.valid_until,

@@ -22,7 +22,8 @@ _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 TEXT_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 _OPEN = re.compile(r"\A\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSE = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)")
-_TAG_KEYS = ("tags", "keywords", "labels", "state", "status", "prp_id", "issue", "author", "rating", "capture_type")
+_TAG_KEYS = ("tags", "keywords", "labels")
+_DETAIL_KEYS = ("state", "status", "prp_id", "issue", "author", "rating", "capture_type")
 
 
 class FrontMatterError(Exception):
@@ -35,10 +36,14 @@ class FrontMatterError(Exception):
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The keys known to Lore, the number of lines of the block, and all its values."""
+    """The keys known to Lore, the number of lines of the block, and all its values.
+
+    `details` are values that are searched like tags, but are not tags.
+    """
 
     title: str | None = None
     tags: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     created: str | None = None
     updated: str | None = None
     valid_until: str | None = None
@@ -75,7 +80,8 @@ def read_front_matter(text: str) -> FrontMatter:
     values = front_matter_values(text)
     return FrontMatter(
         title=_text(values.get("title") or values.get("name") or values.get("tagName")),
-        tags=tuple(dict.fromkeys((*_tags(values), *_tags(values.get("metadata"))))),
+        tags=_words(values, _TAG_KEYS),
+        details=_words(values, _DETAIL_KEYS),
         created=_date(values, "created", "createdAt", "date", "timestamp"),
         updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
         valid_until=day.isoformat() if (day := day_or_none(values.get("valid_until"))) else None,
@@ -85,10 +91,13 @@ def read_front_matter(text: str) -> FrontMatter:
     )
 
 
-def _tags(values: object) -> Iterator[str]:
-    if isinstance(values, dict):
-        for key in _TAG_KEYS:
-            yield from _texts(values.get(key), LONGEST_TAG)
+def _words(values: JSON, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the distinct values of these keys, here and below `metadata`."""
+    nested = values.get("metadata")
+    places = [values, nested] if isinstance(nested, dict) else [values]
+    return tuple(
+        dict.fromkeys(text for place in places for key in keys for text in _texts(place.get(key), LONGEST_TAG))
+    )
 
 
 def front_matter_values(text: str, as_text: bool = False) -> JSON:

@@ -49,6 +49,7 @@ class Document:
     title: str
     syntax: str
     tags: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     created: str | None = None
     updated: str | None = None
     front: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
@@ -85,7 +86,8 @@ class Chunk:
     `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
     that is longer than the model's input is split: then `columns` is the half-open character range. `valid_until` is a
     day (ISO 8601), `superseded_by` the source of the document that supersedes this one, `state` the state of a
-    ticket (`open`, `closed`), and `library` the documented library with its version.
+    ticket (`open`, `closed`), `library` the documented library with its version, and `details` has searched values of
+    the front matter that are not tags.
 
     The fields are in the order of their names in a record, so that a record needs no sorting.
     """
@@ -95,6 +97,7 @@ class Chunk:
     columns: tuple[int, int] | None = None
     content_hash: str = ""
     created: str | None = None
+    details: tuple[str, ...] = ()
     heading: tuple[str, ...] = ()
     id: str
     kind: str

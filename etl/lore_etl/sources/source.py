@@ -109,6 +109,7 @@ class Source:
             title=front.title or self.title(path, text, syntax),
             syntax=syntax,
             tags=front.tags,
+            details=front.details,
             created=front.created,
             updated=front.updated,
             front=front.values,

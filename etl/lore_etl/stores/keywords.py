@@ -288,5 +288,5 @@ def _document(chunk: Chunk) -> tantivy.Document:
     path = _stems(chunk.source.replace("/", " "))
     title = chunk.title if chunk.title != chunk.source else ""
     place = f"{path} {_stems(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
-    words = place * _REPEATED + _stems(" ".join((*chunk.tags, chunk.text)))
+    words = place * _REPEATED + _stems(" ".join((*chunk.tags, *chunk.details, chunk.text)))
     return tantivy.Document(id=chunk.id, type=chunk.type.value, path=path, words=words)

@@ -49,7 +49,7 @@ class ViewEntry:
     def record(self) -> JSON:
         """Return the entry as stored in `.ce/syntropy-index.json`."""
         if self.group is Group.SYSTEM_RULES:
-            return {"source": self.path, "line": self.line, "excerpt": self.excerpt}
+            return {"source": self.path, "line": self.line, "excerpt": self.title}
         rest = {"tags": list(self.tags), "excerpt": self.excerpt}
         if self.group in PATTERNS:
             return {"source": self.path, **rest, "referenced_by": list(self.referenced_by)}
