@@ -225,7 +225,8 @@ def test_17_the_main_document_is_a_resource_and_a_missing_resource_is_reported(m
     assert {f"knowledge://projects/{{project_id}}/{path}" for path in ("main", "files", "chapters/{filename}")} <= set(
         me.templates()
     )
-    for wrong in ("nobody/main", "nobody/chapters/x.md", "nobody/other", "main"):
+    outside = ("..%2F..%2Fx/main", "../main", "git%40host%3Ateam%2FMy%20App.git/chapters/..%2F..%2F..%2Findex.json")
+    for wrong in ("nobody/main", "nobody/chapters/x.md", "nobody/other", "main", *outside):
         with pytest.raises(MCPError):
             me.read(f"knowledge://projects/{wrong}")
 

@@ -222,6 +222,22 @@ def test_opening_commits_uncommitted_files_and_removes_temporary_files(store: Kn
     assert_sound(store.home)
 
 
+@pytest.mark.requirement("KB-004", "KB-070")
+def test_a_log_that_was_committed_by_hand_leaves_the_history_at_the_next_start(store: KnowledgeStore) -> None:
+    create(store)
+    log = store.home / "activity.log"
+    log.write_text("{}\n", encoding="utf-8")
+    assert git(store.home, "status", "--porcelain") == ""
+    git(store.home, "add", "-f", "activity.log")
+    git(store.home, "commit", "-q", "-m", "by hand")
+
+    KnowledgeStore(store.home).open()
+
+    assert "activity.log" not in git(store.home, "ls-files").splitlines()
+    assert log.read_text(encoding="utf-8") == "{}\n"
+    assert_sound(store.home)
+
+
 def test_the_next_write_completes_a_killed_write(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     path.write_text("half way", encoding="utf-8")

@@ -60,6 +60,7 @@ class DocumentService:
             raise DocumentNotFound(f"There is no document with the id `{id}`.")
         mark = self._mark(id, chunk.content_hash)
         record = chunk.record()
+        del record["details"]  # the file's front matter shows them with their keys
         parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
         if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
             record = _brief(record)

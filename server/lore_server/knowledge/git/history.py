@@ -117,9 +117,19 @@ class History:
             for path in (self.home / ".git").glob(left):
                 path.unlink(missing_ok=True)
         self.files.remove_temporary()
+        self._untrack()
         count = self.commit_all(Author(), message)
         self._lock.note("")
         return count
+
+    def _untrack(self) -> None:
+        """Leave files that are ours alone, such as a log committed by hand, out of the next commit."""
+        if not self.exists:
+            return
+        excluded = [f"--exclude={pattern}" for pattern in _IGNORED]
+        found = self.git.run("ls-files", "-z", "--cached", "--ignored", *excluded).decode(errors="surrogateescape")
+        if paths := [path for path in found.split("\0") if path]:
+            self.git.run("rm", "-q", "-f", "--cached", "--", *paths, keep=[self._lock.descriptor])
 
     def foreign(self, found: Mapping[str, bytes]) -> Changes:
         """Return the given files whose content differs from the last commit."""
