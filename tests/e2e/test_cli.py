@@ -98,6 +98,7 @@ def test_a_prebuilt_index_is_exported_and_imported(project: Path, tmp_path: Path
     assert run_lore("search", "zebra", cwd=clone).returncode == 0
 
 
+@pytest.mark.requirement("NEO-032")
 def test_the_class_tree_shows_the_members_of_its_root(project: Path) -> None:
     assert run_lore("hierarchy", "Base", cwd=project).stdout.splitlines() == [
         "pkg.base.Base  pkg/base.py:1",
@@ -108,6 +109,7 @@ def test_the_class_tree_shows_the_members_of_its_root(project: Path) -> None:
     ]
 
 
+@pytest.mark.requirement("NEO-036")
 def test_a_chunk_is_shown_in_full_by_its_id(project: Path) -> None:
     listed = json.loads(run_lore("docs", "--type", "guide", "--json", cwd=project).stdout)
     shown = run_lore("docs", listed["documents"][0]["id"], cwd=project)
@@ -194,6 +196,7 @@ def test_every_command_names_the_invalid_configuration_key(tmp_path: Path, confi
         assert expected in done.stderr
 
 
+@pytest.mark.requirement("NEO-051")
 def test_a_second_configuration_is_merged_over_the_first(tmp_path: Path) -> None:
     first = '[index]\nexclude = ["b.md"]\npath = "one"\n'
     second = '{"index": {"path": "two"}}'

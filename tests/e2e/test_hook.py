@@ -74,6 +74,7 @@ def counts(report: JSON) -> JSON:
     return {name: report[name] for name in ("processed", "succeeded", "failed", "skipped")}
 
 
+@pytest.mark.requirement("HOOK-023")
 def test_fr_016_verbose_reports_each_step(place: Place, server: MemoryServer) -> None:
     place.write(20)
     first = place.run("--url", server.url, "--verbose")
@@ -90,6 +91,7 @@ def test_fr_016_verbose_reports_each_step(place: Place, server: MemoryServer) ->
 
 
 @pytest.mark.long  # it measures time
+@pytest.mark.requirement("HOOK-029")
 def test_sc_001_20_files_are_sent_within_15_seconds(place: Place, server: MemoryServer) -> None:
     place.write(20)
     started = time.monotonic()
@@ -97,6 +99,7 @@ def test_sc_001_20_files_are_sent_within_15_seconds(place: Place, server: Memory
     assert time.monotonic() - started < 15
 
 
+@pytest.mark.requirement("HOOK-021", "HOOK-025")
 def test_fr_014_a_dry_run_lists_the_files_without_using_the_network(place: Place, server: MemoryServer) -> None:
     place.write(2)
     guard = guarded(place.home.parent / "guard")
@@ -117,6 +120,7 @@ def test_fr_014_a_dry_run_lists_the_files_without_using_the_network(place: Place
     assert not place.home.exists()
 
 
+@pytest.mark.requirement("HOOK-018")
 def test_sc_002_a_session_does_not_wait_and_the_rest_is_sent_once_the_server_is_available(
     place: Place, server: MemoryServer
 ) -> None:
@@ -149,6 +153,7 @@ def test_fr_013_a_hanging_server_delays_a_session_only_for_the_budget(place: Pla
     assert len(server.episodes) == 2
 
 
+@pytest.mark.requirement("HOOK-028")
 def test_two_simultaneous_hooks_send_each_file_once(place: Place, server: MemoryServer) -> None:
     place.write(12)
     environment = {**os.environ, "LORE_HOME": str(place.home)}

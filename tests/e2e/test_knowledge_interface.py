@@ -44,6 +44,7 @@ def guide(me: Agent, filename: str = "api-guide", project: str = PROJECT) -> str
 # --- project management ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-011")
 def test_01_a_missing_main_document_of_an_unknown_project_is_not_an_error(me: Agent, home: Path) -> None:
     found = me.call("get_project_main", project_id="nobody")
 
@@ -51,6 +52,7 @@ def test_01_a_missing_main_document_of_an_unknown_project_is_not_an_error(me: Ag
     assert not home.exists()
 
 
+@pytest.mark.requirement("KB-001", "KB-013", "KB-071")
 def test_02_a_main_document_is_created(me: Agent, home: Path) -> None:
     done = me.call("update_project_main", project_id=PROJECT, content="# Rules\n\nBe kind.\n")
 
@@ -59,6 +61,7 @@ def test_02_a_main_document_is_created(me: Agent, home: Path) -> None:
     assert_sound(home)
 
 
+@pytest.mark.requirement("KB-008", "KB-010")
 def test_03_a_main_document_is_read_back(me: Agent) -> None:
     version = me.call("update_project_main", project_id=PROJECT, content="# Rules\r\n\nÜ")["version"]
     found = me.call("get_project_main", project_id=PROJECT)
@@ -66,6 +69,7 @@ def test_03_a_main_document_is_read_back(me: Agent) -> None:
     assert (found["exists"], found["content"], found["version"]) == (True, "# Rules\r\n\nÜ", version)
 
 
+@pytest.mark.requirement("KB-012")
 def test_04_a_main_document_is_replaced(me: Agent) -> None:
     me.call("update_project_main", project_id=PROJECT, content="old")
     me.call("update_project_main", project_id=PROJECT, content="new")
@@ -76,6 +80,7 @@ def test_04_a_main_document_is_replaced(me: Agent) -> None:
 # --- knowledge documents ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-003", "KB-009", "KB-020", "KB-071")
 def test_05_a_structured_document_is_created(me: Agent, home: Path) -> None:
     done = me.call(
         "create_knowledge_file", project_id=PROJECT, filename="api-guide", title="Guide", introduction="Intro.",
@@ -87,12 +92,14 @@ def test_05_a_structured_document_is_created(me: Agent, home: Path) -> None:
     assert messages(home) == [f"Update knowledge for {PROJECT}: Created api-guide.md"]
 
 
+@pytest.mark.requirement("KB-021")
 def test_06_special_characters_in_a_file_name_become_hyphens(me: Agent) -> None:
     done = me.call("create_knowledge_file", project_id=PROJECT, filename="API & Guide (v2)!.md", title="x")
 
     assert done["filename"] == "api-guide-v2.md"
 
 
+@pytest.mark.requirement("KB-027", "KB-028", "KB-029")
 def test_07_a_whole_document_is_read(me: Agent, home: Path) -> None:
     version = guide(me)
     found = me.call("get_knowledge_file", project_id=PROJECT, filename="api-guide.md")
@@ -109,6 +116,7 @@ def test_07_a_whole_document_is_read(me: Agent, home: Path) -> None:
     assert document["full_content"].encode() == stored.read_bytes()
 
 
+@pytest.mark.requirement("KB-031", "KB-045", "KB-051")
 def test_08_a_missing_document_is_reported(me: Agent) -> None:
     unknown = me.fail("get_knowledge_file", project_id=PROJECT, filename="nope.md")
     guide(me)
@@ -122,6 +130,7 @@ def test_08_a_missing_document_is_reported(me: Agent) -> None:
 # --- search ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-015", "KB-016", "KB-017", "KB-018", "KB-019")
 def test_09_words_are_found_with_chapter_context_and_summary(me: Agent) -> None:
     guide(me)
     single = me.call("search_knowledge", project_id=PROJECT, query="token")
@@ -141,6 +150,7 @@ def test_09_words_are_found_with_chapter_context_and_summary(me: Agent) -> None:
     assert many["results"][0]["keywords_found"] == ["token", "503"]
 
 
+@pytest.mark.requirement("KB-014")
 def test_10_search_ignores_case(me: Agent) -> None:
     guide(me)
 
@@ -151,6 +161,7 @@ def test_10_search_ignores_case(me: Agent) -> None:
 # --- chapters --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-023", "KB-024", "KB-025")
 def test_11_updating_a_chapter_leaves_the_others_unchanged(me: Agent) -> None:
     guide(me)
     me.call(
@@ -163,6 +174,7 @@ def test_11_updating_a_chapter_leaves_the_others_unchanged(me: Agent) -> None:
     assert (chapters[1]["summary"], chapters[1]["content"]) == ("Short.", "Short.\n\nNever retry.")
 
 
+@pytest.mark.requirement("KB-026")
 def test_12_a_missing_chapter_is_reported(me: Agent) -> None:
     guide(me)
     record = me.fail(
@@ -177,6 +189,7 @@ def test_12_a_missing_chapter_is_reported(me: Agent) -> None:
 # --- deletion --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-030")
 def test_13_a_document_is_deleted(me: Agent, home: Path) -> None:
     guide(me)
     me.call("delete_knowledge_file", project_id=PROJECT, filename="api-guide.md")
@@ -185,6 +198,7 @@ def test_13_a_document_is_deleted(me: Agent, home: Path) -> None:
     assert messages(home)[-1] == f"Update knowledge for {PROJECT}: Deleted api-guide.md"
 
 
+@pytest.mark.requirement("KB-031")
 def test_14_deleting_a_missing_document_is_reported(me: Agent) -> None:
     assert me.fail("delete_knowledge_file", project_id=PROJECT, filename="nope")["code"] == "PROJECT_NOT_FOUND"
     guide(me)
@@ -195,6 +209,7 @@ def test_14_deleting_a_missing_document_is_reported(me: Agent) -> None:
 # --- resources -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-042", "KB-082")
 def test_15_the_files_of_a_project_are_a_resource(me: Agent) -> None:
     guide(me)
     files = me.read_data(f"knowledge://projects/{PROJECT}/files")
@@ -206,6 +221,7 @@ def test_15_the_files_of_a_project_are_a_resource(me: Agent) -> None:
     assert files["files"][0]["updated"]
 
 
+@pytest.mark.requirement("KB-043")
 def test_16_the_chapters_of_a_document_are_a_resource(me: Agent) -> None:
     guide(me)
     chapters = me.read_data(f"knowledge://projects/{PROJECT}/chapters/api-guide.md")
@@ -215,6 +231,7 @@ def test_16_the_chapters_of_a_document_are_a_resource(me: Agent) -> None:
     assert chapters["chapters"][1] == {"index": 1, "title": "Errors", "level": 2, "summary": "What can go wrong."}
 
 
+@pytest.mark.requirement("KB-041", "KB-049")
 def test_17_the_main_document_is_a_resource_and_a_missing_resource_is_reported(me: Agent) -> None:
     me.call("update_project_main", project_id="git@host:team/My App.git", content="# Rules\n")
     address = "knowledge://projects/git%40host%3Ateam%2FMy%20App.git/main"
@@ -234,6 +251,7 @@ def test_17_the_main_document_is_a_resource_and_a_missing_resource_is_reported(m
 # --- server ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-034")
 def test_18_the_server_reports_its_version_and_the_knowledge_folder(me: Agent, home: Path) -> None:
     info = me.call("get_server_info")
 
@@ -241,6 +259,7 @@ def test_18_the_server_reports_its_version_and_the_knowledge_folder(me: Agent, h
     assert info["name"] and info["description"]
 
 
+@pytest.mark.requirement("KB-035", "KB-036")
 def test_19_the_storage_reports_its_state(me: Agent, home: Path) -> None:
     empty = me.call("get_storage_status")
     me.call("update_project_main", project_id=PROJECT, content="x")
@@ -254,6 +273,7 @@ def test_19_the_storage_reports_its_state(me: Agent, home: Path) -> None:
     assert status["status_details"] == f"projects/{PROJECT}/by-hand.md"
 
 
+@pytest.mark.requirement("KB-037", "KB-038", "KB-040")
 def test_20_the_storage_is_synchronised(me: Agent, home: Path) -> None:
     me.call("update_project_main", project_id=PROJECT, content="x")
     (home / "projects" / PROJECT / "by-hand.md").write_text("x")

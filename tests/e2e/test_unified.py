@@ -92,6 +92,7 @@ def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
     return anyio.run(call)
 
 
+@pytest.mark.requirement("NEO-007")
 def test_init_search_edit_and_search_finds_the_edit(project: Path, tmp_path: Path) -> None:
     """The end-to-end scenario with 100 PRPs, with the command line only."""
     root = tmp_path / "project"
@@ -116,6 +117,7 @@ def test_init_search_edit_and_search_finds_the_edit(project: Path, tmp_path: Pat
     assert "zeppelins" in index["knowledge"]["user_patterns"]
 
 
+@pytest.mark.requirement("UQ-001", "UQ-002", "UQ-003")
 def test_29_2_criterion_1_the_tool_get_framework_doc_is_functional(app: App) -> None:
     found = through_mcp(app, "get_framework_doc", {"doc_path": "research/01-prp-system"})
 
@@ -126,6 +128,7 @@ def test_29_2_criterion_1_the_tool_get_framework_doc_is_functional(app: App) -> 
     assert found["metadata"]["last_modified"]
 
 
+@pytest.mark.requirement("KM-045")
 def test_29_2_criterion_2_the_tool_knowledge_search_is_functional(app: App) -> None:
     found = through_mcp(app, "knowledge_search", {"query": "error handling"})
 
@@ -135,6 +138,7 @@ def test_29_2_criterion_2_the_tool_knowledge_search_is_functional(app: App) -> N
     assert found["results"][0]["excerpt"]
 
 
+@pytest.mark.requirement("UQ-032")
 def test_29_2_a_search_accepts_project_root_and_options(app: App, project: Path) -> None:
     options = {"sources": ["prp", "example"], "limit": 3, "tags": []}
 
@@ -169,6 +173,7 @@ def test_a_relative_project_root_starts_at_the_project(app: App, root: str) -> N
         ({"options": []}, "options"),
     ],
 )
+@pytest.mark.requirement("UQ-013", "UQ-033")
 def test_29_2_wrong_options_and_other_projects_are_refused(app: App, arguments: JSON, expected: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         search(app, "error handling", **arguments)
@@ -176,6 +181,7 @@ def test_29_2_wrong_options_and_other_projects_are_refused(app: App, arguments: 
     assert expected in f"{caught.value.message} {caught.value.hint}"
 
 
+@pytest.mark.requirement("UQ-004", "UQ-005")
 def test_29_2_criterion_3_framework_docs_are_accessible_and_the_error_for_a_missing_doc_lists_the_others(
     app: App,
 ) -> None:
@@ -187,6 +193,7 @@ def test_29_2_criterion_3_framework_docs_are_accessible_and_the_error_for_a_miss
         app.call("get_framework_doc", {"doc_path": "../RULES"})
 
 
+@pytest.mark.requirement("UQ-006", "UQ-042")
 def test_29_2_criterion_4_a_search_returns_results_from_all_sources(app: App) -> None:
     found = search(app, "patterns of architecture, errors and tools", limit=100, max_tokens=100_000)
 
@@ -195,6 +202,7 @@ def test_29_2_criterion_4_a_search_returns_results_from_all_sources(app: App) ->
 
 
 @pytest.mark.parametrize("name", ["framework", "prp", "example", "memory"])
+@pytest.mark.requirement("UQ-007", "UQ-008", "UQ-009", "UQ-010")
 def test_29_2_criterion_5_source_filtering_works(app: App, name: str) -> None:
     found = search(app, "architecture" if name == "memory" else "error handling pattern", sources=[name])
 
@@ -203,6 +211,7 @@ def test_29_2_criterion_5_source_filtering_works(app: App, name: str) -> None:
     assert {result["source_type"] for result in found["results"]} == {name}
 
 
+@pytest.mark.requirement("KM-039", "UQ-015")
 def test_29_2_criterion_6_results_include_excerpt_score_and_metadata(app: App) -> None:
     first = search(app, "validation gates of the framework")["results"][0]
 
@@ -239,6 +248,7 @@ def test_29_2_criterion_7_the_cache_has_a_time_to_live_of_five_minutes(app: App)
         ("every change has a test", ".ce/RULES.md"),
     ],
 )
+@pytest.mark.requirement("UQ-017")
 def test_29_2_criterion_8_relevant_results_rank_higher(app: App, query: str, path: str) -> None:
     assert path in paths(search(app, query))[:2]
 
@@ -256,6 +266,7 @@ def test_29_2_criterion_8_the_better_match_comes_first(tmp_path: Path, contract:
     assert found[0]["score"] > found[1]["score"]
 
 
+@pytest.mark.requirement("UQ-038", "UQ-041")
 def test_29_2_criterion_9_memories_are_integrated_without_being_stored_twice(app: App) -> None:
     found = search(app, "architecture patterns", sources=["memory"])
 
@@ -263,6 +274,7 @@ def test_29_2_criterion_9_memories_are_integrated_without_being_stored_twice(app
     assert app.call("get_user_doc", {"path": paths(found)[0]})["content"] == FILES[paths(found)[0]]
 
 
+@pytest.mark.requirement("KM-050", "UQ-012", "UQ-013")
 def test_29_2_the_limit_is_ten_by_default_and_at_most_a_hundred(app: App) -> None:
     assert len(search(app, "job isolation", max_tokens=100_000)["results"]) == 10
     assert len(search(app, "job isolation", limit=5)["results"]) == 5
@@ -272,6 +284,7 @@ def test_29_2_the_limit_is_ten_by_default_and_at_most_a_hundred(app: App) -> Non
         search(app, "job isolation", limit=101)
 
 
+@pytest.mark.requirement("UQ-027", "UQ-029")
 def test_29_2_an_empty_question_is_refused_and_a_missing_index_suggests_a_sync(app: App, hash_app: App) -> None:
     for query in ("", "  "):
         with pytest.raises(InvalidArgument) as caught:
@@ -289,6 +302,7 @@ def test_29_2_other_sources_or_words_are_suggested_if_nothing_is_found(app: App)
     assert "prp" in found["suggestion"]
 
 
+@pytest.mark.requirement("KM-026", "KM-027")
 def test_29_3_the_tool_get_system_doc_works(app: App) -> None:
     path = "PRPs/system/executed/PRP-1-validation.md"
     found = through_mcp(app, "get_system_doc", {"path": path})
@@ -297,6 +311,7 @@ def test_29_3_the_tool_get_system_doc_works(app: App) -> None:
     assert found["size"] == len(found["content"])
 
 
+@pytest.mark.requirement("KM-030", "KM-033")
 def test_29_3_the_tool_get_user_doc_works_on_a_file_that_was_just_written(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My PRP\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
@@ -306,6 +321,7 @@ def test_29_3_the_tool_get_user_doc_works_on_a_file_that_was_just_written(tmp_pa
     assert (found["success"], found["content"]) == (True, "# My PRP\n")
 
 
+@pytest.mark.requirement("KM-034")
 def test_29_3_the_tool_knowledge_search_works_across_all_sources(app: App) -> None:
     for name in SOURCES:
         query = {"memory": "naming", "memories": "naming", "system_patterns": "retry"}.get(
@@ -326,6 +342,7 @@ def test_29_3_the_tool_knowledge_search_works_across_all_sources(app: App) -> No
         ("get_user_doc", "PRPs/..\\..\\x.md"), ("get_user_doc", "a\0.md"),
     ],
 )  # fmt: skip
+@pytest.mark.requirement("KM-032")
 def test_29_3_directory_traversal_is_prevented(app: App, tool: str, path: str) -> None:
     with pytest.raises(PathRefused) as caught:
         app.call(tool, {"path": path})
@@ -335,6 +352,7 @@ def test_29_3_directory_traversal_is_prevented(app: App, tool: str, path: str) -
 
 
 @pytest.mark.long  # it measures time
+@pytest.mark.requirement("KM-042", "UQ-031")
 def test_29_3_a_search_takes_less_than_100_milliseconds(app: App) -> None:
     """Take the median of distinct questions after the model is loaded; docs/benchmarks.md has the 95th percentile."""
     search(app, "warm")
@@ -355,6 +373,7 @@ def test_29_3_relevance_depends_on_all_words_the_phrase_and_the_tags(app: App) -
     assert {"tagMatch"} <= {term["term"] for term in tagged[0]["why"]}
 
 
+@pytest.mark.requirement("KM-029", "KM-031", "UQ-043")
 def test_29_3_errors_name_the_problem_and_the_remedy(app: App) -> None:
     with pytest.raises(DocumentNotFound) as caught:
         app.call("get_system_doc", {"path": "PRPs/executed/PRP-1-validation.md"})

@@ -29,6 +29,7 @@ def search(client: StdioClient, query: str = "subject3") -> dict[str, Any]:
     return client.call("query_documents", query=query)
 
 
+@pytest.mark.requirement("UQ-030")
 def test_a_changed_file_is_synced_automatically(tmp_path: Path) -> None:
     indexed(tmp_path)
     with StdioClient(tmp_path) as client:
@@ -84,6 +85,7 @@ def test_a_deleted_file_marks_its_result(tmp_path: Path) -> None:
         assert search(client)["results"][0]["changed"] is True
 
 
+@pytest.mark.requirement("NEO-049")
 def test_replies_name_the_current_and_the_synced_git_commit(tmp_path: Path) -> None:
     write_project(tmp_path, {**PAGES, "lore.toml": "[owner]\nauto_sync_files = 0\n"})
     commit(tmp_path, "first")

@@ -17,6 +17,7 @@ from tests.harness.texts import prose_of
 QUESTION = "How long does Ferry wait between retries?"
 
 
+@pytest.mark.requirement("NEO-028")
 def test_without_a_key_the_answer_consists_of_passages_with_citations(app: App) -> None:
     reply = app.call("ask_knowledge_base", {"query": QUESTION})
 
@@ -73,6 +74,7 @@ def test_a_structural_question_for_a_name_that_occurs_has_an_answer(app: App, qu
     assert reply["citations"]
 
 
+@pytest.mark.requirement("NEO-030")
 def test_a_question_that_asks_for_a_ticket_or_release_gets_its_number(app: App) -> None:
     ticket = app.call("ask_knowledge_base", {"query": "Which ticket reports that two schedulers enqueue a job twice?"})
     release = app.call("ask_knowledge_base", {"query": "Which release introduced the dashboard?"})

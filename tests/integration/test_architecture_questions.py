@@ -110,6 +110,7 @@ def sources(app: App, query: str, type_: str = "all") -> list[str]:
     return [result["source"] for result in results(app, query, type_)]
 
 
+@pytest.mark.requirement("NEO-022")
 def test_discovery_ranks_the_guide_first(neo: App) -> None:
     assert sources(neo, "How do I use the Grid component?", "guide")[0] == "learn/guides/Grids.md"
     assert sources(neo, "How do I use the Grid component?")[0] == "learn/guides/Grids.md"

@@ -277,6 +277,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("note", ["the process of somebody else", "another process under its number", "garbage", None])
+@pytest.mark.requirement("NEO-006")
 def test_a_process_that_lore_did_not_start_is_never_killed(folder: Path, note: str | None) -> None:
     with child(HOLD_LOCK, folder / LOCK) as stranger:
         assert stranger.stdout and stranger.stdout.readline() == "held\n"

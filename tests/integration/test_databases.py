@@ -72,6 +72,7 @@ def mine(server: Running, index: Index, **place: str) -> dict[str, int]:
 # --- a configured server -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("NEO-048", "NEO-054")
 def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Path, server: Running) -> None:
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
@@ -97,6 +98,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
         assert mine(server, index) == {}
 
 
+@pytest.mark.requirement("NEO-063")
 def test_two_projects_on_a_server_are_separate(tmp_path: Path, server: Running) -> None:
     left = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
     right = write_project(tmp_path / "two", {"b.md": "# Beta\n\nThe heron text.\n"})
@@ -383,6 +385,7 @@ def test_a_wrong_key_is_reported_without_being_shown(
 
 
 @pytest.mark.parametrize("mode", ["embedded", "server", "http", "cloud"])
+@pytest.mark.requirement("NEO-005", "NEO-006")
 def test_the_database_is_started_and_stopped_in_every_mode(
     project: Path, server: Running, gate: Gate, key: str, mode: str
 ) -> None:
@@ -444,6 +447,7 @@ def test_conflicting_settings_are_reported_at_the_start_with_key_and_fix(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.requirement("NEO-054")
 def test_addresses_have_default_ports_and_do_not_show_their_secrets() -> None:
     environment = {"CHROMA_API_KEY": SECRET, "CHROMA_TOKEN": SECRET}
     plain = DatabaseSettings(mode="http", host="a.example", headers={"Authorization": "env:CHROMA_TOKEN"})

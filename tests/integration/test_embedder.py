@@ -164,6 +164,7 @@ def test_the_guard_of_the_next_test_kills_processes_that_connect(tmp_path: Path)
     assert (done.returncode, "network: " in done.stderr) == (86, True)
 
 
+@pytest.mark.requirement("UQ-037")
 def test_sync_and_search_with_the_real_model_connect_to_nothing(tmp_path: Path) -> None:
     files = {
         "docs/brake.md": "# Brake\n\nTo halt the vessel, pull the lever.\n",

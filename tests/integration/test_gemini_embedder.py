@@ -53,6 +53,7 @@ def embedder(url: str) -> GeminiEmbedder:
     return GeminiEmbedder(MODEL, url, first_delay=0.01)
 
 
+@pytest.mark.requirement("NEO-057")
 def test_the_request_matches_the_api_and_vectors_have_length_one() -> None:
     with serving(embeddings()) as server:
         found = embedder(server.url).embed(["one", "two"])
@@ -171,6 +172,7 @@ def test_a_text_refused_by_gemini_does_not_prevent_indexing_the_others(project: 
         assert (len(chunks), len(vectors), len(words)) == (40, 39, 40)
 
 
+@pytest.mark.requirement("NEO-062")
 def test_an_unavailable_api_ends_the_sync_immediately_and_the_next_sync_resumes(project: Path) -> None:
     with serving(GEMINI.status(403)) as server, closing(open_gemini(project, server.url)) as index:
         with pytest.raises(ProviderUnavailable) as caught:

@@ -38,6 +38,7 @@ def synced(project: Path, contract: Contract) -> App:
     return app
 
 
+@pytest.mark.requirement("NEO-001")
 def test_a_synced_index_is_healthy_with_its_counts(project: Path, contract: Contract) -> None:
     app = synced(project, contract)
     record = health(app)
@@ -49,6 +50,7 @@ def test_a_synced_index_is_healthy_with_its_counts(project: Path, contract: Cont
     assert 0 <= record["index_age_seconds"] < 3600
 
 
+@pytest.mark.requirement("NEO-004")
 def test_a_project_without_an_index_is_degraded_and_the_check_creates_nothing(
     tmp_path: Path, contract: Contract
 ) -> None:
@@ -103,6 +105,7 @@ def test_listing_works_while_the_model_is_unavailable(project: Path, contract: C
     assert (total, state) == (2, "started")
 
 
+@pytest.mark.requirement("NEO-002")
 def test_a_failed_check_is_repeated_each_time(project: Path, contract: Contract) -> None:
     app = App(project, Settings(), contract, HashModel())
     before = health(app)["status"]
@@ -158,6 +161,7 @@ def test_all_checks_are_repeated_after_a_build(project: Path, contract: Contract
     assert parts(after)["embedding"] == "failed"
 
 
+@pytest.mark.requirement("NEO-002")
 def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(project: Path, contract: Contract) -> None:
     app = synced(project, contract)
     before = health(app)["status"]
@@ -201,6 +205,7 @@ def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path,
         (AnswerSettings(provider="none"), "answer.provider is none"),
     ],
 )
+@pytest.mark.requirement("NEO-001")
 def test_the_check_of_answers_names_the_missing_setting(
     project: Path, contract: Contract, answer: AnswerSettings, detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ def bodies(server: MemoryServer) -> list[str]:
 ALL = ["# Beta\n\nb", "# Gamma\n\nc", MEMORY.split("---\n")[2].strip()]
 
 
+@pytest.mark.requirement("HOOK-001")
 def test_fr_001_a_session_is_opened_by_a_json_rpc_post_to_the_address(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     begun = next(request for request in server.asked if request["method"] == "initialize")
@@ -114,6 +115,7 @@ def test_fr_001_a_session_is_opened_by_a_json_rpc_post_to_the_address(hook: Hook
     assert (begun["path"], begun["jsonrpc"], begun["session"]) == ("/mcp/", "2.0", None)
 
 
+@pytest.mark.requirement("HOOK-002")
 def test_fr_002_every_request_after_the_first_carries_the_session_id(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     asked = server.asked
@@ -126,6 +128,7 @@ def test_fr_002_every_request_after_the_first_carries_the_session_id(hook: Hook,
     assert after[0]["session"]
 
 
+@pytest.mark.requirement("HOOK-003")
 def test_fr_003_replies_as_server_sent_events_are_read(hook: Hook, server: MemoryServer) -> None:
     assert hook.run() == Tally(found=3, succeeded=3)
     assert all("text/event-stream" in request["accept"] for request in server.asked if "accept" in request)
@@ -144,6 +147,7 @@ def test_fr_003_replies_as_server_sent_events_are_read(hook: Hook, server: Memor
     ],
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else "",
 )  # fmt: skip
+@pytest.mark.requirement("HOOK-008", "HOOK-010")
 def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     hook: Hook, server: MemoryServer, fault: JSON, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -159,6 +163,7 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     assert reason in caplog.text
 
 
+@pytest.mark.requirement("HOOK-009", "HOOK-020")
 def test_fr_007_refused_connections_are_retried_until_the_server_is_available(hook: Hook) -> None:
     port = free_port()
     hook.url = f"http://127.0.0.1:{port}/mcp/"
@@ -184,6 +189,7 @@ def test_a_server_that_requests_too_long_a_pause_is_left_for_the_next_run(hook: 
     assert hook.run() == Tally(found=3, succeeded=3)
 
 
+@pytest.mark.requirement("HOOK-011")
 def test_fr_008_sent_files_are_recognized_by_path_and_hash_and_not_sent_again(hook: Hook, server: MemoryServer) -> None:
     hook.run()
 
@@ -195,6 +201,7 @@ def test_fr_008_sent_files_are_recognized_by_path_and_hash_and_not_sent_again(ho
     assert entry.synced_at
 
 
+@pytest.mark.requirement("HOOK-013")
 def test_fr_009_each_memory_goes_to_its_group(hook: Hook, server: MemoryServer) -> None:
     hook.run()
 
@@ -203,6 +210,7 @@ def test_fr_009_each_memory_goes_to_its_group(hook: Hook, server: MemoryServer) 
     ]  # fmt: skip
 
 
+@pytest.mark.requirement("HOOK-014")
 def test_fr_010_no_body_over_5000_characters_is_sent_and_nothing_is_lost(hook: Hook, server: MemoryServer) -> None:
     text = "\n\n".join(f"Paragraph {number}. " + "word " * 99 for number in range(40))
     hook.write("LEARNING/long.md", text)
@@ -214,6 +222,7 @@ def test_fr_010_no_body_over_5000_characters_is_sent_and_nothing_is_lost(hook: H
     assert len(hook.state.files[str(hook.folder / "LEARNING/long.md")].ids) == len(sent) == 5
 
 
+@pytest.mark.requirement("HOOK-015")
 def test_fr_011_no_name_over_200_characters_is_sent_and_nothing_is_lost(hook: Hook, server: MemoryServer) -> None:
     name = "A title that goes on and on, " * 20
     hook.write("LEARNING/long.md", f"---\ntitle: '{name}'\n---\nBody.")
@@ -224,6 +233,7 @@ def test_fr_011_no_name_over_200_characters_is_sent_and_nothing_is_lost(hook: Ho
     assert sent["episode_body"] == f"{name.strip()}\n\nBody."
 
 
+@pytest.mark.requirement("HOOK-016")
 def test_fr_012_front_matter_metadata_is_sent(hook: Hook, server: MemoryServer) -> None:
     server.set(style="plain")
     hook.run()
@@ -235,6 +245,7 @@ def test_fr_012_front_matter_metadata_is_sent(hook: Hook, server: MemoryServer) 
     }  # fmt: skip
 
 
+@pytest.mark.requirement("HOOK-019")
 def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_everything(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -247,6 +258,7 @@ def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_everythi
     assert bodies(server) == ALL
 
 
+@pytest.mark.requirement("HOOK-022")
 def test_fr_015_all_sends_everything_again_without_duplicates(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     before = {episode["uuid"] for episode in server.episodes}
@@ -299,6 +311,7 @@ def test_sc_005_special_characters_are_found_in_each_database(hook: Hook, server
         assert [node["name"] for node in anyio.run(search, query)["nodes"]] == ["CTI"]
 
 
+@pytest.mark.requirement("HOOK-034")
 def test_sc_006_a_session_with_a_healthy_server_is_opened_at_the_first_attempt(
     hook: Hook, server: MemoryServer
 ) -> None:
@@ -370,6 +383,7 @@ async def _health(target: Target, seconds: float) -> None:
         return
 
 
+@pytest.mark.requirement("HOOK-030")
 def test_sc_007_a_health_check_takes_at_most_5_seconds_also_for_a_silent_server(
     server: MemoryServer,
 ) -> None:
@@ -381,6 +395,7 @@ def test_sc_007_a_health_check_takes_at_most_5_seconds_also_for_a_silent_server(
         anyio.run(_health, target, 0.2)
 
 
+@pytest.mark.requirement("HOOK-031")
 def test_sc_008_the_state_is_kept_between_runs(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     hook.write("LEARNING/new.md", "# New\n\nn")
@@ -416,6 +431,7 @@ def test_after_the_whole_folder_moves_nothing_is_sent_and_later_deletions_are_no
 
 
 @pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.requirement("HOOK-033")
 def test_a_server_that_returns_no_ids_is_queried_for_them_before_a_deletion(
     hook: Hook, server: MemoryServer, lists: bool
 ) -> None:
@@ -628,6 +644,7 @@ def test_a_memory_from_the_server_is_skipped_until_it_is_the_users_own(hook: Hoo
     assert hook.run() == Tally(found=4, succeeded=1, skipped=3)
 
 
+@pytest.mark.requirement("HOOK-017")
 def test_malformed_files_are_reported_and_their_readable_part_is_sent(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -66,6 +66,7 @@ def written(app: App) -> JSON:
     return value
 
 
+@pytest.mark.requirement("KM-001", "KM-003")
 def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_files(taken: tuple[App, JSON]) -> None:
     app, reply = taken
 
@@ -85,6 +86,7 @@ def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_fil
     assert tomllib.loads((app.index.root / "lore.toml").read_text(encoding="utf-8"))["index"] == {}
 
 
+@pytest.mark.requirement("KM-004", "KM-005")
 def test_29_3_the_index_schema_is_implemented(taken: tuple[App, JSON]) -> None:
     app, reply = taken
 
@@ -142,6 +144,7 @@ def test_a_project_without_the_folders_is_reported_and_gets_no_index_file(tmp_pa
     app.close()
 
 
+@pytest.mark.requirement("KM-046")
 def test_29_3_no_stale_index_every_sync_updates_the_file_and_drift_is_reported(app: App) -> None:
     init(app)
     root = app.index.root
@@ -285,6 +288,7 @@ def test_a_long_sync_continues_as_a_job_and_updates_the_file_at_its_end(app: App
     assert init(app, sync=False)["groups"]["user_prps"] == 3
 
 
+@pytest.mark.requirement("KM-002")
 def test_29_3_a_failing_index_does_not_break_init_is_reported_and_resumes_when_repeated(app: App) -> None:
     sync(app)
     for path in list(app.index.root.rglob("*.md")):
@@ -309,6 +313,7 @@ def test_an_index_that_is_being_deleted_is_busy(app: App) -> None:
             init(app)
 
 
+@pytest.mark.requirement("KM-012")
 def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path, contract: Contract) -> None:
     secret = "gh" + "p_" + "a1B2" * 9
     files = {
@@ -399,6 +404,7 @@ def test_29_3_progress_is_reported_while_the_project_is_indexed(tmp_path: Path, 
     assert heard.is_heard.is_set()
 
 
+@pytest.mark.requirement("KM-043")
 def test_29_3_an_index_file_over_10_mb_causes_a_warning(tmp_path: Path, contract: Contract) -> None:
     front = "---\nimplementations:\n" + "".join(f"- gone/{'x' * 180}{n}.py\n" for n in range(200)) + "---\n"
     app = opened(

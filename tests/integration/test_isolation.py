@@ -37,6 +37,7 @@ def test_unknown_settings_for_chroma_do_not_stop_lore(tmp_path: Path, mode: str)
 
 
 @pytest.mark.parametrize("through", often(["the environment", "a .env in the project"], {"a .env in the project"}))
+@pytest.mark.requirement("NEO-056")
 def test_external_chroma_settings_have_no_effect(tmp_path: Path, through: str) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n"})
     environment = HOSTILE if through == "the environment" else {}

@@ -264,6 +264,7 @@ def test_a_git_index_that_could_not_be_written_is_updated_by_the_next_write(stor
     assert_sound(store.home)
 
 
+@pytest.mark.requirement("KB-065", "KB-066")
 def test_the_users_git_configuration_hooks_and_environment_are_ignored(
     store: KnowledgeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +305,7 @@ def test_git_attributes_in_the_folder_do_not_change_a_byte(store: KnowledgeStore
     assert_sound(store.home)
 
 
+@pytest.mark.requirement("KB-054")
 def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
     store: KnowledgeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +333,7 @@ def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
     assert_sound(store.home)
 
 
+@pytest.mark.requirement("KB-038")
 def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     storage = StorageService(Library(store.home, store.home))

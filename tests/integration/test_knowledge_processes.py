@@ -95,6 +95,7 @@ def count_together(home: Path, processes: int, writes: int, names: list[str]) ->
 
 
 @pytest.mark.parametrize("names", [["guide"], ["a", "b", "c"]], ids=["one document", "many"])
+@pytest.mark.requirement("KB-078")
 def test_processes_that_write_concurrently_lose_nothing(tmp_path: Path, names: list[str]) -> None:
     count_together(tmp_path / "home", 3, 6, names)
 
@@ -138,6 +139,7 @@ def kill_writers(home: Path, kills: int) -> None:
     assert all(line.startswith(("Update knowledge", INTERRUPTED)) for line in messages(home))
 
 
+@pytest.mark.requirement("KB-067")
 def test_a_killed_writer_loses_no_acknowledged_write(tmp_path: Path) -> None:
     kill_writers(tmp_path / "home", 6)
 

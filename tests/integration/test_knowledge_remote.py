@@ -54,6 +54,7 @@ def heads(pair: Pair) -> set[str]:
     return {git(home, "rev-parse", "main").strip() for home in (pair.remote, pair.ours.home, pair.theirs.home)}
 
 
+@pytest.mark.requirement("KB-072")
 def test_a_write_is_pushed_in_the_background(pair: Pair) -> None:
     pair.update(pair.ours, "First", "pushed")
 
@@ -61,6 +62,7 @@ def test_a_write_is_pushed_in_the_background(pair: Pair) -> None:
     assert pair.ours.remote.state().state == "up to date"
 
 
+@pytest.mark.requirement("KB-068")
 def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) -> None:
     pair.update(pair.ours, "First", "from elsewhere")
     create(pair.ours, "new")
@@ -174,6 +176,7 @@ def test_a_rewritten_remote_loses_no_local_commit(pair: Pair, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "address", ["/nowhere/at/all.git", "ssh://127.0.0.1:1/x.git", "http://127.0.0.1:1/x.git", "ext::sh -c id"]
 )
+@pytest.mark.requirement("KB-039", "KB-073")
 def test_an_unreachable_remote_is_reported_and_does_not_block_writes(pair: Pair, address: str) -> None:
     git(pair.ours.home, "remote", "set-url", "origin", address)
     store = KnowledgeStore(pair.ours.home)

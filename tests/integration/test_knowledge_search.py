@@ -76,6 +76,7 @@ def test_many_other_files_do_not_displace_results(app: App) -> None:
     assert not any(path.startswith(("src/", "docs/")) for path in paths(found))
 
 
+@pytest.mark.requirement("KM-040")
 def test_every_entry_of_a_group_is_searched_even_if_many_others_match(app: App) -> None:
     assert paths(search(app, "the way of the framework", sources=["system_prps"]))[0].startswith(".ce/PRPs/")
     assert search(app, "lantern", sources=["system_prps"])["total_indexed"] == 2
@@ -83,6 +84,7 @@ def test_every_entry_of_a_group_is_searched_even_if_many_others_match(app: App) 
 
 
 @pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.requirement("KM-035")
 def test_every_source_can_be_searched_by_itself(app: App, name: str) -> None:
     found = search(app, FOUND_IN.get(name, "lantern"), sources=[name], limit=100, max_tokens=100_000)
 
@@ -128,6 +130,7 @@ def test_a_result_has_its_excerpt_score_tags_and_references(app: App) -> None:
     assert 0.5 < found["score"] <= 1
 
 
+@pytest.mark.requirement("UQ-014")
 def test_a_tag_filter_returns_every_matching_result(app: App) -> None:
     assert set(paths(search(app, "lantern", tags=["light"]))) == {
         "PRPs/executed/PRP-40-lantern.md", "examples/patterns/lantern.py", ".serena/memories/lamps.md",
@@ -137,6 +140,7 @@ def test_a_tag_filter_returns_every_matching_result(app: App) -> None:
     assert len(paths(search(app, "lantern", tags=["overview", "night shift"]))) == 2
 
 
+@pytest.mark.requirement("UQ-016")
 def test_the_total_is_counted_before_the_limit_and_a_cursor_returns_the_rest(app: App) -> None:
     whole = search(app, "lantern task", limit=100, max_tokens=100_000)
     seen, cursor = [], None
@@ -210,6 +214,7 @@ def test_an_empty_question_is_rejected_with_a_hint(app: App, query: str) -> None
     assert "a question" in caught.value.hint.lower()
 
 
+@pytest.mark.requirement("UQ-011")
 def test_an_unknown_source_is_rejected_with_the_known_sources(app: App) -> None:
     with pytest.raises(InvalidArgument, match="blog") as caught:
         search(app, "lantern", sources=["prp", "blog"])
@@ -244,6 +249,7 @@ def test_without_an_index_a_search_fails_with_a_hint(hash_app: App) -> None:
     assert "lore sync" in caught.value.hint
 
 
+@pytest.mark.requirement("UQ-022")
 def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_clock(tmp_path: Path) -> None:
     write_project(tmp_path, {f"PRPs/PRP-{n}.md": f"# Same {n}\n\nThe lantern is lit.\n" for n in (1, 2)})
     long_ago = time.time() - 31 * DAY_SECONDS
@@ -266,6 +272,7 @@ def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_cloc
     index.close()
 
 
+@pytest.mark.requirement("KM-041")
 def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")

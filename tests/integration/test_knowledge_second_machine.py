@@ -125,6 +125,7 @@ def test_all_machines_push_to_the_same_branch_of_an_empty_remote(
     assert len(heads(remote)) == 1
 
 
+@pytest.mark.requirement("KB-069")
 def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     tmp_path: Path, remote: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

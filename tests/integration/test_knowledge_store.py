@@ -114,6 +114,7 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     assert len(messages(store.home)) == 1
 
 
+@pytest.mark.requirement("KB-001", "KB-002", "KB-003")
 def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_author(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "# App\n", AGENT)
     written = create(store, "API Guide", "A", "B")
@@ -141,6 +142,7 @@ def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_autho
     assert_sound(store.home)
 
 
+@pytest.mark.requirement("KB-028")
 def test_a_document_is_returned_byte_for_byte_with_its_git_version(store: KnowledgeStore) -> None:
     create(store)
     text = "\ufeff---\r\ntitle: x\r\n---\r\n\r\n## A\r\nno final line end \u2028 \x0c"
@@ -203,6 +205,7 @@ def test_a_write_without_changes_makes_no_commit(store: KnowledgeStore) -> None:
     assert len(messages(store.home)) == 1
 
 
+@pytest.mark.requirement("KB-005", "KB-007")
 def test_projects_with_the_same_slug_have_separate_folders(store: KnowledgeStore) -> None:
     for name in ("My App", "my-app", "my app!", "日本"):
         store.write_main(name, name, AGENT)
@@ -224,6 +227,7 @@ def test_the_folder_of_a_deleted_project_is_reused_only_for_that_project(store: 
     assert [(project.id, project.slug) for project in store.reader.projects()] == [("App", "app-1"), ("app", "app")]
 
 
+@pytest.mark.requirement("KB-022")
 def test_a_document_can_be_created_only_once(store: KnowledgeStore) -> None:
     create(store, "API Guide")
 
@@ -267,6 +271,7 @@ def test_hostile_project_ids_are_rejected(store: KnowledgeStore, name: str) -> N
             act()
 
 
+@pytest.mark.requirement("KB-063")
 def test_symlinks_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -378,6 +383,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
 
 
 @pytest.mark.parametrize("front", ["a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]", "a: !!python/name:os.system", "{" * 5000])
+@pytest.mark.requirement("KB-084")
 def test_hostile_front_matter_is_listed_with_its_problem_and_can_be_edited(store: KnowledgeStore, front: str) -> None:
     path = store.home / create(store).path
     path.write_text(f"---\ntitle: x\n{front}\n---\n\n## A\n\nold\n", encoding="utf-8")

@@ -110,6 +110,7 @@ TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs", "ins
 
 
 @pytest.mark.parametrize("toolsets", [None, *((toolset,) for toolset in TOOLSETS), ("query", "projects"), TOOLSETS])
+@pytest.mark.requirement("KB-074", "KB-075")
 def test_the_instructions_mention_only_the_offered_tools(app: App, toolsets: tuple[str, ...] | None) -> None:
     async def observed(client: Client) -> tuple[str, set[str]]:
         return client.instructions or "", {tool.name for tool in (await client.list_tools()).tools}

@@ -100,6 +100,7 @@ def assert_consists_of_passages(reply: dict[str, Any], reason: str) -> None:
     assert not {"hidden-detail", KEY, "Traceback"} & set(str(reply).replace("=", " ").split())
 
 
+@pytest.mark.requirement("NEO-027", "NEO-031")
 def test_an_answer_consists_of_verified_statements_with_exact_lines(run: Run, wire: Wire, sample: Path) -> None:
     with model_server.serving(wire.text(honest(FIRST, "It is capped."))) as fake:
         reply = ask(run(fake))
@@ -126,6 +127,7 @@ def test_a_streamed_answer_is_the_same_as_one_that_arrives_at_once(run: Run, wir
     assert [wire.is_streamed(path, body) for path, body in zip(fake.paths, fake.requests, strict=True)] == [True, False]
 
 
+@pytest.mark.requirement("NEO-029")
 def test_the_freshness_of_an_answer_includes_changes_while_it_was_written(
     app: App, run: Run, wire: Wire, sample: Path
 ) -> None:

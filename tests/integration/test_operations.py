@@ -131,6 +131,7 @@ def test_an_added_operation_is_a_route_over_http(app: App) -> None:
     assert anyio.run(got).json() == {"echo": "abab"}
 
 
+@pytest.mark.requirement("NEO-038")
 def test_an_operation_without_a_line_in_the_table_prevents_the_start(tmp_path: Path, with_echo: Contract) -> None:
     with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
         opened(tmp_path, with_echo)

@@ -182,6 +182,7 @@ def test_a_list_marks_outdated_documents_as_the_search_does(call: Call) -> None:
 # --- chapters and sections -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-081")
 def test_chapters_are_added_listed_read_and_removed(call: Call) -> None:
     write(call)
     call("add_chapter", filename="guide", chapter_title="Middle", content="m", position="after", reference_index=0)
@@ -196,6 +197,7 @@ def test_chapters_are_added_listed_read_and_removed(call: Call) -> None:
     )
 
 
+@pytest.mark.requirement("KB-080")
 def test_sections_of_the_main_document_are_changed_one_by_one(call: Call) -> None:
     call("update_project_main", content="# App\n\n## Build\n\nmake\n")
     call("add_project_section", section_header="## Test", content="make test")
@@ -228,6 +230,7 @@ def test_history_names_the_author_of_each_change_and_a_commit_can_be_reverted(ca
     assert_sound(home)
 
 
+@pytest.mark.requirement("KB-032")
 def test_a_deleted_project_can_be_restored_completely(call: Call) -> None:
     write(call)
     call("update_project_main", content="x")
@@ -244,6 +247,7 @@ def test_a_deleted_project_can_be_restored_completely(call: Call) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE_FILENAMES)
+@pytest.mark.requirement("KB-048")
 def test_hostile_file_names_are_rejected_and_change_nothing(call: Call, home: Path, tmp_path: Path, name: str) -> None:
     record = failed(call, "create_knowledge_file", filename=name, title="x")
 
@@ -272,6 +276,7 @@ def test_a_document_of_an_earlier_version_keeps_its_name(call: Call, home: Path)
 
 
 @pytest.mark.parametrize("name", HOSTILE_IDS)
+@pytest.mark.requirement("KB-047")
 def test_hostile_project_ids_are_rejected(call: Call, home: Path, name: str) -> None:
     record = failed(call, "update_project_main", project_id=name, content="x")
 
@@ -280,6 +285,7 @@ def test_hostile_project_ids_are_rejected(call: Call, home: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", ["team/app", "a/b", "C: x", "con", "--help", "日本語", "🎉", "a" * 200])
+@pytest.mark.requirement("KB-006")
 def test_any_other_id_is_a_project_in_its_own_folder(call: Call, home: Path, name: str) -> None:
     call("update_project_main", project_id=name, content="x")
 
@@ -287,6 +293,7 @@ def test_any_other_id_is_a_project_in_its_own_folder(call: Call, home: Path, nam
     assert [path.parent.parent for path in home.rglob("main.md")] == [home / "projects"]
 
 
+@pytest.mark.requirement("KB-063")
 def test_a_symlink_in_the_folder_is_not_followed(call: Call, home: Path, tmp_path: Path) -> None:
     write(call)
     secret = tmp_path / "secret.md"
@@ -299,6 +306,7 @@ def test_a_symlink_in_the_folder_is_not_followed(call: Call, home: Path, tmp_pat
     assert secret.read_text() == SECRET
 
 
+@pytest.mark.requirement("KB-064")
 def test_an_alias_bomb_in_front_matter_is_reported_and_the_document_is_still_found(call: Call, home: Path) -> None:
     write(call)
     bomb = "---\na: &a [x, x]\nb: &b [*a, *a]\n---\n\n## Here\n\nneedle\n"
@@ -345,6 +353,7 @@ def test_an_alias_bomb_in_front_matter_is_reported_and_the_document_is_still_fou
         ("get_knowledge_file", {"filename": "nope"}, "DOCUMENT_NOT_FOUND"),
     ],
 )
+@pytest.mark.requirement("KB-022", "KB-033", "KB-044", "KB-046", "KB-052", "KB-055", "KB-083")
 def test_errors_have_the_codes_of_the_original(call: Call, name: str, arguments: JSON, code: str) -> None:
     write(call)
     record = failed(call, name, **arguments)
@@ -354,6 +363,7 @@ def test_errors_have_the_codes_of_the_original(call: Call, name: str, arguments:
     assert set(record) == {"success", "error", "code", "context", "message", "hint", "trace_id"}
 
 
+@pytest.mark.requirement("KB-044")
 def test_an_error_matches_its_schema(call: Call, contract: Contract) -> None:
     schema = contract.document["components"]["schemas"]["KnowledgeError"]
     for record in (
@@ -365,6 +375,7 @@ def test_an_error_matches_its_schema(call: Call, contract: Contract) -> None:
         jsonschema.validate(record, schema)
 
 
+@pytest.mark.requirement("KB-053")
 def test_an_unusable_knowledge_folder_is_reported(root: Path, tmp_path: Path, contract: Contract) -> None:
     (tmp_path / "file").write_text("")
     app = App(root, Settings(), contract, HashModel(), home=tmp_path / "file" / "home")
@@ -377,6 +388,7 @@ def test_an_unusable_knowledge_folder_is_reported(root: Path, tmp_path: Path, co
     assert problem(caught.value)["code"] == "INVALID_PATH"
 
 
+@pytest.mark.requirement("KB-053")
 def test_a_damaged_list_of_projects_is_reported_as_an_error_reply(call: Call, home: Path, contract: Contract) -> None:
     write(call)
     (home / "index.json").write_text("{")
@@ -390,6 +402,7 @@ def test_a_damaged_list_of_projects_is_reported_as_an_error_reply(call: Call, ho
 # --- search ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-016")
 def test_titles_and_keywords_weigh_more_than_text(call: Call) -> None:
     call("create_knowledge_file", filename="c", title="C", introduction="About retry, retry and retry.")
     call("create_knowledge_file", filename="b", title="B", keywords=["retry"])
@@ -401,6 +414,7 @@ def test_titles_and_keywords_weigh_more_than_text(call: Call) -> None:
     assert found["results"][2]["matching_chapters"][0]["chapter"] == "(Document Introduction)"
 
 
+@pytest.mark.requirement("UQ-019")
 def test_documents_with_more_words_of_the_query_come_first_and_rare_words_weigh_more(call: Call) -> None:
     for number in range(5):
         call("create_knowledge_file", filename=f"n{number}", title="N", introduction="common common common")
@@ -437,6 +451,7 @@ def test_external_changes_are_found(call: Call, home: Path) -> None:
     assert call("search_knowledge", query="omega")["total_documents"] == 1
 
 
+@pytest.mark.requirement("KB-019")
 def test_all_documents_are_counted_and_the_limit_is_respected(call: Call) -> None:
     for number in range(4):
         write(call, f"n{number}", "Same")
@@ -467,6 +482,7 @@ def test_the_chapters_of_a_document_can_be_read_in_sequence(call: Call) -> None:
 # --- the activity log ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("KB-057", "KB-060", "KB-061")
 def test_every_call_is_logged_with_its_trace_id_and_without_content(call: Call, home: Path) -> None:
     call("create_knowledge_file", filename="guide", title=SECRET, introduction=SECRET)
     call("search_knowledge", query=SECRET)

@@ -53,12 +53,14 @@ def sources(reply: dict[str, Any]) -> list[str]:
         ("v2.0.0", "release-notes/v2.0.0.md"),
     ],
 )
+@pytest.mark.requirement("NEO-011")
 def test_the_right_file_comes_first(app: App, query: str, source: str) -> None:
     assert sources(search(app, query))[0] == source
 
 
 # a library is added by a command only: tests/e2e/test_cli.py
 @pytest.mark.parametrize("type_", [type_.value for type_ in KnowledgeType if type_ is not KnowledgeType.LIBRARY])
+@pytest.mark.requirement("NEO-012", "NEO-013", "NEO-014", "NEO-015", "NEO-016", "NEO-017")
 def test_a_type_filter_returns_only_that_type_and_the_sample_has_every_type(app: App, type_: str) -> None:
     reply = search(app, "worker job retry", type=type_, limit=50)
 
@@ -66,6 +68,7 @@ def test_a_type_filter_returns_only_that_type_and_the_sample_has_every_type(app:
 
 
 @pytest.mark.parametrize("subject", ["retry backoff delay", "graceful shutdown of workers"])
+@pytest.mark.requirement("NEO-018")
 def test_with_all_types_a_guide_outranks_a_ticket_on_the_same_subject(app: App, subject: str) -> None:
     types = [result["type"] for result in search(app, subject, limit=50, max_tokens=20_000)["results"]]
 
@@ -73,6 +76,7 @@ def test_with_all_types_a_guide_outranks_a_ticket_on_the_same_subject(app: App, 
     assert types.index("guide") < types.index("ticket")
 
 
+@pytest.mark.requirement("NEO-046")
 def test_a_search_for_a_class_also_returns_its_parents_below_it(app: App) -> None:
     reply = search(app, "SQLiteStore", explain=True)
     boosted = [
@@ -284,6 +288,7 @@ def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, contr
     assert "lore sync" in caught.value.hint
 
 
+@pytest.mark.requirement("NEO-003")
 def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Path, contract: Contract) -> None:
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
 
@@ -322,6 +327,7 @@ def test_the_classic_ranking_can_be_chosen(sample: Path, contract: Contract) -> 
 @pytest.mark.parametrize(
     "query", ['un"closed', "a AND (b", "type:ticket OR *", "\\", "+-!(){}[]^~*?:/", "\x00 nul", "🦊"]
 )
+@pytest.mark.requirement("UQ-035")
 def test_hostile_query_text_is_treated_as_plain_text(app: App, query: str) -> None:
     reply = search(app, query)
 

@@ -134,6 +134,7 @@ NOT_FOR_READING = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE_SYSTEM)
+@pytest.mark.requirement("KM-028")
 def test_nothing_outside_the_framework_is_read_as_a_framework_document(root: Path, path: str) -> None:
     with pytest.raises(PathRefused) as caught:
         reader(root).system(path=path, max_tokens=BUDGET)
@@ -213,6 +214,7 @@ def test_a_long_document_is_returned_in_parts_with_each_character_once(tmp_path:
         read.user(path="docs/long.md", max_tokens=400, cursor="MC4xOmFiY2RlZg")
 
 
+@pytest.mark.requirement("UQ-044")
 def test_an_edit_is_read_immediately_without_a_sync(tmp_path: Path) -> None:
     write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My PRP\n"})
     read = reader(tmp_path)

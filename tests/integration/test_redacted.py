@@ -29,6 +29,7 @@ def project(tmp_path: Path) -> Path:
     return write_project(tmp_path / "leaky", {**files, "src/app.py": "\n".join(sample.text for sample in FORMATS)})
 
 
+@pytest.mark.requirement("UQ-036")
 def test_no_file_of_the_index_contains_a_secret(project: Path) -> None:
     index = open_index(project, model=HashModel())
     report = sync(index)

@@ -81,6 +81,7 @@ def found_sources(index: Index, query: str) -> set[str]:
 # --- unchanged files ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("NEO-047")
 def test_the_first_sync_embeds_every_chunk_and_all_stores_agree(index: Index, model: HashModel) -> None:
     report = sync(index)
 
@@ -91,6 +92,7 @@ def test_the_first_sync_embeds_every_chunk_and_all_stores_agree(index: Index, mo
     assert_equals_fresh(index)
 
 
+@pytest.mark.requirement("KM-047", "NEO-042")
 def test_a_second_sync_embeds_nothing_and_writes_nothing(index: Index, project: Path, model: HashModel) -> None:
     first = sync(index)
     before = stamps_below(project / ".lore")
@@ -272,6 +274,7 @@ def test_few_vectors_that_no_search_reaches_do_not_rebuild_the_index_at_every_sy
 # --- edits -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("NEO-043")
 def test_editing_one_file_embeds_only_its_changed_chunks(index: Index, model: HashModel) -> None:
     sync(index)
     model.embedder.embedded.clear()
@@ -327,6 +330,7 @@ def test_a_renamed_module_of_go_renames_the_classes_of_its_files(tmp_path: Path)
         assert_equals_fresh(index)
 
 
+@pytest.mark.requirement("NEO-044")
 def test_deleting_a_file_removes_its_chunks_from_all_three_stores(index: Index, project: Path) -> None:
     sync(index)
     gone = {chunk.id for chunk in chunks_of(index, "docs/tide.md")}
@@ -639,6 +643,7 @@ def test_emptying_a_single_file_is_an_edit_regardless_of_its_share_of_the_index(
 # --- models ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("NEO-062")
 def test_a_chunk_that_cannot_be_embedded_is_reported_and_retried_by_the_next_sync(project: Path) -> None:
     model = HashModel(refuses=["harbour master", "late again"])
     index = open_index(project, model=model)
@@ -692,6 +697,7 @@ def test_returning_to_an_earlier_model_embeds_nothing(index: Index, project: Pat
 # --- single steps ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("NEO-008", "NEO-009")
 def test_create_writes_only_chunk_files_and_embed_fills_the_stores(index: Index, project: Path) -> None:
     created = create_only(index)
 
@@ -704,6 +710,7 @@ def test_create_writes_only_chunk_files_and_embed_fills_the_stores(index: Index,
     assert sync(index).embedded == 0
 
 
+@pytest.mark.requirement("NEO-010")
 def test_delete_empties_everything_and_the_next_sync_restores_it_without_embedding(index: Index) -> None:
     sync(index)
     before = state_of(index)

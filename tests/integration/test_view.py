@@ -29,6 +29,7 @@ def keys(view: View) -> dict[str, list[str]]:
     return {group.value: [row.key for row in rows] for group, rows in view.entries().by_group.items()}
 
 
+@pytest.mark.requirement("KM-007", "KM-008", "KM-009", "KM-010", "KM-013", "KM-016")
 def test_29_3_the_scanner_indexes_all_sources_with_every_field_of_the_original(index: Index) -> None:
     found = View(index).entries()
 
@@ -124,6 +125,7 @@ def test_the_cache_time_of_the_view_can_be_configured(tmp_path: Path) -> None:
     index.close()
 
 
+@pytest.mark.requirement("KM-011")
 def test_29_3_missing_directories_are_empty_groups(tmp_path: Path) -> None:
     index = open_index(write_project(tmp_path, {"README.md": "# Read me\n"}))
     sync(index)

@@ -63,6 +63,7 @@ def test_no_boost_raises_a_score_above_one() -> None:
     assert scores("error", ranked(100, chunk("plain")), ranked(90, both), relevance=0.9) == {"both": 1.0, "plain": 0.9}
 
 
+@pytest.mark.requirement("KM-038", "UQ-020", "UQ-021")
 def test_tags_title_and_a_recent_change_add_the_documented_boosts() -> None:
     tagged, titled, both = chunk("tagged", tags=("errors",)), chunk("titled", title="Error codes"), chunk("all")
     both = replace(both, tags=("error",), title="Errors")
@@ -105,6 +106,7 @@ def excerpt(question: str, *texts: str, source: str = "a.md") -> str:
     return best_sentence(stems_of(question), [chunk(source, text) for text in texts])
 
 
+@pytest.mark.requirement("UQ-024")
 def test_the_excerpt_is_the_sentence_with_the_most_query_words() -> None:
     text = "# Errors\n\nSome intro text that says hello. Error handling is critical here. More text follows."
 
@@ -114,6 +116,7 @@ def test_the_excerpt_is_the_sentence_with_the_most_query_words() -> None:
 
 
 @pytest.mark.parametrize("word", ["first", "middle", "last"])
+@pytest.mark.requirement("UQ-025")
 def test_a_long_sentence_is_cut_between_words_around_the_match(word: str) -> None:
     filler = "and some more of the same " * 12
     found = excerpt(word, f"The first of them {filler} a middle one {filler} and the last.")
@@ -125,6 +128,7 @@ def test_a_long_sentence_is_cut_between_words_around_the_match(word: str) -> Non
     assert set(found.strip("….").split()) <= {*filler.split(), *"The first of them a middle one the last".split()}
 
 
+@pytest.mark.requirement("UQ-025")
 def test_every_text_has_an_excerpt_of_at_most_200_characters() -> None:
     assert excerpt("x", "# Only a heading") == "# Only a heading"
     assert len(excerpt("x", "x" * 1_000)) <= 200

@@ -22,6 +22,7 @@ def test_the_contract_is_a_valid_openapi_document(contract: Contract) -> None:
     validate(contract.document)
 
 
+@pytest.mark.requirement("NEO-038", "NEO-060")
 def test_the_list_of_tools_equals_the_golden_file() -> None:
     """After a change, update the golden file with `make golden` and review the diff."""
     assert anyio.run(tools) == json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -123,6 +124,7 @@ NEW = {"project_id": "depot", "filename": "guide.md", "title": "Guide"}
         ),
     ],
 )  # fmt: skip
+@pytest.mark.requirement("NEO-019", "NEO-039")
 def test_a_wrong_argument_is_reported_with_its_valid_values(
     contract: Contract, operation: str, arguments: dict[str, Any], message: str, hint: str
 ) -> None:

@@ -57,6 +57,7 @@ def of(path: str, text: str) -> Digest:
         ("no headings, and nothing said\n", ()),
     ],
 )
+@pytest.mark.requirement("KM-019")
 def test_29_3_tags_come_from_front_matter_or_a_tag_line_or_headings(text: str, tags: tuple[str, ...]) -> None:
     assert of(MEMORY, text).tags == tags
 
@@ -103,6 +104,7 @@ def test_invalid_front_matter_falls_back_to_the_other_sources_of_tags() -> None:
          "Retries what failed, with a pause."),
     ],
 )  # fmt: skip
+@pytest.mark.requirement("KM-020")
 def test_29_3_the_excerpt_is_the_first_meaningful_paragraph(path: str, text: str, excerpt: str) -> None:
     assert of(path, text).excerpt == excerpt
 
@@ -131,6 +133,7 @@ def test_the_digest_of_any_text_stays_within_its_limits(text: str) -> None:
         assert Digest.model_validate_json(found.model_dump_json()) == found
 
 
+@pytest.mark.requirement("KM-021", "KM-024")
 def test_29_3_rules_have_their_line_numbers() -> None:
     text = (
         "---\nname: Rules\n---\n# Rules\n\n- ✅ **Fast Failure**: Let exceptions bubble up\n"
@@ -151,6 +154,7 @@ def test_29_3_rules_have_their_line_numbers() -> None:
     assert of(RULES, "✅ " + "word " * 500).rules[0].text == "word " * 39 + "word…"
 
 
+@pytest.mark.requirement("KM-017", "KM-018")
 def test_29_3_a_prp_names_the_files_that_implement_it() -> None:
     text = (
         "---\nprp_id: PRP-7\nstatus: executed\nimplementations: [ce/core.py, 5, 'two words']\n"

@@ -77,15 +77,6 @@ def test_every_test_named_on_the_compatibility_page_exists() -> None:
     assert named - written == set()
 
 
-def test_every_requirement_of_the_sync_hook_has_tests_named_after_it() -> None:
-    page = (ROOT / "docs" / "compatibility.md").read_text()
-    rows = dict(re.findall(r"^\| ((?:FR|SC)-\d{3}) .*?((?:`test_\w+`(?:, )?)+) \|$", page, flags=re.MULTILINE))
-
-    assert sorted(rows) == [*(f"FR-{n:03}" for n in range(1, 19)), *(f"SC-{n:03}" for n in range(1, 10))]
-    for number, tests in rows.items():
-        assert number.lower().replace("-", "_") in tests
-
-
 def test_the_reason_for_every_dependency_is_documented() -> None:
     declared = re.findall(r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     reasons = (ROOT / "docs" / "dependencies.md").read_text()

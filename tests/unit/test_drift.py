@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def test_an_empty_project_has_no_drift() -> None:
     assert drift([], lambda path: False, ()) == Drift(0.0, (), 0)
 
 
+@pytest.mark.requirement("KM-006")
 def test_a_missing_file_named_by_a_prp_is_drift() -> None:
     entries = [
         prp("PRP-1", implementations=["ce/there.py", "ce/gone.py"]),
@@ -74,6 +76,7 @@ def test_a_file_with_many_rules_is_checked_once() -> None:
 
 
 @given(st.lists(st.lists(PATHS, max_size=3), max_size=5), st.sets(PATHS), st.sets(st.integers(0, 4)))
+@pytest.mark.requirement("KM-006")
 def test_the_drift_score_is_the_share_of_failed_checks(
     named: list[list[str]], there: set[str], edited: set[int]
 ) -> None:
@@ -91,6 +94,7 @@ def test_the_drift_score_is_the_share_of_failed_checks(
     assert drift(entries, lambda path: True, ()).violations == ()
 
 
+@pytest.mark.requirement("KM-025")
 def test_29_3_cross_references_match_a_pattern_by_path_file_name_or_whole_word() -> None:
     patterns = [
         entry(".ce/examples/system/patterns/error-recovery.py", Group.SYSTEM_PATTERNS),

@@ -44,6 +44,7 @@ def test_a_chunk_without_an_embedding_counts_as_the_average_keyword_hit() -> Non
     assert parts[3][0] == pytest.approx((parts[0][0] + parts[1][0]) / 2)
 
 
+@pytest.mark.requirement("UQ-019")
 def test_rare_words_separate_scores_and_words_in_every_chunk_do_not() -> None:
     assert flatness([9.0]) == pytest.approx(0.01)
     assert flatness([9.0] * 200) == pytest.approx(1.0)

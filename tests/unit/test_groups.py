@@ -35,6 +35,7 @@ LAYOUT = {
 
 
 @pytest.mark.parametrize(("path", "group"), LAYOUT.items())
+@pytest.mark.requirement("KM-014")
 def test_the_group_of_a_file_depends_on_its_path(path: str, group: str | None) -> None:
     source = SourceSet(SourceContext((), lambda _: None), {}).owner(path)
 

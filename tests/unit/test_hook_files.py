@@ -74,6 +74,7 @@ def test_symlinks_and_special_files_are_skipped(tmp_path: Path) -> None:
     assert list(labels(find_memory_files([tmp_path / "m"]))) == ["m/a.md"]
 
 
+@pytest.mark.requirement("HOOK-027")
 def test_a_missing_folder_and_an_unusual_name_are_reported_and_others_are_read(tmp_path: Path) -> None:
     write_project(tmp_path, {"m/a.md": "a"})
     (tmp_path / os.fsdecode(b"m/b\xff.md")).write_text("b")
@@ -92,6 +93,7 @@ def test_a_missing_folder_and_an_unusual_name_are_reported_and_others_are_read(t
     assert seen.complete == []  # if a folder could not be read completely, no file in it counts as deleted
 
 
+@pytest.mark.requirement("HOOK-036")
 def test_the_default_folders_are_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_project(tmp_path, {".claude/MEMORY/RESEARCH/a.md": "a"})
 

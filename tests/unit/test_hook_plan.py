@@ -55,6 +55,7 @@ def test_new_files_are_sent_and_unchanged_files_are_not(folder: Path) -> None:
     assert planned(folder, state).tally.skipped == 3
 
 
+@pytest.mark.requirement("HOOK-012")
 def test_a_changed_file_is_sent_again_regardless_of_its_modification_time(folder: Path) -> None:
     state, file = synced(folder), folder / "LEARNING/a.md"
     before = file.stat()
@@ -167,6 +168,7 @@ def test_an_incomplete_entry_or_a_pending_removal_is_resumed(folder: Path) -> No
         assert sent(planned(folder, state)) == ["LEARNING/a.md"]
 
 
+@pytest.mark.requirement("HOOK-031")
 def test_the_state_survives_a_round_trip(tmp_path: Path) -> None:
     state = UploadState(tmp_path / "hook/s.json", "http://x", orphans=[{"id": "o"}], last={"pid": 1})
     make_folder(state.path.parent)
@@ -185,6 +187,7 @@ def test_the_state_survives_a_round_trip(tmp_path: Path) -> None:
     ["", "{", "[]", '{"version": 2}', '{"version": 1, "server": "", "last": {}, "orphans": [], "files": {"a": {}}}',
      '{"version": 1, "server": "", "last": {}, "orphans": [], "files": {"a": {"digest": 1, "group": ""}}}', "\xff"],
 )  # fmt: skip
+@pytest.mark.requirement("HOOK-032")
 def test_a_damaged_state_is_recognized_and_set_aside(tmp_path: Path, text: str) -> None:
     path = tmp_path / "s.json"
     path.write_bytes(text.encode("latin-1"))
@@ -232,6 +235,7 @@ def target(url: str | None, environment: Mapping[str, str] | None = None) -> tup
     return found.url, found.name
 
 
+@pytest.mark.requirement("HOOK-026")
 def test_the_server_comes_from_the_command_line_then_the_environment_and_defaults_to_lore() -> None:
     both = {"LORE_HOOK_URL": "http://b/mcp", "MADEINOZ_KNOWLEDGE_MCP_URL": "http://c/mcp"}
 
@@ -278,6 +282,7 @@ def test_a_token_that_is_invalid_in_a_header_is_rejected_without_being_shown() -
     assert "a\nb" not in caught.value.message
 
 
+@pytest.mark.requirement("HOOK-024")
 def test_the_counts_are_reported_as_a_line_and_as_data() -> None:
     tally = Tally(found=20, succeeded=3, failed=1, skipped=14, removed=2)
 

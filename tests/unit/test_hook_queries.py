@@ -33,6 +33,7 @@ def test_unescaping_reverses_escaping(query: str) -> None:
     assert re.sub(r"\\(.)", r"\1", escaped(query)) == query
 
 
+@pytest.mark.requirement("HOOK-004")
 def test_fr_005_every_special_character_of_lucene_is_escaped() -> None:
     assert escaped("apt-28") == r"apt\-28"
     assert escaped(SPECIAL) == r"\+ \- \&\& \|\| \! \( \) \{ \} \[ \] \^ \" \~ \* \? \: \\ \/"
@@ -40,26 +41,31 @@ def test_fr_005_every_special_character_of_lucene_is_escaped() -> None:
 
 
 @given(st.text())
+@pytest.mark.requirement("HOOK-005")
 def test_fr_006_a_query_for_neo4j_is_unchanged(query: str) -> None:
     assert query_escaping({"MADEINOZ_KNOWLEDGE_DB": "neo4j"})(query) == query
 
 
 @pytest.mark.parametrize("name", ["falkordb", "falkorodb", "FalkorDB", " falkordb "])
+@pytest.mark.requirement("HOOK-004")
 def test_fr_004_the_environment_variable_decides_whether_queries_are_escaped(name: str) -> None:
     assert query_escaping({"MADEINOZ_KNOWLEDGE_DB": name})("apt-28") == r"apt\-28"
 
 
 @pytest.mark.parametrize("environment", [{}, {"MADEINOZ_KNOWLEDGE_DB": ""}])
+@pytest.mark.requirement("HOOK-006")
 def test_fr_017_the_default_database_is_neo4j(environment: dict[str, str]) -> None:
     assert query_escaping(environment)("apt-28") == "apt-28"
 
 
+@pytest.mark.requirement("HOOK-007")
 def test_fr_018_an_unknown_database_is_rejected_with_the_valid_values() -> None:
     with pytest.raises(ConfigError, match="`mysql`") as caught:
         query_escaping({"MADEINOZ_KNOWLEDGE_DB": "mysql"})
     assert "neo4j, falkordb, falkorodb" in caught.value.hint
 
 
+@pytest.mark.requirement("HOOK-035")
 def test_sc_009_the_escaping_follows_the_environment_variable() -> None:
     found = [query_escaping({"MADEINOZ_KNOWLEDGE_DB": name})("a:b") for name in ("neo4j", "falkordb", "neo4j")]
 

@@ -47,6 +47,7 @@ def test_a_guide_outranks_a_ticket_on_the_same_subject() -> None:
     assert sources(found) == ["docs/retries.md", "issues/issue-7.md"]
 
 
+@pytest.mark.requirement("NEO-024")
 def test_a_ticket_is_not_penalized_when_the_query_asks_for_tickets() -> None:
     ticket = candidate(make_chunk("issues/issue-7.md", "ticket"), 0.9, 10.0)
 
@@ -64,6 +65,7 @@ def test_a_ticket_is_not_penalized_when_the_query_asks_for_tickets() -> None:
         ("release", "releasePenalty", "list the changes in the scheduler", "Fix changes in the scheduler"),
     ],
 )
+@pytest.mark.requirement("NEO-025")
 def test_a_type_is_penalised_unless_the_question_asks_for_it(type_: str, penalty: str, asking: str, other: str) -> None:
     document = candidate(make_chunk("past/one.md", type_), 0.9, 10.0)
 
@@ -80,6 +82,7 @@ def test_a_ticket_with_the_reason_outranks_source_code_for_a_why_question() -> N
 
 
 @pytest.mark.parametrize("kind", ["class", "function"])
+@pytest.mark.requirement("NEO-023")
 def test_the_definition_of_a_name_comes_before_its_mentions(kind: str) -> None:
     definition = make_chunk("a/policy.py", "src", kind=kind, symbols=("RetryPolicy",))
     mention = make_chunk("b/worker.py", "src", kind="method", symbols=("Worker.run",))
@@ -105,6 +108,7 @@ def test_a_dotted_name_finds_the_class_before_its_ancestors() -> None:
     assert sources(found) == ["src/button/Base.mjs", "src/component/Base.mjs"]
 
 
+@pytest.mark.requirement("NEO-026")
 def test_ancestors_follow_their_class_in_order_and_explain_their_score() -> None:
     own = make_chunk(
         "c.py",
@@ -166,12 +170,14 @@ def test_a_file_with_many_fair_chunks_does_not_outrank_the_file_with_the_best_ch
     assert sources(ranked("graceful shutdown", *crowd, best))[0] == "docs/short.md"
 
 
+@pytest.mark.requirement("NEO-021")
 def test_a_chunk_that_only_the_keyword_leg_found_is_ranked() -> None:
     found = ranked("E4711", candidate(make_chunk("docs/codes.md"), None, 9.0), candidate(make_chunk("x.md"), 0.9))
 
     assert sources(found)[0] == "docs/codes.md"
 
 
+@pytest.mark.requirement("KM-038")
 def test_the_terms_of_a_score_add_up_to_it() -> None:
     found = ranked(
         "graceful shutdown of Worker",
@@ -186,6 +192,7 @@ def test_the_terms_of_a_score_add_up_to_it() -> None:
     )
 
 
+@pytest.mark.requirement("NEO-053")
 def test_a_changed_weight_changes_the_order() -> None:
     guide, ticket = candidate(make_chunk("g.md"), 0.9, 9.0), candidate(make_chunk("t.md", "ticket"), 0.88, 8.8)
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from lore_etl.core.errors import ChapterNotFound
 from lore_server.contract import Contract
 from lore_server.knowledge.activity_log import ACTIVITY, KEPT, ActivityLog
@@ -17,6 +19,7 @@ def lines(home: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (home / ACTIVITY).read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.requirement("KB-058", "KB-059")
 def test_a_call_is_logged_as_a_line_with_the_documented_fields(tmp_path: Path, contract: Contract) -> None:
     log, operations = ActivityLog(tmp_path), contract.operations
     about = {"project_id": "p", "filename": "f.md", "chapter_title": "A", "new_content": "private"}
@@ -33,6 +36,7 @@ def test_a_call_is_logged_as_a_line_with_the_documented_fields(tmp_path: Path, c
     }  # fmt: skip
 
 
+@pytest.mark.requirement("KB-062")
 def test_the_log_is_rotated_and_a_few_old_logs_are_kept(tmp_path: Path) -> None:
     log = ActivityLog(tmp_path, largest_bytes=500)
 

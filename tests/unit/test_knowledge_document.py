@@ -74,6 +74,7 @@ def titles(text: str) -> list[tuple[int, str]]:
     return [(chapter.level, chapter.title) for chapter in KnowledgeDocument(text).chapters]
 
 
+@pytest.mark.requirement("KB-009")
 def test_a_document_is_read_with_its_front_matter_introduction_and_chapters() -> None:
     document = KnowledgeDocument(GUIDE)
 
@@ -199,6 +200,7 @@ def test_a_whole_text_may_exceed_the_chapter_limit_only_if_it_did_before() -> No
     assert rewrite(f"{many}text\n").change(many, NOW) == f"{many}text\n"
 
 
+@pytest.mark.requirement("KB-050", "KB-083")
 def test_limits_equal_those_of_the_original() -> None:
     def create(
         title: str = "t", introduction: str = "", keywords: int = 0, chapters: int = 0, summary: str = ""
@@ -237,6 +239,7 @@ def test_limits_equal_those_of_the_original() -> None:
         ["\ufeff## A"],
     ],
 )
+@pytest.mark.requirement("KB-079")
 def test_a_heading_in_a_fence_is_not_a_chapter(lines: list[str]) -> None:
     assert titles("\n".join(lines)) == [(2, "A")]
 
@@ -260,6 +263,7 @@ def test_unreadable_front_matter_is_left_unchanged() -> None:
         "\x00: a",
     ],
 )
+@pytest.mark.requirement("KB-064")
 def test_hostile_front_matter_is_reported_as_a_problem_and_not_raised(block: str) -> None:
     metadata = KnowledgeDocument(f"---\n{block}\n---\n").metadata
 
@@ -300,6 +304,7 @@ def lines_of_chapter(document: KnowledgeDocument, index: int) -> tuple[int, int]
 @given(TEXTS, st.integers(0, 5), TEXTS)
 @example("---\nupdated: x\n---\n## A\n```\n## B", 0, "c")
 @settings(max_examples=300)
+@pytest.mark.requirement("KB-023")
 def test_an_update_changes_only_the_lines_of_its_chapter(text: str, index: int, content: str) -> None:
     before = KnowledgeDocument(text)
     if not before.chapters:

@@ -21,11 +21,13 @@ def test_a_path_or_an_invalid_name_is_rejected(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "safe"), SAFE_FILENAMES.items(), ids=ascii)
+@pytest.mark.requirement("KB-021")
 def test_a_name_with_special_characters_is_made_safe(name: str, safe: str) -> None:
     assert document_name(name) == safe
 
 
 @pytest.mark.parametrize("name", HOSTILE_IDS, ids=ascii)
+@pytest.mark.requirement("KB-047")
 def test_an_unreadable_project_id_is_rejected(name: str) -> None:
     with pytest.raises(InvalidProjectId):
         checked_project_id(name)
@@ -51,6 +53,7 @@ def test_an_unreadable_project_id_is_rejected(name: str) -> None:
     ],
     ids=ascii,
 )
+@pytest.mark.requirement("KB-006")
 def test_a_project_id_may_contain_any_characters(name: str) -> None:
     assert checked_project_id(f" {name} ") == name
 

@@ -27,6 +27,7 @@ def no_level_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"LORE_LOG_LEVEL": "debug"}, True, logging.DEBUG),
     ],
 )
+@pytest.mark.requirement("KB-077")
 def test_the_log_level_can_be_set_in_the_environment(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], verbose: bool, level: int
 ) -> None:

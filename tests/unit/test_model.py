@@ -64,6 +64,7 @@ def written(folder: Path) -> str:
         index.close()
 
 
+@pytest.mark.requirement("NEO-045")
 def test_the_chunks_of_a_small_project_equal_the_golden_file(tmp_path: Path) -> None:
     """After an intended change, copy the output over the golden file and review the diff before committing."""
     project = write_project(tmp_path / "ferry-project", PROJECT)
@@ -81,6 +82,7 @@ def test_a_chunk_survives_a_round_trip_through_its_record() -> None:
 @pytest.mark.parametrize(
     "change", [{"lines": (3, 4)}, {"tags": ("x",)}, {"chain": ()}, {"title": "b"}, {"updated": "2024-01-02"}]
 )
+@pytest.mark.requirement("NEO-041")
 def test_metadata_has_its_own_hash(change: dict[str, Any]) -> None:
     before, after = ChunkLine.sealed(CHUNK), ChunkLine.sealed(replace(CHUNK, **change))
 

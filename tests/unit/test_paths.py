@@ -84,6 +84,7 @@ def test_a_path_is_resolved_through_its_symlinks(tmp_path: Path) -> None:
     assert leads_to(tmp_path, "docs", "none/b.md") == "docs/none/b.md"
 
 
+@pytest.mark.requirement("KM-028")
 def test_no_symlink_on_the_path_leads_outside(tmp_path: Path) -> None:
     root, evil = tmp_path / "root", tmp_path / "root-evil"
     for folder in (root / ".ce" / "docs", root / ".cefoo", evil):

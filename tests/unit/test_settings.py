@@ -19,10 +19,12 @@ def settings(folder: Path, toml: str, extra: str | None = None, name: str = "ext
     return load_settings(folder, folder / name)
 
 
+@pytest.mark.requirement("NEO-055")
 def test_without_a_file_every_setting_has_its_default(tmp_path: Path) -> None:
     assert load_settings(tmp_path) == Settings()
 
 
+@pytest.mark.requirement("NEO-052")
 def test_a_second_file_overrides_the_projects_file_table_by_table(tmp_path: Path) -> None:
     toml = "[index]\npath = 'x'\nexclude = ['a', 'b']\n[query.weights]\nguideMatch = 1\nagePenalty = 2\n"
     extra = json.dumps({"index": {"exclude": ["c"]}, "query": {"weights": {"guideMatch": 5}}})

@@ -101,6 +101,7 @@ def test_every_type_of_file_in_the_documentation_belongs_to_a_source() -> None:
 
 
 @pytest.mark.parametrize(("path", "type_"), TYPES.items())
+@pytest.mark.requirement("NEO-059")
 def test_the_type_of_a_file_depends_on_its_path(path: str, type_: str | None) -> None:
     owner = sources().owner(path)
 
@@ -192,6 +193,7 @@ def test_an_unknown_source_and_a_broken_pattern_are_configuration_errors() -> No
     assert "tickets" in unknown.value.hint
 
 
+@pytest.mark.requirement("NEO-058")
 def test_navigation_provides_the_titles_of_guides_and_identifies_articles() -> None:
     entries = [
         {"name": "Getting started", "parentId": None, "id": "start"},
