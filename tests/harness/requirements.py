@@ -38,7 +38,7 @@ def listed() -> dict[str, Requirement]:
     names = tables.pop("names")
     found = {f"{group}-{number}": row for group, rows in tables.items() for number, row in rows.items()}
     assert names.keys() <= found.keys(), names.keys() - found.keys()
-    return {id_: Requirement(*row, names.get(id_, "")) for id_, row in found.items()}
+    return {id_: Requirement(row[0], row[1], names.get(id_, "")) for id_, row in found.items()}
 
 
 def proven() -> dict[str, list[str]]:

@@ -121,9 +121,8 @@ def test_the_instructions_mention_only_the_offered_tools(app: App, toolsets: tup
     assert named <= offered
     for toolset in toolsets or DEFAULT_TOOLSETS:
         assert any(app.contract[name].toolset == toolset for name in named)
-    assert ("project_id" in text and "get_project_main before anything else" in text) == (
-        "projects" in (toolsets or ())
-    )
+    sayings = ("project_id", "get_project_main before anything else", "CLAUDE.local.md and ~/.claude/CLAUDE.md")
+    assert all(saying in text for saying in sayings) == ("projects" in (toolsets or ()))
 
 
 @BOTH

@@ -353,7 +353,7 @@ def test_an_alias_bomb_in_front_matter_is_reported_and_the_document_is_still_fou
         ("get_knowledge_file", {"filename": "nope"}, "DOCUMENT_NOT_FOUND"),
     ],
 )
-@pytest.mark.requirement("KB-022", "KB-033", "KB-044", "KB-046", "KB-052", "KB-055", "KB-083")
+@pytest.mark.requirement("KB-022", "KB-044", "KB-046", "KB-050", "KB-055", "KB-083")
 def test_errors_have_the_codes_of_the_original(call: Call, name: str, arguments: JSON, code: str) -> None:
     write(call)
     record = failed(call, name, **arguments)
@@ -498,6 +498,7 @@ def test_every_call_is_logged_with_its_trace_id_and_without_content(call: Call, 
     ]  # fmt: skip
     assert [row["success"] for row in rows] == [True, True, False, False, False]
     assert [row["traceId"] for row in rows[2:]] == [error["trace_id"] for error in (missing, wrong, fence)]
+    assert len({row["traceId"] for row in rows}) == len(rows)
     assert (rows[2]["chapter_title"], rows[2]["errorCode"]) == ("Nope", "CHAPTER_NOT_FOUND")
     context = {"project_id": "My App", "filename": "guide", "chapter_title": "Nope"}
     assert [row.get("errorContext") for row in rows[:3]] == [None, None, context]

@@ -200,7 +200,7 @@ def test_a_whole_text_may_exceed_the_chapter_limit_only_if_it_did_before() -> No
     assert rewrite(f"{many}text\n").change(many, NOW) == f"{many}text\n"
 
 
-@pytest.mark.requirement("KB-050", "KB-083")
+@pytest.mark.requirement("KB-083")
 def test_limits_equal_those_of_the_original() -> None:
     def create(
         title: str = "t", introduction: str = "", keywords: int = 0, chapters: int = 0, summary: str = ""

@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 from lore_etl.core.errors import FrameworkNotFound
@@ -28,6 +29,11 @@ class Scope:
     source_of: Mapping[str, str]
     files: frozenset[str]
     entries: Entries
+
+    @cached_property
+    def total(self) -> int:
+        """Return the number of documents, with each rule of a file for itself."""
+        return sum(max(1, len(self.entries.by_path.get(path, ()))) for path in self.files)
 
     def tags(self, chunk: Chunk) -> tuple[str, ...]:
         """Return the tags of a chunk's document: from the view, or from its front matter."""

@@ -93,7 +93,7 @@ class UnifiedSearch:
         rows = self._rows(top, found, scope, explain)
         fields = head(query, found, len(hits), bool(top), self._freshness.record(), max_tokens)
         kept = {name: value for name, value in fields.items() if name != "total"}
-        counts = {"total_found": len(hits), "total_indexed": len(scope.files)}
+        counts = {"total_found": len(hits), "total_indexed": scope.total}
         reply = cast("KnowledgeFoundRecord", {"success": True, **counts, **kept, "sources_searched": list(scope.names)})
         if not hits:
             reply["suggestion"] = self._suggestion(query, tags)
