@@ -152,7 +152,8 @@ class QueryService:
         if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
             ranked = [result for result in ranked if result.chunk.id in among]
         candidates, its_fit = retrieved.candidates, self.fit(retrieved)
-        if finds_nothing(candidates) and not any(term == reference.TERM for result in ranked for term, _ in result.why):
+        is_named = total is not None or any(term == reference.TERM for result in ranked for term, _ in result.why)
+        if finds_nothing(candidates) and not is_named:  # neither by a phrase nor by its path or number
             passages, ranked = [], []
         number = candidates.total if total is None else total
         is_foreign = self._reads_english_only and has_foreign_letters(retrieved.query.text, candidates)
