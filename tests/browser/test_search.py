@@ -173,9 +173,16 @@ def test_more_results_are_loaded_without_repetition(reader: Reader) -> None:
 
 
 def test_a_question_that_the_index_does_not_answer_is_marked_as_doubtful(reader: Reader) -> None:
-    page = reader.open("#/search?q=" + "recipe for a chocolate cake with strawberries")
+    page = reader.open("#/search?q=" + "a chocolate cake with strawberries and a retry")
 
     expect(page.locator(".note.warn").first).to_be_visible()
+
+
+def test_a_question_about_nothing_in_the_index_has_no_results(reader: Reader) -> None:
+    page = reader.open("#/search?q=" + "recipe for a chocolate cake with strawberries")
+
+    expect(page.locator(".empty").first).to_contain_text("Nothing found.")
+    expect(page.locator(".result")).to_have_count(0)
 
 
 def test_the_keyboard_alone_is_enough_to_search_open_and_return(reader: Reader) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from lore_etl.core.errors import GitError
 from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
-from lore_server.knowledge.git.history import FOREIGN
+from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.knowledge.write_request import WriteRequest
 from lore_server.services.knowledge_library import Library
@@ -279,7 +279,7 @@ def test_a_sync_that_did_not_finish_is_an_error_that_says_what_was_done(pair: Pa
     with pytest.raises(GitError, match=f"^1 changed file committed here, {done}"):
         storage.sync(request=WriteRequest())
 
-    assert git(store.home, "log", "-1", "--format=%s", "--", str(main)).strip() == FOREIGN
+    assert git(store.home, "log", "-1", "--format=%s", "--", str(main)).strip() == by_hand(1)
 
 
 def test_an_empty_remote_receives_everything_and_an_empty_folder_fetches_everything(tmp_path: Path) -> None:
