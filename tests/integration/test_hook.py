@@ -431,7 +431,6 @@ def test_after_the_whole_folder_moves_nothing_is_sent_and_later_deletions_are_no
 
 
 @pytest.mark.parametrize("lists", [True, False])
-@pytest.mark.requirement("HOOK-033")
 def test_a_server_that_returns_no_ids_is_queried_for_them_before_a_deletion(
     hook: Hook, server: MemoryServer, lists: bool
 ) -> None:
@@ -444,6 +443,7 @@ def test_a_server_that_returns_no_ids_is_queried_for_them_before_a_deletion(
 
 
 @pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.requirement("HOOK-033")
 def test_all_replaces_every_part_on_a_server_that_returns_no_ids(hook: Hook, server: MemoryServer, lists: bool) -> None:
     server.set(tells_ids=False, lists=lists)
     hook.write("RESEARCH/long.md", f"# Delta\n\n{LONG}")
