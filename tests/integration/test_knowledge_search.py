@@ -213,7 +213,7 @@ def test_an_empty_question_is_rejected_with_a_hint(app: App, query: str) -> None
     with pytest.raises(InvalidArgument, match="`query` is empty") as caught:
         search(app, query)
 
-    assert "a question" in caught.value.hint.lower()
+    assert "question" in caught.value.hint.lower()
 
 
 @pytest.mark.requirement("UQ-011")
