@@ -159,6 +159,7 @@ def test_only_the_password_of_an_address_is_redacted() -> None:
         "xprv and zprv are prefixes; 5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTK",
         "private key: 5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTK has a wrong checksum",
         "mnemonic: " + "abandon " * 12,
+        *(f"wallet: {'word ' * count}" for count in range(12, 40)),
         "A wallet needs strong words from every young person who will never write their phrase into this public place.",
         "-----BEGIN PUBLIC KEY-----\n" + "Ab3dEf9h" * 8 + "\n-----END PUBLIC KEY-----",
     ],

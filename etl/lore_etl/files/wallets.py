@@ -51,7 +51,7 @@ def _mnemonics(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_mnemonic(numbers: list[int | None], length: int) -> bool:
-    if len(numbers) < length or None in numbers:
+    if len(numbers) < length or None in numbers or len(set(numbers)) == 1:  # a sample text repeats one word
         return False
     bits = sum((number or 0) << 11 * place for place, number in enumerate(reversed(numbers)))
     checked = length // 3  # bits of the checksum
