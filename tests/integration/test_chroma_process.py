@@ -397,7 +397,7 @@ def test_a_sync_whose_server_is_killed_at_any_step_is_completed_by_the_next_sync
     become(tmp_path, 0)
     with closing(open_index(tmp_path, SERVER, limits=SMALL)) as index:
         sync(index)
-        for step in (3, 5, 6, 7, 8, 9) if is_long() else (5, 8, 9):
+        for step in (3, 6, 9, 10, 11, 12) if is_long() else (8, 9, 11):
             become(tmp_path, step)
             try:
                 sync(index, KillServerAt(index, step))

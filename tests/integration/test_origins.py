@@ -14,6 +14,7 @@ from mcp import Client
 from mcp.client._memory import InMemoryTransport
 
 from lore_etl.config.settings import Settings
+from lore_etl.sources.agent_files import origin_of_file
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
@@ -21,7 +22,7 @@ from lore_server.library_docs.doc_set import SITE, DocSet
 from lore_server.library_docs.library_manager import LibraryManager
 from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import render
-from lore_server.replies.origin import marked_as_data, origin_of
+from lore_server.replies.origin import marked_as_data
 from lore_server.replies.reply_text import ReplyText
 from lore_server.trackers.pull import PullRequest, pull
 from tests.harness.docs_site import DocsSite, html_page, serving
@@ -90,7 +91,7 @@ def test_citations_files_and_commits_say_where_they_come_from(app: App) -> None:
     ticket, text = asked(app, "get_source", path="@tickets/github/acme/ferry/issues/1.md")
     guide, _ = asked(app, "get_source", path="docs/a.md", history=True)
 
-    assert {row["origin"] == origin_of(row["source"]) for row in answer["citations"]} == {True}
+    assert {row["origin"] == origin_of_file(row["source"]) for row in answer["citations"]} == {True}
     assert (ticket["origin"], "[ticket, tracker]" in text) == ("tracker", True)
     assert (guide["origin"], guide["history"][0]["origin"]) == ("project", "commit")
 
@@ -116,7 +117,7 @@ def test_the_mark_costs_few_tokens() -> None:
      ("@tickets/x.md", "tracker"), ("@docs/x.md", "library"), ("docs/@lore/x.md", "project"), ("@lore", "project")],
 )  # fmt: skip
 def test_the_origin_of_a_file_is_read_from_its_path(source: str, origin: str) -> None:
-    assert origin_of(source) == origin
+    assert origin_of_file(source) == origin
 
 
 def test_the_command_line_shows_no_mark(app: App) -> None:

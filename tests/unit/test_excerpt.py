@@ -54,6 +54,7 @@ def test_the_hint_for_the_full_text_appears_only_if_a_result_was_truncated() -> 
         "id": "a1",
         "source": "a.md",
         "type": "guide",
+        "origin": "project",
         "lines": [1, 2],
         "heading": "",
         "score": 1.0,

@@ -17,7 +17,10 @@ REPLY: dict[str, Any] = {
     "id": "0" * 12, "answer": "It doubles.", "found": True, "mode": "synthesized", "confidence": 0.9, "citations": [],
     "references": [], "freshness": {"state": "fresh"},
 }  # fmt: skip
-CITED = {"n": 1, "id": "1", "source": "a.md", "type": "guide", "heading": "", "lines": [1, 1], "quote": "doubles"}
+CITED = {
+    "n": 1, "id": "1", "source": "a.md", "type": "guide", "origin": "project", "heading": "", "lines": [1, 1],
+    "quote": "doubles",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,12 @@ from lore_etl.sources.prose import Libraries, Releases, Tickets
 from lore_etl.sources.source import Source
 
 MEMORIES = f"{KNOWLEDGE}/memories"
+_ORIGINS = {MEMORIES: "memory", KNOWLEDGE: "agent", PULLED: "tracker", ADDED: "library"}
+
+
+def origin_of_file(source: str) -> str:
+    """Return where an indexed file comes from, by its path."""
+    return next((origin for folder, origin in _ORIGINS.items() if source.startswith(f"{folder}/")), "project")
 
 
 class AgentFiles(Source):

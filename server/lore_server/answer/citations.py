@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Chunk
+from lore_etl.sources.agent_files import origin_of_file
 from lore_server.answer.class_questions import DefinedPlace
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import SearchOutcome
-from lore_server.replies.origin import origin_of
 
 if TYPE_CHECKING:
     from lore_server.replies.records import CitationRecord, ReferenceRecord
@@ -28,7 +28,7 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> Citatio
         "n": number,
         "id": chunk.id,
         "source": chunk.source,
-        "origin": origin_of(chunk.source),
+        "origin": origin_of_file(chunk.source),
         "type": chunk.type.value,
         "heading": " > ".join(chunk.heading),
         "lines": list(lines),
@@ -57,7 +57,7 @@ def definition_citation(
         "n": number,
         "id": holder.id,
         "source": place.source,
-        "origin": origin_of(place.source),
+        "origin": origin_of_file(place.source),
         "type": holder.type.value,
         "heading": place.name,
         "lines": [line, line],
@@ -77,7 +77,7 @@ def reference(found: SearchOutcome, position: int) -> ReferenceRecord:
     ranked = found.ranked[position]
     record: ReferenceRecord = {
         "source": ranked.chunk.source,
-        "origin": origin_of(ranked.chunk.source),
+        "origin": origin_of_file(ranked.chunk.source),
         "type": ranked.chunk.type.value,
         "title": ranked.chunk.title,
         "lines": list(ranked.chunk.lines),

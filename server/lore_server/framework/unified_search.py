@@ -12,6 +12,7 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
+from lore_etl.sources.agent_files import origin_of_file
 from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.boost import boosted
 from lore_server.framework.paths import check_root
@@ -24,7 +25,6 @@ from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.scope import Only
 from lore_server.replies import budget
-from lore_server.replies.origin import origin_of
 from lore_server.services.search_service import head
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class UnifiedSearch:
         for result, rule in top:
             tags, referrers = scope.tags(result.chunk), scope.referenced_by(result.source)
             row: KnowledgeResultRecord = {
-                "origin": origin_of(result.source),
+                "origin": origin_of_file(result.source),
                 "source_type": scope.source_of[result.source],
                 "title": result.chunk.title,
                 "path": result.source,

@@ -5,16 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
-from lore_etl.files.indexed import ADDED, KNOWLEDGE, PULLED
-from lore_etl.sources.agent_files import MEMORIES
 from lore_server.replies.reply_text import ReplyText
-
-_FOLDERS = {MEMORIES: "memory", KNOWLEDGE: "agent", PULLED: "tracker", ADDED: "library"}
-
-
-def origin_of(source: str) -> str:
-    """Return the origin of an indexed file by its path."""
-    return next((origin for folder, origin in _FOLDERS.items() if source.startswith(f"{folder}/")), "project")
 
 
 def shown(origin: str, kind: str) -> str | None:

@@ -11,13 +11,13 @@ from lore_etl.core.model import Chunk, ClassNode
 from lore_etl.files.suggest import nearest
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
+from lore_etl.sources.agent_files import origin_of_file
 from lore_etl.stores.file_facts import members_of
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
 from lore_server.query.scope import type_or_none
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import whole_lines
-from lore_server.replies.origin import origin_of
 from lore_server.services.file_part import LineRange, file_part
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class DocumentService:
         first, is_changed = chunks[0], bool(self._freshness.changed_of([path]))
         reply: records.SourceTextRecord = {
             "source": path,
-            "origin": origin_of(path),
+            "origin": origin_of_file(path),
             "type": first.type.value,
             "title": first.title,
             "lines": [],

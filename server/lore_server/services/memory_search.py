@@ -9,7 +9,7 @@ from lore_etl.core.errors import IndexMissing
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
-from lore_etl.sources.agent_files import MEMORIES
+from lore_etl.sources.agent_files import MEMORIES, origin_of_file
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.memory_files import file_place
 from lore_server.knowledge.memory_store import MemoryStore, StoredMemory
@@ -22,7 +22,6 @@ from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.scope import Below
 from lore_server.replies import budget, paging
-from lore_server.replies.origin import origin_of
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import Match, MatchPage, folded, matches, page_of
 from lore_server.services.project_service import noted
@@ -156,7 +155,7 @@ def _of_file(result: Ranked) -> MemoryMatchRecord:
         "created": chunk.created,
         "parts": 1,
         "metadata": {"tags": list(chunk.tags)} if chunk.tags else {},
-        "origin": origin_of(result.source),
+        "origin": origin_of_file(result.source),
         "path": result.source,
         "score": round(result.score, 3),
         "excerpt": "",

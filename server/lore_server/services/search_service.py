@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
+from lore_etl.sources.agent_files import origin_of_file
 from lore_server.query import facets as facet_counts
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Filters
@@ -22,7 +23,6 @@ from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.syntax import read_request
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
-from lore_server.replies.origin import origin_of
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -153,7 +153,7 @@ def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.dat
     result: records.ResultRecord = {
         "id": chunk.id,
         "source": chunk.source,
-        "origin": origin_of(chunk.source),
+        "origin": origin_of_file(chunk.source),
         "type": chunk.type.value,
         "title": chunk.title,
         "heading": " > ".join(chunk.heading),
