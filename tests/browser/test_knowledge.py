@@ -552,7 +552,7 @@ def test_a_search_result_links_to_its_knowledge_document(reader: Reader, folder:
     )
     page = reader.open("#/search?q=pool&type=knowledge")
     result = page.locator(".result", has_text="@lore/knowledge/pool.md")
-    expect(result.locator(".mark")).to_have_text(["agent", "superseded"])
+    expect(result.locator(".mark")).to_have_text(["written by an agent", "superseded"])
     result.get_by_role("link", name="Open in Knowledge").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("The pool")
