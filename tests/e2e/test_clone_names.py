@@ -78,7 +78,8 @@ def test_ci_runs_in_a_clone_named_lore_and_leaves_its_logs_and_its_status(tmp_pa
         tool.chmod(0o755)
     shutil.copytree(ROOT / ".ci", checkout / ".ci", ignore=shutil.ignore_patterns("clone", "*.log", "*.txt"))
     commit(checkout, "begin")
-    environment = {**os.environ, "PATH": f"{installed}:{os.environ['PATH']}"}
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    environment = {**ours, "PATH": f"{installed}:{os.environ['PATH']}"}
 
     done = subprocess.run(
         ["bash", ".ci/run"], cwd=checkout, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,

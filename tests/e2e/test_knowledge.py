@@ -91,13 +91,13 @@ def test_an_agent_finds_documents_of_another_agent_by_searching_the_project(proj
         def found() -> list[str]:
             return [row["source"] for row in second.call("query_documents", query="lighthouse answer")["results"]]
 
-        wait_until(lambda: found()[0] == "@lore/knowledge/retries.md")
+        wait_until(lambda: found()[:1] == ["@lore/knowledge/retries.md"])
         document = next((home / "projects").rglob("retries.md"))
         document.write_text(document.read_text() + "\nAsk the gulls.\n", encoding="utf-8")
-        wait_until(lambda: "gulls" in second.call("query_documents", query="ask the gulls")["results"][0]["excerpt"])
+        wait_until(lambda: "gulls" in str(second.call("query_documents", query="ask the gulls")["results"][:1]))
 
         first.call("delete_knowledge_file", filename="retries")
-        wait_until(lambda: found() == ["README.md"])
+        wait_until(lambda: "@lore/knowledge/retries.md" not in found())
 
 
 def test_the_tools_have_accurate_hints_and_are_offered_only_on_request(project: Path, home: Path) -> None:
