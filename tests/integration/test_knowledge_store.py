@@ -439,6 +439,8 @@ def git_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
         ["git", "hash-object", "--stdin"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     ) as process:
+        name = Path(f"/proc/{process.pid}/comm")
+        wait_until(lambda: name.read_text(encoding="utf-8") == "git\n")  # Popen returns a moment before that
         yield process
 
 

@@ -54,7 +54,7 @@ def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
         assert slope(after_requests, requests) < KILOBYTES_PER_REQUEST
 
 
-@pytest.mark.parametrize(("warm_up", "rounds"), [(5, 5), pytest.param(10, 100, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("warm_up", "rounds"), [(8, 12), pytest.param(10, 100, marks=pytest.mark.long)])
 def test_a_real_owner_grows_by_less_than_a_megabyte_with_each_edit_and_sync(
     tmp_path: Path, warm_up: int, rounds: int
 ) -> None:
