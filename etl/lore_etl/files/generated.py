@@ -109,7 +109,7 @@ def _is_minified(text: str) -> bool:
 
 
 class Attributes:
-    """What `.gitattributes` files, given by path, say about `linguist-generated`: the nearest file takes precedence.
+    """The `linguist-generated` attributes of `.gitattributes` files, given by path: the nearest file takes precedence.
 
     As in git, a pattern means files and not the content of folders, and the last pattern that matches decides.
     """
