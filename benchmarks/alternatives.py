@@ -29,7 +29,6 @@ from lore_etl.core.progress import silent
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.pipeline.corpus import load_records
-from lore_etl.stores.chunkfile import read_chunks
 from lore_server.evaluation.measures import per_question
 from lore_server.evaluation.sets import EvaluationSet, read_set
 from lore_server.query.query_service import QueryService
@@ -80,7 +79,7 @@ def lore(chosen: EvaluationSet, folder: Path) -> tuple[Measured, list[tuple[str,
             walls.append(1000 * (time.perf_counter() - wall))
             processors.append(1000 * (time.process_time() - processor))
             runs[question.id] = list(dict.fromkeys(ids[result.source] for result in ranked if result.source in ids))
-        chunks = list(read_chunks(index.folder))
+        chunks = list(index.catalogue.every_chunk())
     found |= {"runs": runs, "query_wall": walls, "query_cpu": processors}
     return found, [(chunk.id, embedding_input(chunk)) for chunk in chunks], {c.id: ids[c.source] for c in chunks}
 

@@ -32,7 +32,6 @@ from lore_etl.config.settings import Settings
 from lore_etl.files.indexed import ProjectFiles
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only
-from lore_etl.stores.chunkfile import read_chunks
 from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.indexes import bytes_below
@@ -71,7 +70,7 @@ def build(root: Path) -> None:
     """Index the project with random vectors for its current chunks."""
     with closing(Index(root, Settings())) as index:
         create_only(index)
-        hashes = sorted({chunk.content_hash for chunk in read_chunks(index.folder)})
+        hashes = sorted({chunk.content_hash for chunk in index.catalogue.every_chunk()})
         vectors = np.random.default_rng(1).standard_normal((len(hashes), index.embedder.dimension))
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         index.cache.put(hashes, vectors.astype(np.float32))

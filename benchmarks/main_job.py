@@ -22,7 +22,6 @@ from pathlib import Path
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.config.settings import Settings
 from lore_etl.index import Index
-from lore_etl.stores.chunkfile import read_chunks
 from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.models import own_cache
@@ -79,7 +78,7 @@ def first_sync(package: str, folder: Path) -> Path:
     project = package_copy(package, folder)
     report, wall = lore_sync(project)
     index = Index(project, Settings())
-    texts = [embedding_input(chunk) for chunk in read_chunks(index.folder)]
+    texts = [embedding_input(chunk) for chunk in index.catalogue.every_chunk()]
     index.close()
     plain = plain_loop(texts, folder)
     row("first sync", f"{len(texts)} chunks of `{package}` in {wall:.1f} s: {len(texts) / wall:.1f} chunks/s")
@@ -105,10 +104,10 @@ def no_change(count: int, folder: Path) -> None:
 
 def warm_queries(project: Path) -> None:
     """Measure the latency of a warm query through `App.call`."""
-    chunks = read_chunks(project / ".lore")
+    app = App(project, Settings(), load_contract())
+    chunks = list(app.index.catalogue.every_chunk())
     step = max(1, len(chunks) // QUERIES)
     texts = [" ".join((chunk.symbols or chunk.heading or (chunk.title,))[-1:]) for chunk in chunks[::step]][:QUERIES]
-    app = App(project, Settings(), load_contract())
     try:
         app.call("query_documents", {"query": "warm up"})
         for label, queries in (("name", texts), ("question", [f"how is {text} used and why" for text in texts])):

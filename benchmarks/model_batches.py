@@ -24,7 +24,6 @@ from lore_etl.index import Index
 from lore_etl.models import onnx_models
 from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import create_only
-from lore_etl.stores.chunkfile import read_chunks
 from tests.harness.projects import ROOT
 
 SIZES = (1024, 512, 384, 256)
@@ -34,7 +33,7 @@ def texts_of(package: str, folder: Path) -> list[str]:
     """Return the input of the model for every chunk of an installed package."""
     with closing(Index(package_copy(package, folder), Settings())) as index:
         create_only(index)
-        return list({chunk.content_hash: embedding_input(chunk) for chunk in read_chunks(index.folder)}.values())
+        return list({chunk.content_hash: embedding_input(chunk) for chunk in index.catalogue.every_chunk()}.values())
 
 
 def embed(size: int, file: Path) -> None:

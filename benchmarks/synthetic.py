@@ -22,7 +22,6 @@ from lore_etl.config.settings import Settings
 from lore_etl.index import Index
 from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.sync import create_only
-from lore_etl.stores.chunkfile import read_lines
 from tests.harness.models import own_cache
 from tests.harness.projects import ROOT
 
@@ -96,7 +95,7 @@ def extract(index: Index, around: Vectors) -> tuple[float, float]:
     create_only(index)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     known = index.catalogue.chunk_states().values()
-    hashes = {line.content_hash for line in read_lines(index.folder)} - {state.content_hash for state in known}
+    hashes = {line.content_hash for line in index.catalogue.chunk_keys()} - {state.content_hash for state in known}
     for some in _portions(sorted(hashes)):
         index.cache.add(some, vectors(some, around))
     return wall, processor

@@ -22,7 +22,6 @@ from lore_etl.core.progress import silent
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.chunkfile import read_chunks
 
 
 def timed(action: Callable[[], object]) -> tuple[float, float]:
@@ -46,7 +45,9 @@ def main() -> None:
             index.embedder.embed([redact("warm up")[0]])  # loads the model, and compiles the rules of secrets
             synced = timed(lambda: sync(index))
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1_000_000
-            texts = list({chunk.content_hash: embedding_input(chunk) for chunk in read_chunks(index.folder)}.values())
+            texts = list(
+                {chunk.content_hash: embedding_input(chunk) for chunk in index.catalogue.every_chunk()}.values()
+            )
             bare = timed(lambda: index.embedder.embed(texts))
     row("chunks with distinct texts", str(len(texts)))
     row("peak memory of the sync", f"{peak:.0f} MB")

@@ -20,8 +20,7 @@ from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.stores import chunkfile
-from lore_etl.stores.catalogue import Catalogue
+from lore_etl.stores.catalogue import CLASSES_AT, Catalogue
 from lore_etl.stores.catalogue_file import SUSPECT
 from lore_etl.stores.chroma.generations import generations_of, load_chroma
 from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
@@ -257,10 +256,12 @@ class Index:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """Return the class tree, reloaded after a sync has written it."""
-        stamp = chunkfile.signature(self.folder)
+        """Return the class tree, reloaded after a sync has written it. Raises IndexMissing, CatalogueDamaged."""
+        stamp = self.catalogue.meta(CLASSES_AT)
+        if stamp is None and not self.catalogue.total():
+            raise IndexMissing("The index is empty.")
         if self._hierarchy is None or self._hierarchy[0] != stamp:
-            self._hierarchy = (stamp, chunkfile.read_hierarchy(self.folder))
+            self._hierarchy = (stamp, self.catalogue.hierarchy())
         return self._hierarchy[1]
 
     def close(self) -> None:

@@ -11,9 +11,7 @@ import pytest
 
 from benchmarks.exact_names import PICKED, measure
 from benchmarks.main_job import package_copy
-from lore_etl.core.model import SyncReport
-from lore_etl.core.progress import silent
-from lore_etl.pipeline.extract import create
+from lore_etl.pipeline.sync import create_only
 from lore_etl.sources.source import syntax_of
 from tests.harness.models import HashModel
 from tests.harness.projects import ROOT, chunks_of, open_index
@@ -47,9 +45,7 @@ LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("this repository
 def test_every_chunk_equals_its_lines_in_the_file(name: str, tmp_path: Path) -> None:
     project = COPIES[name](tmp_path)
     index = open_index(project)
-    index.own()
-    report = SyncReport()
-    create(index, report, silent)
+    report = create_only(index)
     chunks = chunks_of(index)
     index.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, chunk_id
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunk_record import ChunkRecord
 from lore_server.query.retrieve import Candidate
 
 
@@ -15,7 +15,7 @@ def make_chunk(source: str, type_: str = "guide", text: str = "text", **more: An
     values: dict[str, Any] = {"kind": "section", "title": source, "lines": (1, 1), "anchor": "", **more}
     anchor = values.pop("anchor")
     values |= {"source": source, "text": text, "chain": chain, "content_hash": "0" * 64}
-    return ChunkLine.sealed(Chunk(id=chunk_id("test", source, anchor), type=KnowledgeType(type_), **values)).chunk
+    return ChunkRecord.of(Chunk(id=chunk_id("test", source, anchor), type=KnowledgeType(type_), **values)).chunk
 
 
 def candidate(chunk: Chunk, vector: float | None = None, keyword: float = 0.0) -> Candidate:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from lore_etl.config.settings import Settings
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import row_id
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores import chunkfile
 from lore_etl.stores.tokenizer import terms
 from tests.harness.projects import chunks_of, open_index
 
@@ -27,10 +27,11 @@ class State:
     """The contents of an index that must not depend on how it was built."""
 
     chunks: bytes
-    hierarchy: bytes
+    hierarchy: list[JSON]
     catalogue: list[tuple[Any, ...]]
     vectors: dict[str, tuple[str, str]]
     words: dict[str, frozenset[str]]
+    versions: dict[str, str]
 
 
 def state_of(index: Index) -> State:
@@ -38,11 +39,12 @@ def state_of(index: Index) -> State:
     words = {word for chunk in chunks_of(index) for word in terms(f"{chunk.source} {chunk.text}")}
     found = {word: frozenset(id_ for id_, _ in index.keywords.search(word, 10_000)) for word in sorted(words)[:400]}
     return State(
-        b"".join(line.line + b"\n" for line in chunkfile.read_lines(index.folder)),
-        (index.folder / chunkfile.HIERARCHY).read_bytes(),
+        b"".join(chunk.line() + b"\n" for chunk in index.catalogue.every_chunk()),
+        index.catalogue.hierarchy().records(),
         [(chunk.id, chunk.source, chunk.lines, chunk.columns, chunk.metadata_hash) for chunk in listed(index)],
         index.vectors.rows(),
-        {"": frozenset(index.keywords.ids()), **found},
+        found,
+        index.keywords.versions(),
     )
 
 

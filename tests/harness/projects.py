@@ -11,7 +11,6 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.model import Chunk
 from lore_etl.files.scan import RACY_NS
 from lore_etl.index import DEFAULT_LIMITS, Index, LoadLimits
-from lore_etl.stores import chunkfile
 from lore_etl.stores.claim import adopt
 from tests.harness.models import HashModel
 
@@ -57,11 +56,11 @@ def open_index(
 
 
 def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:
-    """Return the chunks of chunks.jsonl.gz."""
-    return [chunk for chunk in chunkfile.read_chunks(index.folder) if source in (None, chunk.source)]
+    """Return the chunks of the catalogue."""
+    return [chunk for chunk in index.catalogue.every_chunk() if source in (None, chunk.source)]
 
 
 def ids_everywhere(index: Index) -> tuple[set[str], set[str], set[str]]:
-    """Return the chunk ids in chunks.jsonl.gz, in Chroma and in tantivy."""
+    """Return the chunk ids in the catalogue, in Chroma and in tantivy."""
     vectors = {row.partition(".")[0] for row in index.vectors.rows()}
     return {chunk.id for chunk in chunks_of(index)}, vectors, index.keywords.ids()

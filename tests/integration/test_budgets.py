@@ -16,7 +16,7 @@ from lore_etl.chunking import SCOPE
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument, StaleCursor
 from lore_etl.core.model import Ancestor, chunk_id
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunk_record import ChunkRecord
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
@@ -171,7 +171,7 @@ def test_a_search_returns_every_file_once(app: App, max_tokens: int, query: str,
 @PROPERTY
 @given(BUDGETS)
 def test_a_long_passage_is_returned_in_full_with_each_symbol_tag_and_ancestor_once(app: App, max_tokens: int) -> None:
-    app.index.catalogue.apply([(ChunkLine.of(LONG_CHUNK), False)], [])
+    app.index.catalogue.apply([(ChunkRecord.of(LONG_CHUNK), False)], [])
     try:
         replies = list(parts(app, "get_document_by_id", max_tokens, id=LONG_CHUNK.id))
     finally:

@@ -17,7 +17,7 @@ from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.stores.catalogue import Catalogue, ChunkKey, ChunkState, FileRow
 from lore_etl.stores.catalogue_file import SUSPECT
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.claim import CATALOGUE
 from tests.harness.chunks import make_chunk
 
@@ -35,7 +35,7 @@ def piece(source: str, first: int, column: int | None = None, type_: str = "guid
 
 
 def put(catalogue: Catalogue, *chunks: Chunk, has_vector: bool = True) -> None:
-    catalogue.apply(((ChunkLine.of(chunk), has_vector) for chunk in chunks), ())
+    catalogue.apply(((ChunkRecord.of(chunk), has_vector) for chunk in chunks), ())
 
 
 def test_chunks_are_read_back_unchanged(catalogue: Catalogue) -> None:
@@ -82,10 +82,10 @@ def test_kept_chunks_are_read_once_until_they_change(catalogue: Catalogue, tmp_p
     put(catalogue, same, changed, gone)
     assert catalogue.kept_chunks([*ids, "unknown"]) == catalogue.chunks(ids)
     with closing(sqlite3.connect(tmp_path / CATALOGUE)) as other, other:
-        other.execute("UPDATE chunk SET record = 'not read' WHERE id = ?", (same.id,))
+        other.execute("UPDATE chunk SET own = 'not read' WHERE id = ?", (same.id,))
 
-    after = replace(changed, title="Another title")
-    catalogue.apply([(ChunkLine.of(after), True)], [gone.id])
+    after = ChunkRecord.of(replace(changed, title="Another title")).chunk
+    catalogue.apply([(ChunkRecord.of(after), True)], [gone.id])
 
     assert catalogue.kept_chunks(ids) == {same.id: same, changed.id: after}
 
@@ -96,7 +96,7 @@ def test_preloaded_chunks_are_not_read_again(catalogue: Catalogue, tmp_path: Pat
 
     portions = list(catalogue.preload())
     with closing(sqlite3.connect(tmp_path / CATALOGUE)) as other, other:
-        other.execute("UPDATE chunk SET record = 'not read'")
+        other.execute("UPDATE chunk SET own = 'not read'")
 
     assert sorted(hash_ for portion in portions for hash_ in portion) == sorted(c.content_hash for c in chunks.values())
     assert catalogue.kept_chunks(chunks) == chunks
@@ -104,11 +104,11 @@ def test_preloaded_chunks_are_not_read_again(catalogue: Catalogue, tmp_path: Pat
 
 def test_a_chunk_that_changes_while_it_is_read_is_not_kept(catalogue: Catalogue) -> None:
     before = piece("a.md", 1)
-    after = replace(before, title="Another title")
+    after = ChunkRecord.of(replace(before, title="Another title")).chunk
     put(catalogue, before)
 
-    def changing() -> Iterator[tuple[ChunkLine, bool]]:
-        yield ChunkLine.of(after), True
+    def changing() -> Iterator[tuple[ChunkRecord, bool]]:
+        yield ChunkRecord.of(after), True
         with ThreadPoolExecutor(1) as pool:  # another thread sees the state before the transaction
             assert pool.submit(catalogue.kept_chunks, [before.id]).result(timeout=60) == {before.id: before}
 
@@ -120,8 +120,8 @@ def test_a_chunk_that_changes_while_it_is_read_is_not_kept(catalogue: Catalogue)
 def test_a_change_is_atomic(catalogue: Catalogue) -> None:
     put(catalogue, piece("a.md", 1))
 
-    def failing() -> Iterator[tuple[ChunkLine, bool]]:
-        yield ChunkLine.of(piece("a.md", 2)), True
+    def failing() -> Iterator[tuple[ChunkRecord, bool]]:
+        yield ChunkRecord.of(piece("a.md", 2)), True
         raise RuntimeError("killed here")
 
     with pytest.raises(RuntimeError):
@@ -144,11 +144,11 @@ def test_other_threads_read_the_old_state_until_a_transaction_ends(catalogue: Ca
     thread = threading.Thread(target=reader)
     thread.start()
 
-    def slow() -> Iterator[tuple[ChunkLine, bool]]:
-        yield ChunkLine.of(piece("a.md", 2)), True
+    def slow() -> Iterator[tuple[ChunkRecord, bool]]:
+        yield ChunkRecord.of(piece("a.md", 2)), True
         inside.set()
         assert read.wait(120)
-        yield ChunkLine.of(piece("a.md", 3)), True
+        yield ChunkRecord.of(piece("a.md", 3)), True
 
     catalogue.apply(slow(), ())
     thread.join(120)
@@ -226,16 +226,16 @@ def test_meta_values_and_counts_stay_in_memory_until_a_transaction_ends(catalogu
         writing.execute("UPDATE meta SET value = '2'")
         raise ZeroDivisionError
     assert catalogue.meta("a") == "1"
-    catalogue.apply([(ChunkLine.of(piece("a.md", 1)), False)], (), a="3")
+    catalogue.apply([(ChunkRecord.of(piece("a.md", 1)), False)], (), a="3")
     assert (catalogue.meta("a"), catalogue.total(), catalogue.waiting()) == ("3", 1, 1)
 
 
 def test_file_rows_are_replaced_and_removed(catalogue: Catalogue) -> None:
     row = FileRow("a.md", "stamp", "hash", "recipe", "{}", "[]")
-    catalogue.replace_files([row, FileRow("b.md", "s", "h", "r", "{}", "[]")], [])
+    catalogue.apply((), (), [row, FileRow("b.md", "s", "h", "r", "{}", "[]")])
     newer = FileRow("a.md", "later", "hash", "recipe", "{}", "[]")
 
-    catalogue.replace_files([newer], ["b.md"])
+    catalogue.apply((), (), [newer], ["b.md"])
 
     assert catalogue.files() == {"a.md": newer}
     assert catalogue.stamps() == {"a.md": "later"}
@@ -262,7 +262,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "cut in half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
     "emptied": lambda file: file.write_bytes(b""),
     "a table is gone": lambda file: sqlite3.connect(file).executescript("DROP TABLE chunk; CREATE TABLE chunk (id)"),
-    "a record is no chunk": lambda file: sqlite3.connect(file).executescript("UPDATE chunk SET record = '{}'"),
+    "a record is no chunk": lambda file: sqlite3.connect(file).executescript("UPDATE chunk SET own = '{}'"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from lore_etl.core.model import Chunk, KnowledgeType, SyncReport
 from lore_etl.index import Index
 from lore_etl.pipeline.corpus import CorpusRecord, load_records
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.chunkfile import CHUNKS
 from lore_etl.stores.claim import CATALOGUE
+from lore_etl.stores.export import CHUNKS
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import unfindable
 from tests.harness.models import HashModel
@@ -239,12 +240,13 @@ def test_a_damaged_file_is_rebuilt_without_embedding(tmp_path: Path, model: Hash
 def test_chunks_of_an_interrupted_load_are_not_mistaken_for_those_of_the_previous_load(
     tmp_path: Path, index: Index
 ) -> None:
-    """The process was killed after the chunks of the other records were written."""
-    other = open_index(tmp_path / "other")
-    load(other, RECORDS[:1])
+    """The process was killed after it had indexed the words of the other records."""
+    with closing(open_index(tmp_path / "other")) as other:
+        load(other, RECORDS[:1])
+        chunks = chunks_of(other)
     load(index, RECORDS[1:])
-    (index.folder / CHUNKS).write_bytes((other.folder / CHUNKS).read_bytes())
-    other.close()
+    index.catalogue.set_meta(dirty="1")
+    index.keywords.replace(chunks, [chunk.id for chunk in chunks_of(index)])
 
     load(index, RECORDS[1:])
 

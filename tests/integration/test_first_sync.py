@@ -15,7 +15,6 @@ from lore_etl.core.progress import Progress
 from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.load import show_words
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.chunkfile import read_lines
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
@@ -94,7 +93,7 @@ def test_the_status_during_a_first_sync_names_no_defect_and_no_further_sync(
 ) -> None:
     if step == "words":  # its chunks are searchable before there is a vector store
         manage(app, "create", wait_seconds=600)
-        show_words(app.index, read_lines(app.index.folder))
+        show_words(app.index, list(app.index.catalogue.records(app.index.catalogue.chunk_states())))
     paused_sync(app, model, "prepare" if step == "words" else step)
 
     status = app.call("healthcheck", {})

@@ -16,9 +16,9 @@ from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.catalogue_file import SEAL
-from lore_etl.stores.chunkfile import CHUNKS
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.embedding_cache import CACHE
+from lore_etl.stores.export import CHUNKS
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
@@ -119,7 +119,7 @@ def test_damage_found_by_a_reader_is_repaired_by_the_next_sync_of_the_same_proce
     with closing(open_index(project)) as index:
         sync(index)
         with index.catalogue.transaction() as connection:  # a write by Lore, so the seal matches the file
-            connection.execute("UPDATE chunk SET record = 'x'")
+            connection.execute("UPDATE chunk SET own = 'x'")
         assert "lore sync" in found(index)
 
         report = sync(index)

@@ -425,8 +425,8 @@ def test_files_indexed_by_an_older_lore_are_missing_until_a_sync_and_this_is_rep
     sync(app)
     catalogue = app.index.catalogue
     old = replace(catalogue.files()["PRPs/executed/PRP-10-task.md"], facts="{}", recipe="prps:of an older Lore")
-    catalogue.replace_files([old], [])
-    catalogue.set_meta(layout="of an older Lore", chunks=None, synced_at="2026-01-01T00:00:00Z")
+    catalogue.apply((), (), [old])
+    catalogue.set_meta(layout="of an older Lore", synced_at="2026-01-01T00:00:00Z")
 
     before = init(app, sync=False)
     after = init(app)

@@ -14,10 +14,10 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import IndexMissing, InvalidArgument, LoreError, ModelMismatch, NotFound
+from lore_etl.core.model import Chunk
 from lore_etl.index import Index
 from lore_etl.pipeline.prebuilt import FORMAT, HASH_BYTES, export_index, import_index, opened, recomputed
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores import chunkfile
 from lore_server.query.query_service import QueryService
 from tests.harness.models import DIMENSION, HashModel
 from tests.harness.projects import write_project
@@ -242,8 +242,8 @@ def test_a_link_to_a_file_is_followed(clone: Index, file: Path, tmp_path: Path) 
     assert import_index(clone, tmp_path / "link")[0] == 20
 
 
-def _lines(index: Index) -> list[chunkfile.ChunkLine]:
-    return chunkfile.read_lines(index.folder)
+def _lines(index: Index) -> list[Chunk]:
+    return list(index.catalogue.every_chunk())
 
 
 def _names(content: bytes, start: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import stat
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.chunkfile import read_lines
+from lore_etl.stores.export import CHUNKS
 from lore_etl.stores.shared_vectors import SECONDS_PER_DAY, SHARED, SharedVectors
 from tests.harness.evaluation import commit, git
 from tests.harness.models import HashModel, own_cache
@@ -193,5 +194,5 @@ def test_a_vector_of_the_wrong_length_is_not_used(tmp_path: Path) -> None:
 
 
 def _lines(folder: Path) -> list[dict[str, str]]:
-
-    return [json.loads(line.line) for line in read_lines(folder)]
+    lines = gzip.decompress((folder / CHUNKS).read_bytes()).splitlines()
+    return [json.loads(line) for line in lines]

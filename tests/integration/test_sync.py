@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import json
 import os
 import shutil
 import weakref
@@ -18,10 +19,10 @@ from lore_etl.core.errors import GuardTripped, IndexMissing, ModelMismatch, Prov
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import silent
 from lore_etl.index import Index, LoadLimits
-from lore_etl.pipeline.extract import create
+from lore_etl.pipeline.extract import extract
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync
-from lore_etl.stores import chunkfile
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores import export
+from lore_etl.stores.chunk_record import ChunkRecord
 from lore_server.query.freshness import Freshness
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
@@ -121,14 +122,14 @@ def test_a_second_sync_by_another_process_writes_nothing_either(index: Index, pr
 
 def test_touching_a_file_embeds_nothing_and_keeps_the_chunks(index: Index, project: Path) -> None:
     sync(index)
-    before = stamps_below(project / ".lore")[chunkfile.CHUNKS]
+    before = stamps_below(project / ".lore")[export.CHUNKS]
     os.utime(project / "docs/ferry.md", (1, 1))
     settle(project)
 
     report = sync(index)
 
     assert (report.embedded, report.updated, report.created) == (0, 0, 0)
-    assert stamps_below(project / ".lore")[chunkfile.CHUNKS] == before
+    assert stamps_below(project / ".lore")[export.CHUNKS] == before
 
 
 def test_an_edit_that_resets_the_modification_time_is_noticed(index: Index, project: Path) -> None:
@@ -171,7 +172,7 @@ def test_a_first_sync_finds_every_file_by_keywords_before_it_writes_the_chunks(t
         def look(stage: str, done: int, total: int) -> None:
             if stage == "reading" and done == total:
                 found = {candidate.chunk.source for candidate in retrieve(first, "lighthouse", None, 100).found}
-                seen.append(((first.folder / chunkfile.CHUNKS).exists(), found))
+                seen.append(((first.folder / export.CHUNKS).exists(), found))
 
         sync(first, look)
 
@@ -189,7 +190,7 @@ def test_no_texts_but_those_of_a_batch_are_in_memory_while_vectors_are_computed(
 
     def look(stage: str, done: int, total: int) -> None:
         if stage == "embedding":
-            lines = (value for value in gc.get_objects() if type(value) is ChunkLine)
+            lines = (value for value in gc.get_objects() if type(value) is ChunkRecord)
             held.append(sum(line.source.startswith(own) for line in lines))
 
     with closing(open_index(project, model=HashModel("another") if rebuilt else model)) as before:
@@ -232,13 +233,14 @@ def test_a_first_sync_writes_the_words_of_a_class_only_once(tmp_path: Path) -> N
     files = {f"ship{n}.py": f"from ship{n - 1} import Ship{n - 1}\n\n\n{ship(n)}" for n in range(1, 9)}
     project = write_project(tmp_path, {"ship0.py": ship(0, ""), **files})
     with closing(open_index(project, limits=LoadLimits(first_words=4))) as first:
-        shown: list[ChunkLine] = []
+        shown: list[ChunkRecord] = []
 
-        create(first, SyncReport(), silent, show=shown.extend)
+        changes = extract(first, SyncReport(), silent, show=shown.extend)
 
-        written = {line.id: line.line for line in chunkfile.read_lines(first.folder)}
+        assert changes is not None
+        found = {record.id: record.values() for record in changes.chunks}
         assert len(shown) >= 4
-        assert [line.id for line in shown if line.line != written[line.id]] == []
+        assert [record.id for record in shown if record.values() != found[record.id]] == []
 
 
 def test_a_first_sync_shows_portions_that_double_up_to_a_size_and_then_grow_slowly(tmp_path: Path) -> None:
@@ -246,7 +248,7 @@ def test_a_first_sync_shows_portions_that_double_up_to_a_size_and_then_grow_slow
     with closing(open_index(project, limits=LoadLimits(first_words=2, more_words=5))) as first:
         portions: list[int] = []
 
-        create(first, SyncReport(), silent, show=lambda lines: portions.append(len(lines)))
+        extract(first, SyncReport(), silent, show=lambda lines: portions.append(len(lines)))
 
         assert portions == [2, 4, 5, 5, 5, 5, 6, 8, 10, 10]
 
@@ -286,18 +288,15 @@ def test_editing_one_file_embeds_only_its_changed_chunks(index: Index, model: Ha
     assert_equals_fresh(index)
 
 
-def test_an_edit_appends_to_the_chunks_and_a_later_process_continues_from_there(index: Index, project: Path) -> None:
+def test_a_later_process_continues_after_an_edit(index: Index, project: Path) -> None:
     sync(index)
-    before = (index.folder / chunkfile.CHUNKS).read_bytes()
     edit(index, "docs/ferry.md", str(FILES["docs/ferry.md"]).replace("one ferry", "two ferries"))
-    assert (index.folder / chunkfile.CHUNKS).read_bytes().startswith(before)
     index.close()
 
     with closing(open_index(project)) as again:
         report = edit(again, "src/base.py", str(FILES["src/base.py"]).replace("sailing", "afloat"))
 
         assert (report.warnings, report.updated) == ([], 1)
-        assert (again.folder / chunkfile.CHUNKS).read_bytes().startswith(before)
         assert_equals_fresh(again)
 
 
@@ -464,7 +463,6 @@ def test_deleted_chunks_return_their_space(pages: Index) -> None:
 
     assert after["catalogue.sqlite"] < 0.6 * before["catalogue.sqlite"]
     assert after["vectors"] < 0.7 * before["vectors"]
-    assert after["chunks.jsonl.gz"] < 0.6 * before["chunks.jsonl.gz"]
     assert_equals_fresh(pages)
 
 
@@ -698,16 +696,55 @@ def test_returning_to_an_earlier_model_embeds_nothing(index: Index, project: Pat
 
 
 @pytest.mark.requirement("NEO-008", "NEO-009")
-def test_create_writes_only_chunk_files_and_embed_fills_the_stores(index: Index, project: Path) -> None:
+def test_create_stores_the_chunks_without_vectors_and_embed_adds_these(index: Index, project: Path) -> None:
     created = create_only(index)
 
     assert (created.embedded, created.files) == (0, len(FILES))
-    assert len(chunks_of(index)) > 0
+    assert created.created == len(chunks_of(index)) > 0
     assert not (project / ".lore" / "vectors-1").exists()
     embedded = embed_only(index)
-    assert embedded.created == embedded.embedded == len(chunks_of(index))
+    assert embedded.embedded == created.created
     assert_equals_fresh(index)
     assert sync(index).embedded == 0
+
+
+def test_after_create_alone_searches_find_the_new_text_and_the_index_counts_as_partial(
+    index: Index, project: Path
+) -> None:
+    sync(index)
+    (project / "docs/tide.md").write_text("# Tide\n\nThe toll is 900 euro at the lighthouse.\n", encoding="utf-8")
+    settle(project)
+
+    create_only(index)
+
+    texts = [candidate.chunk.text for candidate in retrieve(index, "lighthouse toll", None, 5).found]
+    assert "900 euro" in texts[0]
+    assert Freshness(index).record()["state"] == "partial"
+    embed_only(index)
+    assert Freshness(index).record()["state"] == "fresh"
+    assert_equals_fresh(index)
+
+
+@pytest.mark.parametrize("stage", ["reading", "indexing words", "embedding"])
+def test_a_sync_that_ends_at_any_stage_never_calls_old_text_fresh(index: Index, project: Path, stage: str) -> None:
+    class Ended(BaseException): ...
+
+    def end(reached: str, done: int, total: int) -> None:
+        if reached == stage:
+            raise Ended
+
+    sync(index)
+    (project / "docs/tide.md").write_text("# Tide\n\nThe toll is 900 euro at the lighthouse.\n", encoding="utf-8")
+    settle(project)
+
+    with pytest.raises(Ended):
+        sync(index, end)
+
+    record = Freshness(index).record()
+    assert record["state"] in ("stale", "partial")
+    sync(index)
+    assert Freshness(index).record()["state"] == "fresh"
+    assert_equals_fresh(index)
 
 
 @pytest.mark.requirement("NEO-010")
@@ -744,7 +781,6 @@ import os, sys
 from pathlib import Path
 sys.path = [path for path in sys.path if path]
 from lore_etl.config.settings import Settings
-from lore_etl.pipeline.extract import create
 from lore_etl.pipeline.sync import create_only
 from tests.harness.projects import open_index
 os.chdir("/")
@@ -757,8 +793,8 @@ index.close()
         folder = tmp_path / f"other-{number}"
         done = run(code, project, folder, environment=variables)
         assert (done.returncode, done.stderr) == (0, "")
-        assert gzip.decompress((folder / chunkfile.CHUNKS).read_bytes()) == expected.chunks
-        assert (folder / chunkfile.HIERARCHY).read_bytes() == expected.hierarchy
+        assert gzip.decompress((folder / export.CHUNKS).read_bytes()) == expected.chunks
+        assert json.loads((folder / export.HIERARCHY).read_bytes()) == expected.hierarchy
 
 
 def test_thousands_of_equal_chunks_hide_no_other_chunk(tmp_path: Path) -> None:

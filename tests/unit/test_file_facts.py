@@ -25,10 +25,10 @@ FACTS = FileFacts(
 
 
 def test_unpacked_facts_equal_the_packed_ones_except_for_members_of_classes() -> None:
-    packed = pack(FACTS, {"1": "Boat"}, None)
+    packed = pack(FACTS, None)
 
     check(packed)
-    assert unpack(packed) == (replace(FACTS, members={}), {"1": "Boat"})
+    assert unpack(packed) == replace(FACTS, members={})
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_unpacked_facts_equal_the_packed_ones_except_for_members_of_classes() ->
      ("classes", [{"name": "Boat"}]), ("imports", {"tide": ["tide"]})],
 )  # fmt: skip
 def test_facts_that_lore_does_not_write_are_found(key: str, value: object) -> None:
-    packed = json.dumps({**json.loads(pack(FACTS, {}, None)), key: value})
+    packed = json.dumps({**json.loads(pack(FACTS, None)), key: value})
 
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError, IndexError)):
         check(packed)

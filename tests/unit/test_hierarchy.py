@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
-from lore_etl.pipeline.resolve import moved_classes
+from lore_etl.core.model import Ancestor
 from lore_etl.relations.classes import Hierarchy, from_records, resolve
 from tests.harness.texts import facts_of
 
@@ -305,13 +304,3 @@ def test_the_class_tree_survives_a_round_trip() -> None:
         {"class": "m.B", "parent": "m.A", "bases": ["m.A"], "source": "m.py", "lines": [2, 2]},
     ]
     assert from_records(found.records()).records() == found.records()
-
-
-def test_classes_that_only_moved_are_recognised_by_their_order() -> None:
-    def facts(*lines: tuple[int, int], base: str = "Base") -> FileFacts:
-        return FileFacts(tuple(ClassDefinition(f"C{n}", place, (base,)) for n, place in enumerate(lines)))
-
-    assert moved_classes(facts((1, 4), (6, 9)), facts((2, 5), (7, 12))) == {(1, 4): (2, 5), (6, 9): (7, 12)}
-    assert moved_classes(facts((1, 4)), facts((1, 4), base="Other")) is None
-    assert moved_classes(facts((1, 4)), facts((1, 4), (6, 9))) is None
-    assert moved_classes(facts((1, 1), (1, 1)), facts((1, 3), (2, 2))) is None  # two classes in one line were separated

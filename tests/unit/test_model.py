@@ -12,15 +12,14 @@ from lore_etl.core.model import (
     Ancestor,
     Chunk,
     KnowledgeType,
-    SyncReport,
     canonical_json,
     chunk_id,
     parse_chunk,
 )
-from lore_etl.core.progress import silent
 from lore_etl.core.text import storable
-from lore_etl.pipeline.extract import create
-from lore_etl.stores.chunkfile import CHUNKS, ChunkLine
+from lore_etl.pipeline.sync import create_only
+from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.export import CHUNKS
 from tests.harness.projects import ROOT, open_index, write_project
 
 GOLDEN = ROOT / "tests" / "golden" / "chunks.jsonl"
@@ -58,7 +57,7 @@ def written(folder: Path) -> str:
     """Return the lines of chunks of a project."""
     index = open_index(folder)
     try:
-        create(index, SyncReport(), silent)
+        create_only(index)
         return gzip.decompress((index.folder / CHUNKS).read_bytes()).decode()
     finally:
         index.close()
@@ -73,7 +72,7 @@ def test_the_chunks_of_a_small_project_equal_the_golden_file(tmp_path: Path) -> 
 
 
 def test_a_chunk_survives_a_round_trip_through_its_record() -> None:
-    sealed = ChunkLine.sealed(CHUNK).chunk
+    sealed = ChunkRecord.of(CHUNK).chunk
 
     assert parse_chunk(canonical_json(sealed.record())) == sealed
     assert (sealed.record()["class"], sealed.record()["chain"]) == ("a.A", [{"class": "b.B", "source": "b.py"}])
@@ -84,17 +83,16 @@ def test_a_chunk_survives_a_round_trip_through_its_record() -> None:
 )
 @pytest.mark.requirement("NEO-041")
 def test_metadata_has_its_own_hash(change: dict[str, Any]) -> None:
-    before, after = ChunkLine.sealed(CHUNK), ChunkLine.sealed(replace(CHUNK, **change))
+    before, after = ChunkRecord.of(CHUNK), ChunkRecord.of(replace(CHUNK, **change))
 
     assert after.metadata_hash != before.metadata_hash
     assert after.content_hash == before.content_hash == CHUNK.content_hash
 
 
-def test_sealing_is_idempotent() -> None:
-    line = ChunkLine.sealed(CHUNK)
+def test_the_record_of_a_stored_chunk_is_the_same() -> None:
+    record = ChunkRecord.of(CHUNK)
 
-    assert ChunkLine.sealed(line.chunk).line == line.line
-    assert ChunkLine.sealed(replace(CHUNK, content_hash="d" * 64)).metadata_hash == line.metadata_hash
+    assert ChunkRecord.of(record.chunk).values() == record.values()
 
 
 def test_moved_lines_change_the_metadata_of_a_chunk_but_not_its_id_or_content(tmp_path: Path) -> None:

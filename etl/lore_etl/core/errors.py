@@ -279,7 +279,7 @@ class DatabaseUnavailable(StorageError):
 
 class IndexDamaged(StorageError):
     code = "INDEX_DAMAGED"
-    default_hint = "Run `lore sync` to rebuild the damaged store from chunks.jsonl.gz and cached vectors."
+    default_hint = "Run `lore sync` to rebuild the damaged store from the files and cached vectors."
 
 
 class CatalogueDamaged(IndexDamaged):

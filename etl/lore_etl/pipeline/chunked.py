@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import chain, islice
 from queue import SimpleQueue
 from typing import NamedTuple, TypeAlias
@@ -16,8 +17,7 @@ from typing import NamedTuple, TypeAlias
 from lore_etl.chunking import chunk
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Document, FileFacts
-from lore_etl.pipeline.resolve import NO_RELATIONS
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.system.processes import cpu_count, quiet
 
 ALONE = 100  # documents that are chunked before a child process is ready
@@ -31,19 +31,18 @@ Reply: TypeAlias = "Future[list[Chunked] | None]"
 
 
 class Chunked(NamedTuple):
-    """The chunks of a document without relations to other files, its facts, the class of each chunk, and a warning."""
+    """The chunks of a document without relations to other files, its facts, and a warning."""
 
-    lines: list[ChunkLine]
+    records: list[ChunkRecord]
     facts: FileFacts
-    members: dict[str, str]
     warning: str | None
 
 
 def chunked(document: Document, tokens: TokenCounter) -> Chunked:
     """Chunk a document in this process."""
     chunks, facts, warning = chunk(document, tokens)
-    members = {chunk.id: chunk.class_name for chunk in chunks if chunk.class_name}
-    return Chunked([ChunkLine.sealed(chunk, NO_RELATIONS) for chunk in chunks], facts, members, warning)
+    records = [ChunkRecord.of(replace(chunk, class_name=None), chunk.class_name) for chunk in chunks]
+    return Chunked(records, facts, warning)
 
 
 def all_chunked(

@@ -13,13 +13,13 @@ from lore_etl.core.progress import Progress, silent
 from lore_etl.core.text import storable
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.index import Index
+from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.chunked import chunked
-from lore_etl.pipeline.resolve import assemble
-from lore_etl.pipeline.sync import embed_only
+from lore_etl.pipeline.resolve import Relations
+from lore_etl.pipeline.sync import load_changes
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext, syntax_of
-from lore_etl.stores import chunkfile
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunk_record import ChunkRecord
 
 _SUFFIXES = {"python": ".py", "javascript": ".js", "typescript": ".ts", "markdown": ".md"}
 
@@ -50,17 +50,18 @@ def load_records(
     index.prepare_model(progress)
     rows = [[document.source, document.type, document.title, document.syntax, document.text] for document in documents]
     stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
-    if _written(index) != f"{stamp} {chunkfile.signature(index.folder)}":
-        chunks, facts, members = _chunked(documents, index.tokens(), progress)
-        named, hierarchy, _ = assemble(chunks, facts, members, [document.source for document in documents], "")
-        chunkfile.write_hierarchy(index.folder, hierarchy)
-        chunkfile.write_chunks(index.folder, named)
-        index.catalogue.set_meta(corpus=f"{stamp} {chunkfile.signature(index.folder)}")
-    return sources, embed_only(index, progress)
+    changes = None
+    if _recorded(index) != stamp:
+        facts, chunks = _chunked(documents, index.tokens(), progress)
+        titles = {document.source: document.title for document in documents}
+        relations = Relations(facts, titles.keys(), titles, "")
+        tree = relations.tree.hierarchy
+        changes = Changes(list(relations.related(chunks)), None, classes=tree, described={"corpus": stamp})
+    return sources, load_changes(index, changes, progress)
 
 
-def _written(index: Index) -> str | None:
-    """Return the stamp of the records in `chunks.jsonl.gz` with the file's signature; reset a damaged catalogue."""
+def _recorded(index: Index) -> str | None:
+    """Return the stamp of the records in the index; reset a damaged catalogue."""
     try:
         return index.catalogue.meta("corpus")
     except CatalogueDamaged:
@@ -102,13 +103,12 @@ def _document(record: CorpusRecord, known: SourceSet) -> Document:
 
 def _chunked(
     documents: Sequence[Document], tokens: TokenCounter, progress: Progress
-) -> tuple[dict[str, list[ChunkLine]], dict[str, FileFacts], dict[str, dict[str, str]]]:
-    chunks: dict[str, list[ChunkLine]] = {}
-    facts: dict[str, FileFacts] = {}
-    members: dict[str, dict[str, str]] = {}
+) -> tuple[dict[str, FileFacts], list[ChunkRecord]]:
+    records, facts = list[ChunkRecord](), dict[str, FileFacts]()
     for number, document in enumerate(documents):
         progress("reading", number, len(documents))
-        source = document.source
-        chunks[source], facts[source], members[source], _ = chunked(document, tokens)
+        found = chunked(document, tokens)
+        records += found.records
+        facts[document.source] = found.facts
     progress("reading", len(documents), len(documents))
-    return chunks, facts, members
+    return facts, records

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lore_etl.core.model import SyncReport
 from lore_etl.stores.catalogue import ChunkState
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunk_record import ChunkRecord
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SyncPlan:
         report.updated = len(self.changed) + len(self.retagged)
 
 
-def plan(wanted: Sequence[ChunkLine], stored: Mapping[str, ChunkState]) -> SyncPlan:
+def plan(wanted: Sequence[ChunkRecord], stored: Mapping[str, ChunkState]) -> SyncPlan:
     """Compare chunks; `changed` chunks have a new content hash, `retagged` chunks only a new metadata hash."""
     new, changed, retagged, unchanged = list[str](), list[str](), list[str](), 0
     for chunk in wanted:

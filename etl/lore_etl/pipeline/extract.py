@@ -1,4 +1,4 @@
-"""Extract and transform: from files to `chunks.jsonl.gz`. Unchanged files are not read again."""
+"""Extract and transform: from files to chunks. Unchanged files are not read again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.dates import problem_of
-from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
-from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
+from lore_etl.core.model import Document, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Announce, Progress, unannounced
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import Postponed
@@ -21,32 +20,28 @@ from lore_etl.files.indexed import differing
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
+from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.edit_relations import edited
 from lore_etl.pipeline.extraction import Extraction
 from lore_etl.pipeline.file_claim import Claim, claim_of
 from lore_etl.pipeline.guard import check_guard
-from lore_etl.pipeline.resolve import assemble
+from lore_etl.pipeline.resolve import Relations
 from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.relations.supersession import Succession
 from lore_etl.sources import REGISTRY, SourceSet
 from lore_etl.sources.scripts import PROGRAMS
 from lore_etl.sources.source import SourceContext
-from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import UNREAD, FileRow
-from lore_etl.stores.chunkfile import ChunkLine, Relations, WrittenChunks
+from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.file_facts import pack, unpack
 
-PART = 0.5  # share of files up to which only the changed ones are compared
-
 Find = Callable[[Mapping[str, str]], Scan]
-Show = Callable[[list[ChunkLine]], None]
+Show = Callable[[list[ChunkRecord]], None]
 """Make chunks searchable by keywords while a first sync reads further files."""
 
 
-def create(
+def extract(
     index: Index,
     report: SyncReport,
     progress: Progress,
@@ -54,64 +49,36 @@ def create(
     find: Find | None = None,
     show: Show | None = None,
     announce: Announce = unannounced,
-) -> WrittenChunks | None:
-    """Update `chunks.jsonl.gz` and the class tree to match the project's files.
+) -> Changes | None:
+    """Return the changes that make the index match the project's files; None if no chunk has changed.
 
     `find` returns the present files and is given the known stamps; without it, and in a new index, all are looked for.
-    Return the written chunks; None if `chunks.jsonl.gz` did not change.
 
     Raises:
-        GuardTripped: too much would be deleted; nothing was written.
+        GuardTripped: too much would be deleted.
     """
-    try:
-        return _create(index, report, progress, allow_mass_delete, find, show, announce)
-    except CatalogueDamaged:
-        raise
-    except IndexDamaged:  # damage that did not change the size and time of the file
-        index.catalogue.set_meta(chunks=None)
-        return _create(index, report, progress, allow_mass_delete, find, show, announce)
-
-
-def _create(
-    index: Index,
-    report: SyncReport,
-    progress: Progress,
-    allow_mass_delete: bool,
-    find: Find | None,
-    show: Show | None,
-    announce: Announce,
-) -> WrittenChunks | None:
-    catalogue, signature = index.catalogue, chunkfile.signature(index.folder)
-    is_current = catalogue.meta("chunks") == signature is not None
-    known = catalogue.files_without_facts() if is_current else {}
+    catalogue = index.catalogue
+    layout = catalogue.meta("layout")
+    known = catalogue.files_without_facts() if layout is not None else {}
     stamps = {path: row.stamp for path, row in known.items()}
     progress("looking for files", 0, 0)
     found = find(stamps) if find and known else index.files.scan()
     index.files.settle(found)
-    layout = _layout(index, found)
-    same_layout = is_current and catalogue.meta("layout") == layout
+    now = _layout(index, found)
     changed = _changed(found, known)
-    if same_layout and not changed:
+    if layout == now and not changed:
         report_files(index, found, known, report)
         return None
-    if is_current:
-        known |= catalogue.files(changed if same_layout else None)
-    is_loaded = catalogue.metas("dirty", "loaded") == (None, signature)  # then the catalogue has the same chunks
-    is_part = same_layout and is_loaded and len(changed) <= PART * len(known)
-    lines = _recorded(index, changed) if is_part else _written(index, is_current, report)
-    had = None if is_part else {path: len(group) for path, group in lines.items()}
-    run = Extraction(index, report, found, known, lines, is_part, related=not same_layout, announce=announce)
-    to_read = changed if same_layout else found.files.keys()
-    _read_changed(run, to_read, progress, None if lines or known else show)
+    known |= catalogue.files(changed if layout == now else None) if known else {}
+    stored = {path for path, row in known.items() if row.recipe} if known else catalogue.chunks_by_source().keys()
+    run = Extraction(index, report, found, known, stored, same_layout=layout == now, announce=announce)
+    _read_changed(run, changed if run.same_layout else found.files.keys(), progress, None if stored else show)
     _drop_deleted(run)
-    written = None
-    if run.touched or run.related:
-        if not allow_mass_delete:
-            check_guard(run, had)
-        written = _write(run)
-    _remember(run, layout)
-    report_files(index, found, run.rows, report)
-    return written
+    if (run.touched or run.related) and not allow_mass_delete:
+        check_guard(run)
+    changes = _changes(run, now)
+    report_files(index, found, run.rows, report, run.described.get("circles"))
+    return changes
 
 
 def _layout(index: Index, found: Scan) -> str:
@@ -146,26 +113,6 @@ def _changed(found: Scan, known: Mapping[str, FileRow]) -> frozenset[str]:
     return differing(found, {path: row.stamp for path, row in known.items()}) | meanwhile
 
 
-def _recorded(index: Index, paths: Iterable[str]) -> dict[str, list[ChunkLine]]:
-    """Return the chunks of these files that have any, from the catalogue."""
-    groups = {path: [ChunkLine.of(chunk) for chunk in index.catalogue.of_source(path)] for path in paths}
-    return {path: group for path, group in groups.items() if group}
-
-
-def _written(index: Index, is_current: bool, report: SyncReport) -> dict[str, list[ChunkLine]]:
-    """Return the chunks of all files, as written before."""
-    try:
-        chunks = chunkfile.read_lines(index.folder)
-    except IndexDamaged as error:
-        if is_current:
-            raise
-        report.warnings.append(f"{error.message} All files were read again.")
-        return {}
-    if not is_current and chunks:
-        report.warnings.append("chunks.jsonl.gz changed since the last sync. All files were read again.")
-    return chunkfile.by_source(chunks)
-
-
 def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress, show: Show | None) -> None:
     """Read and chunk these files, the most useful ones first; `show` receives their chunks in growing portions."""
     begun = dict[str, tuple[FileRow, list[list[str]]]]()
@@ -176,7 +123,7 @@ def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress,
         for document, found in results:
             _keep(run, document, found, *begun.pop(document.source))
             waiting.append(document.source)
-            chunks += len(found.lines)
+            chunks += len(found.records)
             if show and chunks >= portion:
                 _show(run, waiting, show)
                 shown += chunks
@@ -189,8 +136,10 @@ def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress,
 
 def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
     """Make the chunks of these files searchable; few of their classes will change when other files are read."""
-    run.lines |= chunkfile.by_source(_resolved(run, run.scan.files, waiting)[0])
-    show([line for path in waiting for line in run.lines.get(path, ())])
+    relations = _relations(run, run.scan.files)
+    for path in waiting:
+        run.chunks[path] = list(relations.related(run.chunks[path]))
+    show([record for path in waiting for record in run.chunks[path]])
 
 
 def _recipe(index: Index, claim: Claim) -> str:
@@ -254,7 +203,7 @@ def _leave_out(run: Extraction, entry: FileEntry, reason: str = "") -> None:
     """Record a file that no source owns, with the reason if it is not that of its name."""
     notes = canonical_json([[LEFT_OUT, reason]] if reason else [])
     run.rows[entry.path] = FileRow(entry.path, entry.stamp, "", "", "{}", notes)
-    if entry.path in run.lines:
+    if entry.path in run.stored:
         run.drop(entry.path)
 
 
@@ -278,7 +227,7 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
         return None
     seal, recipe = sha256(text), _recipe(run.index, claim)
     remarks: list[list[str]] = []
-    if old and old.hash == seal and old.recipe == recipe and path in run.lines:
+    if old and old.hash == seal and old.recipe == recipe:
         run.keep(path, entry.stamp)
         return None
     text, secrets = redact(text)
@@ -300,31 +249,32 @@ def _keep(run: Extraction, document: Document, found: Chunked, row: FileRow, rem
     path, old = document.source, run.known.get(document.source)
     if found.warning:
         remarks.append(["warning", f"{path}: {found.warning}"])
-    before = run.lines.pop(path, None)
     run.touched.add(path)
-    if before:
-        run.before[path] = before
-    lines, first = found.lines, before[0].chunk if before else None
-    if old and first and lines and _stands_alone(old, first, found.facts, document.title):
-        relations = Relations(None, (), first.superseded_by)
-        lines = [line.related(relations) for line in lines]
+    run.chunks[path] = found.records
+    if relations := _kept_relations(run, old, found, document.title):
+        run.chunks[path] = [record.related(relations) for record in found.records]
     else:
         run.related = True
-    run.lines[path] = lines
-    packed = pack(found.facts, found.members, digest(document))
+    packed = pack(found.facts, digest(document))
     run.rows[path] = replace(row, facts=packed, notes=canonical_json(remarks))
 
 
-def _stands_alone(old: FileRow, first: Chunk, facts: FileFacts, title: str) -> bool:
-    """Return whether an edit cannot affect other files: no classes, and the same names and title as before."""
-    was, _ = unpack(old.facts)
-    if facts.classes or was.classes or not old.recipe:
-        return False
-    return (was, first.title) == (replace(facts, members={}), title)
+def _kept_relations(run: Extraction, old: FileRow | None, found: Chunked, title: str) -> str | None:
+    """Return the relations of a document's chunks before, if the edit cannot affect other files; else None.
+
+    It cannot if the file has no classes, and the same names and title as before.
+    """
+    if run.related or old is None or not old.recipe or not found.records:
+        return None
+    was = unpack(old.facts)
+    if found.facts.classes or was != replace(found.facts, members={}):
+        return None
+    first = next(run.index.catalogue.records_of([old.path]), None)
+    return first.relations if first and first.chunk.title == title else None
 
 
 def _drop_deleted(run: Extraction) -> None:
-    for path in {*run.lines, *(path for path, row in run.known.items() if row.recipe)}:
+    for path in run.stored:
         if path not in run.scan.files and not run.scan.hides(path):
             run.drop(path)  # also an empty `__init__.py`: it has no chunks, and yet names a package
     for path, row in run.known.items():
@@ -332,46 +282,56 @@ def _drop_deleted(run: Extraction) -> None:
             run.rows[path] = row
 
 
-def _write(run: Extraction) -> WrittenChunks:
-    """Write the desired state and return its chunks; write the class tree only if it may have changed."""
-    folder = run.index.folder
-    if run.is_part:
-        groups = edited(run) if run.related else {path: run.lines.get(path, []) for path in run.touched}
-        if groups is not None:
-            appended = chunkfile.update_chunks(folder, groups, int(run.index.catalogue.meta("appended") or 0))
-            run.described["appended"] = str(appended)
-            return WrittenChunks([line for path in sorted(groups) for line in groups[path]], frozenset(groups))
-        run.widen()
-    if run.related:
-        lines, hierarchy, replaced = _resolved(run)
-        chunkfile.write_hierarchy(folder, hierarchy)
-        run.described["circles"] = json.dumps(replaced.circles)
-    else:
-        lines = [line for source in sorted(run.lines) for line in run.lines[source]]
-    chunkfile.write_chunks(folder, lines)
-    run.described["appended"] = "0"
-    return WrittenChunks(lines)
-
-
-def _resolved(
-    run: Extraction, paths: Iterable[str] = (), only: Collection[str] | None = None
-) -> tuple[list[ChunkLine], Hierarchy, Succession]:
-    """Return all chunks, or only those of some files, with their relations to other files.
-
-    `paths` are further files that can be imported.
-    """
-    known = run.index.catalogue.facts()  # rows of unchanged files have empty facts
-    rows = {path: row for path, row in sorted(run.rows.items()) if row.recipe}
-    unpacked = {path: unpack(row.facts or known[path]) for path, row in rows.items()}
-    facts = {path: part for path, (part, _) in unpacked.items()}
-    members = {path: part for path, (_, part) in unpacked.items()}
-    return assemble(run.lines, facts, members, rows.keys() | paths, run.index.root.name, only)
-
-
-def _remember(run: Extraction, layout: str) -> None:
-    """Record the files that were read. It is the last step: after a crash before it, the next sync reads them again."""
+def _changes(run: Extraction, layout: str) -> Changes | None:
+    """Return the changes, with the relations of all chunks; if no chunk has changed, only record the files."""
     known = run.known or run.index.catalogue.stamps()
-    changed = [row for path, row in run.rows.items() if row is not run.known.get(path)]
-    deleted = [path for path in known if path not in run.rows]
-    signature = chunkfile.signature(run.index.folder)
-    run.index.catalogue.replace_files(changed, deleted, chunks=signature, layout=layout, **run.described)
+    files = [row for path, row in run.rows.items() if row is not run.known.get(path)]
+    gone = [path for path in known if path not in run.rows]
+    run.described["layout"] = layout
+    if not run.touched and not run.related:
+        run.index.catalogue.apply((), (), files, gone, None, **run.described)
+        return None
+    others, classes = _relate(run) if run.related else ([], None)
+    chunks = [record for path in sorted(run.chunks) for record in run.chunks[path]] + others
+    is_whole = run.touched >= {path for path, row in run.rows.items() if row.recipe}
+    return Changes(chunks, run.touched, files, gone, classes, run.described, is_whole)
+
+
+def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None]:
+    """Relate the chunks of the touched files.
+
+    Return those of other files whose relations have changed, and the class tree if it differs.
+    """
+    catalogue, relations = run.index.catalogue, _relations(run)
+    for path, records in run.chunks.items():
+        run.chunks[path] = list(relations.related(records))
+    run.described["circles"] = json.dumps(relations.succession.circles)
+    others = {path for path, row in run.rows.items() if row.recipe} - run.touched
+    if run.same_layout and others:
+        others &= relations.affected(_earlier(run))
+    before = list(catalogue.records_of(sorted(others)))
+    after = list(relations.related(before))
+    tree = relations.tree.hierarchy
+    is_same = run.same_layout and run.index.hierarchy.nodes == tree.nodes
+    return [new for new, old in zip(after, before, strict=True) if new is not old], None if is_same else tree
+
+
+def _relations(run: Extraction, paths: Iterable[str] = ()) -> Relations:
+    """Resolve the classes and superseded documents as found so far. `paths` are further files that can be imported."""
+    recorded = run.index.catalogue.facts()  # rows of unchanged files have empty facts
+    rows = {path: row for path, row in sorted(run.rows.items()) if row.recipe}
+    facts = {path: unpack(row.facts or recorded[path]) for path, row in rows.items()}
+    titles = dict[str, str]()
+    if any(file.supersedes for file in facts.values()):
+        stored = run.index.catalogue.titles().items()
+        titles = {path: title for path, title in stored if path in rows and path not in run.touched}
+        titles |= {path: records[0].chunk.title for path, records in run.chunks.items() if records}
+    return Relations(facts, rows.keys() | paths, titles, run.index.root.name)
+
+
+def _earlier(run: Extraction) -> Relations:
+    """Resolve the classes and superseded documents as the catalogue has them."""
+    recorded = run.index.catalogue.facts()
+    facts = {path: unpack(recorded[path]) for path, row in sorted(run.known.items()) if row.recipe}
+    titles = run.index.catalogue.titles() if any(file.supersedes for file in facts.values()) else {}
+    return Relations(facts, facts.keys(), titles, run.index.root.name)

@@ -12,18 +12,18 @@ from lore_etl.pipeline.extraction import Extraction
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 
 
-def check_guard(run: Extraction, had: Mapping[str, int] | None) -> None:
-    """Refuse to delete too many chunks; `had` is the earlier number of chunks of each file, if it is known.
+def check_guard(run: Extraction) -> None:
+    """Refuse to delete too many chunks.
 
     A file that the project's rules now leave out is still on disk: its chunks are deleted, and the report says why.
 
     Raises:
         GuardTripped: too much would be deleted; the message has the share, the reason and some of the files.
     """
-    lost = [path for path in run.touched if not run.lines.get(path)]
+    lost = [path for path in run.touched if not run.chunks.get(path)]
     if len(lost) < GUARD_SOURCES:
         return
-    before = run.index.catalogue.chunks_by_source() if had is None else had
+    before = run.index.catalogue.chunks_by_source()
     empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
     left_out = before.keys() & set(_left_out(run, lost))
     kept = {path: number for path, number in before.items() if path not in left_out}

@@ -1,4 +1,4 @@
-"""Load: update the stores to match `chunks.jsonl.gz`, embedding only chunks without a vector.
+"""Load: update the stores to match the chunks of an extraction, embedding only chunks without a vector.
 
 The order makes a kill at any point harmless: keyword index and catalogue first (one transaction each), then vectors by
 `add`, then the deletions, then a search for each new vector. `dirty` is set before and cleared after; if a load finds
@@ -7,21 +7,24 @@ it set, it compares the stores id by id.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, StorageError
 from lore_etl.core.model import SyncReport, row_id_of
 from lore_etl.core.progress import Progress
 from lore_etl.index import KEYWORDS, Index
-from lore_etl.pipeline.diff import plan
+from lore_etl.pipeline.changes import Changes
+from lore_etl.pipeline.diff import SyncPlan, plan
 from lore_etl.pipeline.embed import Filler
 from lore_etl.pipeline.usefulness import most_useful_first
-from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import ChunkKey, ChunkState
 from lore_etl.stores.chroma.vector_store import VectorStore
-from lore_etl.stores.chunkfile import ChunkLine, WrittenChunks
+from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.export import write_export
 from lore_etl.stores.integrity import is_sealed
 from lore_etl.system.memory import release_unused_memory
 
@@ -34,32 +37,26 @@ class _Load:
     index: Index
     report: SyncReport
     progress: Progress
-    wanted: list[ChunkLine]
-    """The desired chunks, until the catalogue has them."""
+    was_dirty: bool
+    """Whether the last load was interrupted, so that the stores are compared id by id."""
+    plan: SyncPlan
     states: dict[str, ChunkState]
-    """The chunks that the catalogue had before."""
-    is_part: bool
-    """Whether `wanted` and `states` have only the chunks of changed files, because the stores have the others."""
+    """The chunks of the changed files that the catalogue had before."""
     filler: Filler
     replaced: int = 0
 
-    def __post_init__(self) -> None:
-        self.plan = plan(self.wanted, self.states)
-
-    def widen(self) -> None:
-        """Compare the chunks of all files."""
-        if self.is_part:
-            self.wanted, self.is_part = chunkfile.read_lines(self.index.folder), False
-            self.states = self.index.catalogue.chunk_states()
-            self.plan = plan(self.wanted, self.states)
+    def old_rows(self) -> list[str]:
+        """Return the row ids of the vectors of changed and deleted contents."""
+        gone = ((chunk_id, self.states[chunk_id]) for chunk_id in (*self.plan.changed, *self.plan.deleted))
+        return [row_id_of(chunk_id, state.content_hash) for chunk_id, state in gone if state.has_vector]
 
 
 def is_loaded(index: Index) -> bool:
-    """Return whether the stores match `chunks.jsonl.gz`, without opening them."""
+    """Return whether the stores match the catalogue, without opening them."""
     catalogue = index.catalogue
     return (
         catalogue.meta("dirty") is None
-        and catalogue.meta("loaded") == chunkfile.signature(index.folder)
+        and catalogue.meta("loaded") is not None
         and catalogue.meta("model") == index.model
         and catalogue.meta("refused") is None
         and catalogue.waiting() == 0
@@ -69,50 +66,30 @@ def is_loaded(index: Index) -> bool:
 
 
 def load(
-    index: Index,
-    report: SyncReport,
-    progress: Progress,
-    looked: Mapping[str, str | None],
-    written: WrittenChunks | None = None,
+    index: Index, report: SyncReport, progress: Progress, looked: Mapping[str, str | None], changes: Changes
 ) -> None:
-    """Load the desired chunks into both stores and the catalogue, and record the values of `looked` in the catalogue.
-
-    `written` are the chunks in `chunks.jsonl.gz`, if the caller has just written them; if it wrote only those of some
-    files, the stores already have the chunks of all others.
+    """Store the changes, then complete the vectors, and record the values of `looked` in the catalogue.
 
     Raises:
         StorageError: the disk failed; the next load continues from there.
         ProviderUnavailable: the model does not respond; existing embeddings are kept.
     """
-    catalogue = index.catalogue
-    was_dirty, sources = catalogue.meta("dirty") is not None, written.sources if written else None
-    is_part = sources is not None and not was_dirty and not catalogue.waiting()
-    wanted = written.lines if written and (is_part or sources is None) else chunkfile.read_lines(index.folder)
-    states = catalogue.chunk_states(sources if is_part else None)
-    catalogue.set_meta(dirty="1")
-    run = _Load(index, report, progress, wanted, states, is_part, Filler(index, report, progress))
-    run.plan.write_counts(report)
-    report.unchanged += catalogue.total() - len(states)
-    _load_words(run, was_dirty)
-    is_first = not run.is_part and not catalogue.with_vector()
-    if is_first:  # the vectors cannot change what is recorded, and it takes a second to open them
-        _publish(run)
-    reason = _rebuild_reason(run)
-    present = None if reason else _present_rows(run, was_dirty)
-    if not is_first:
-        _publish(run)
-    if reason:
-        _rebuild(run, reason)
-    else:
-        _load_vectors(run, present)
+    run = _begin(index, report, progress, changes)
+    _load_words(run, changes)
+    _load_all_vectors(run)
     _finish(run, looked)
 
 
-def show_words(index: Index, lines: Sequence[ChunkLine]) -> None:
+def load_words(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> None:
+    """Store the changes and make their words searchable. The vectors wait for the next `load`."""
+    _load_words(_begin(index, report, progress, changes), changes)
+
+
+def show_words(index: Index, records: Sequence[ChunkRecord]) -> None:
     """Make chunks of a first sync searchable by keywords before the others are known; `load` completes them."""
     index.catalogue.set_meta(dirty="1")
     try:
-        index.keywords.replace((line.chunk for line in lines), ())
+        index.keywords.replace((record.chunk for record in records), ())
     except CatalogueDamaged:
         raise
     except IndexDamaged:
@@ -120,30 +97,79 @@ def show_words(index: Index, lines: Sequence[ChunkLine]) -> None:
         return
     with index.gate.switching():
         index.keywords.publish()
-        index.catalogue.apply(((line, False) for line in lines), ())
+        index.catalogue.apply(((record, False) for record in records), ())
 
 
-def _load_words(run: _Load, was_dirty: bool) -> None:
-    """Load the keyword index first, so that its chunks can be found while vectors are being computed."""
-    run.progress("indexing words", 0, len(run.wanted))
+def _begin(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _Load:
+    catalogue = index.catalogue
+    states = catalogue.chunk_states(changes.touched, (record.id for record in changes.chunks))
+    run = _Load(
+        index,
+        report,
+        progress,
+        was_dirty=catalogue.meta("dirty") is not None,
+        plan=plan(changes.chunks, states),
+        states=states,
+        filler=Filler(index, report, progress),
+    )
+    run.plan.write_counts(report)
+    report.unchanged += catalogue.total() - len(states)
+    catalogue.set_meta(dirty="1")
+    return run
+
+
+def _load_words(run: _Load, changes: Changes) -> None:
+    """Make the new state visible, at first to keyword searches: they see either all changes of a file or none of them.
+
+    Changed contents have no vector yet. Afterwards the catalogue has the chunks, and those in memory are dropped.
+    """
+    run.progress("indexing words", 0, len(changes.chunks))
+    index, to_write = run.index, run.plan.to_write
+    changed = [record for record in changes.chunks if record.id in to_write]
+    more, surplus = _differing_words(run, changes)
+    if changed or more or surplus or run.plan.deleted:
+        others = index.catalogue.records(more)
+        index.keywords.replace((record.chunk for record in chain(changed, others)), [*run.plan.deleted, *surplus])
+    stored = ((record, not _needs_vector(run, record)) for record in changed)
+    with index.gate.switching():
+        index.keywords.publish()
+        index.catalogue.apply(
+            stored, run.plan.deleted, changes.files, changes.gone, changes.classes, dirty="1", **changes.described
+        )
+    changes.chunks.clear()
+    if len(to_write) > MANY:
+        release_unused_memory()
+    if changes.is_whole:
+        write_export(index.folder, index.catalogue)
+
+
+def _differing_words(run: _Load, changes: Changes) -> tuple[list[str], list[str]]:
+    """Return the unchanged chunks that the keyword index lacks or has otherwise, and its surplus ids."""
+    index = run.index
     try:
-        present = run.index.keywords.ids() if was_dirty else None
-        count = run.index.keywords.count()
+        present = (
+            index.keywords.versions() if run.was_dirty or index.keywords.count() != index.catalogue.total() else None
+        )
     except IndexDamaged:
-        run.index.reset_keywords()
+        index.reset_keywords()
         run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
-        present, count = set(), 0
-    if present is None and count != run.index.catalogue.total():
-        present = run.index.keywords.ids()
-    if present is not None:
-        run.widen()
-    wanted = {chunk.id for chunk in run.wanted}
-    to_write, deleted = run.plan.to_write, set(run.plan.deleted)
-    if present is not None:
-        to_write |= wanted - present
-        deleted |= present - wanted
-    if to_write or deleted:
-        run.index.keywords.replace((line.chunk for line in run.wanted if line.id in to_write), deleted)
+        present = {}
+    if present is None:
+        return [], []
+    wanted = {chunk_id: state.metadata_hash for chunk_id, state in index.catalogue.chunk_states().items()}
+    wanted |= {record.id: record.metadata_hash for record in changes.chunks}
+    for chunk_id in run.plan.deleted:
+        del wanted[chunk_id]
+    differ = [chunk_id for chunk_id, version in wanted.items() if present.get(chunk_id) != version]
+    return [chunk_id for chunk_id in differ if chunk_id not in run.plan.to_write], list(present.keys() - wanted.keys())
+
+
+def _load_all_vectors(run: _Load) -> None:
+    reason = _rebuild_reason(run)
+    if reason:
+        _rebuild(run, reason)
+    else:
+        _load_vectors(run, _present_rows(run))
 
 
 def _rebuild_reason(run: _Load) -> str | None:
@@ -162,66 +188,49 @@ def _rebuild_reason(run: _Load) -> str | None:
         return f"damaged: {error.message}"
     if model is None and count:
         return "the model of its vectors is unknown"
-    with_vector = run.index.catalogue.with_vector()
-    if count < with_vector:
-        return f"{with_vector - count} vectors were lost"
-    gone = [*run.plan.changed, *run.plan.deleted]
-    run.replaced = int(run.index.catalogue.meta("replaced") or 0) + sum(run.states[id_].has_vector for id_ in gone)
-    if with_vector >= run.index.limits.rebuild_minimum and run.replaced > REBUILD_SHARE * with_vector:
+    old = len(run.old_rows())
+    had_vector = run.index.catalogue.with_vector() + old
+    if count < (had_vector - old if run.was_dirty else had_vector):
+        return f"{had_vector - count} vectors were lost"
+    run.replaced = int(run.index.catalogue.meta("replaced") or 0) + old
+    if had_vector >= run.index.limits.rebuild_minimum and run.replaced > REBUILD_SHARE * had_vector:
         return "more than a quarter of it was replaced or deleted"
     return None
 
 
-def _present_rows(run: _Load, was_dirty: bool) -> dict[str, tuple[str, str]] | None:
+def _present_rows(run: _Load) -> dict[str, tuple[str, str]] | None:
     """Return the rows of the vector store after an interrupted load, because the catalogue was written before it.
 
     None if the catalogue describes the store.
     """
-    if not was_dirty and run.index.vectors.count() == run.index.catalogue.with_vector():
+    expected = run.index.catalogue.with_vector() + len(run.old_rows())
+    if not run.was_dirty and run.index.vectors.count() == expected:
         return None
-    run.widen()
     present = run.index.vectors.rows()
-    _trust_only(run, present)
+    _trust_only(run.index, present)
     return present
 
 
 def _differing_rows(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> tuple[list[ChunkKey], list[str]]:
     """Return the chunks whose rows need new metadata, and the row ids of old contents."""
-    states, catalogue = run.states, run.index.catalogue
+    catalogue = run.index.catalogue
     if present is None:
-        retagged = [chunk_id for chunk_id in run.plan.retagged if states[chunk_id].has_vector]
-        old = [chunk_id for chunk_id in (*run.plan.changed, *run.plan.deleted) if states[chunk_id].has_vector]
-        return catalogue.keys_of(retagged), [row_id_of(chunk_id, states[chunk_id].content_hash) for chunk_id in old]
+        retagged = [chunk_id for chunk_id in run.plan.retagged if run.states[chunk_id].has_vector]
+        return catalogue.keys_of(retagged), run.old_rows()
     wanted = {key.row_id: key for key in catalogue.chunk_keys()}
     changed = [key for row, key in wanted.items() if row in present and present[row] != key.row[1:]]
     return changed, [row for row in present if row not in wanted]
 
 
-def _trust_only(run: _Load, present: Container[str]) -> None:
+def _trust_only(index: Index, present: Container[str]) -> None:
     """Correct the catalogue where it records vectors that the store does not contain."""
+    states = index.catalogue.chunk_states()
     lost = [
         chunk_id
-        for chunk_id, state in run.states.items()
+        for chunk_id, state in states.items()
         if state.has_vector and row_id_of(chunk_id, state.content_hash) not in present
     ]
-    for chunk_id in lost:
-        run.states[chunk_id] = run.states[chunk_id]._replace(has_vector=False)
-    run.index.catalogue.mark_vectors(lost, present=False)
-
-
-def _publish(run: _Load) -> None:
-    """Make the new state visible: a search sees either all changes of a file or none of them.
-
-    Changed contents have no vector yet. The catalogue now has the texts, so those in memory are dropped.
-    """
-    to_write = run.plan.to_write
-    changed = ((line, not _needs_vector(run, line)) for line in run.wanted if line.id in to_write)
-    with run.index.gate.switching():
-        run.index.keywords.publish()
-        run.index.catalogue.apply(changed, run.plan.deleted)
-    run.wanted.clear()
-    if len(to_write) > MANY:
-        release_unused_memory()
+    index.catalogue.mark_vectors(lost, present=False)
 
 
 def _load_vectors(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> None:
@@ -254,9 +263,9 @@ def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> b
     return True
 
 
-def _needs_vector(run: _Load, chunk: ChunkLine) -> bool:
-    states = run.states.get(chunk.id)
-    return states is None or not states.has_vector or states.content_hash != chunk.content_hash
+def _needs_vector(run: _Load, record: ChunkRecord) -> bool:
+    state = run.states.get(record.id)
+    return state is None or not state.has_vector or state.content_hash != record.content_hash
 
 
 def _rebuild(run: _Load, reason: str) -> None:
@@ -290,7 +299,7 @@ def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
     index.generations.keep_only(index.generation)
     index.catalogue.set_meta(
         dirty=None,
-        loaded=chunkfile.signature(index.folder),
+        loaded=str(time.time_ns()),
         model=index.model,
         replaced=str(run.replaced),
         **looked,
@@ -303,10 +312,5 @@ def _return_space(run: _Load) -> None:
     """Remove the remains of replaced and deleted chunks from the files, except Chroma's, which are new."""
     index, catalogue = run.index, run.index.catalogue
     index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
-    if not run.report.rebuilt:
-        return
-    if catalogue.meta("appended") not in (None, "0"):
-        chunkfile.write_chunks(index.folder, chunkfile.read_lines(index.folder))
-        signature = chunkfile.signature(index.folder)
-        catalogue.set_meta(appended="0", chunks=signature, loaded=signature)
-    catalogue.vacuum()
+    if run.report.rebuilt:
+        catalogue.vacuum()

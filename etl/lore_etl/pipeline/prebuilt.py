@@ -12,7 +12,7 @@ import errno
 import hashlib
 import json
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,6 @@ from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, sync
-from lore_etl.stores import chunkfile
-from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.system.nofollow import open_regular
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ class Prebuilt:
     dimension: int
     count: int
 
-    def vectors(self, wanted: Mapping[str, ChunkLine]) -> dict[str, Vectors]:
+    def vectors(self, wanted: Container[str]) -> dict[str, Vectors]:
         """Return content hash -> vector for those of the wanted texts that are in the file.
 
         Raises:
@@ -83,8 +81,7 @@ def export_index(index: Index, file: Path) -> int:
         StorageError: the file cannot be written.
     """
     index.require()
-    hashes = sorted({line.content_hash for line in chunkfile.read_lines(index.folder)})
-    vectors = index.cache.get(hashes)
+    vectors = index.cache.get(sorted(index.catalogue.content_hashes()))
     if not vectors:
         raise IndexMissing("No chunk of this index has an embedding yet.")
     header = {"model": index.model, "dimension": index.embedder.dimension, "vectors": len(vectors)}
@@ -129,16 +126,17 @@ def import_index(
                 f"The file was made with the model {prebuilt.model!r:.100}, and this project uses {index.model!r}.",
                 "Set the same model under [embedding], or export the file again with this version of Lore.",
             )
-        create_only(index, progress, allow_mass_delete)
-        wanted = {line.content_hash: line for line in chunkfile.read_lines(index.folder)}
+        created = create_only(index, progress, allow_mass_delete)
+        wanted = {key.content_hash: key.id for key in index.catalogue.chunk_keys()}
         vectors = prebuilt.vectors(wanted)
         some = choose(sorted(vectors), recomputed(len(vectors)))
-        chosen = {name: wanted[name].chunk for name in some}
+        chunks = index.catalogue.chunks(wanted[name] for name in some)
+        chosen = {name: chunks[wanted[name]] for name in some}
         if _wrong(index, chosen, lambda name, vector: float(vectors[name] @ vector)):
             raise InvalidArgument(_NOT_THESE)
         index.cache.add(list(vectors), list(vectors.values()))
         index.cache.distrust(vectors.keys() - set(some))
-    return len(vectors), sync(index, progress, allow_mass_delete)
+    return len(vectors), created.then(sync(index, progress, allow_mass_delete))
 
 
 def recomputed(count: int) -> int:

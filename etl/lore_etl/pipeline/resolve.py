@@ -1,87 +1,49 @@
-"""Assemble the chunks of a project in order, each with the full name and the ancestors of its class."""
+"""Relate chunks to other files: their class with its ancestors, and the document that supersedes theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from lore_etl.core.model import FileFacts
-from lore_etl.relations.classes import Hierarchy, Resolved, resolve
+from lore_etl.relations.classes import Resolved, resolve
 from lore_etl.relations.supersession import Succession, succession
-from lore_etl.stores.chunkfile import ChunkLine, Relations
-
-Lines = tuple[int, int]
-NO_RELATIONS = Relations(None, (), None)
+from lore_etl.stores.chunk_record import ChunkRecord, relations_of
 
 
-def assemble(
-    chunks: Mapping[str, Sequence[ChunkLine]],
-    facts: Mapping[str, FileFacts],
-    members: Mapping[str, Mapping[str, str]],
-    paths: Iterable[str],
-    project: str,
-    only: Collection[str] | None = None,
-) -> tuple[list[ChunkLine], Hierarchy, Succession]:
-    """Return the chunks with their relations to other files, the class tree, and the superseded documents.
+class Relations:
+    """The classes and superseded documents of a project.
 
-    `only` restricts the returned chunks to those of some files.
-    `members` maps source and chunk id to the chunk's class in its file; `paths` are all files that can be imported.
+    `paths` are all files that can be imported, `titles` the titles of documents, if any supersedes another.
     """
-    tree = resolve(facts, paths, project)
-    supersedes = {source: file_facts.supersedes for source, file_facts in facts.items() if file_facts.supersedes}
-    titles = {source: group[0].chunk.title for source, group in chunks.items() if group and supersedes}
-    replaced = succession(supersedes, titles)
-    wanted = chunks if only is None else {source: chunks[source] for source in only if source in chunks}
-    return related(wanted, members, tree, replaced.successor), tree.hierarchy, replaced
 
+    def __init__(
+        self, facts: Mapping[str, FileFacts], paths: Iterable[str], titles: Mapping[str, str], project: str
+    ) -> None:
+        self.tree: Resolved = resolve(facts, paths, project)
+        supersedes = {source: file_facts.supersedes for source, file_facts in facts.items() if file_facts.supersedes}
+        self.succession: Succession = succession(supersedes, titles)
+        self._text = cache(self._text_of)
 
-def related(
-    chunks: Mapping[str, Sequence[ChunkLine]],
-    members: Mapping[str, Mapping[str, str]],
-    tree: Resolved,
-    successor: Mapping[str, str],
-) -> list[ChunkLine]:
-    """Return the chunks with their relations to other files; `successor` maps superseded documents to the final one."""
+    def related(self, records: Iterable[ChunkRecord]) -> Iterator[ChunkRecord]:
+        """Yield the chunks with their relations."""
+        for record in records:
+            name = self.tree.full_names.get((record.source, record.local_class)) if record.local_class else None
+            yield record.related(self._text(name, self.succession.successor.get(record.source)))
 
-    @cache
-    def relations(name: str | None, successor: str | None) -> Relations:
-        return Relations(name, tree.hierarchy.chain(name) if name else (), successor)
+    def affected(self, before: Relations) -> set[str]:
+        """Return the files whose chunks may have other relations than before."""
+        names, earlier = self.tree.full_names, before.tree.full_names
+        files = {
+            path
+            for path, local in names.keys() | earlier.keys()
+            if not self._same_class(names.get((path, local)), before, earlier.get((path, local)))
+        }
+        now, then = self.succession.successor, before.succession.successor
+        return files | {path for path in now.keys() | then.keys() if now.get(path) != then.get(path)}
 
-    lines = list[ChunkLine]()
-    for source in sorted(chunks):
-        class_of = members.get(source, {})
-        for chunk in chunks[source]:
-            local = class_of.get(chunk.id)
-            name = tree.full_names.get((source, local)) if local else None
-            lines.append(chunk.related(relations(name, successor.get(source))))
-    return lines
+    def _same_class(self, name: str | None, before: Relations, earlier: str | None) -> bool:
+        return name == earlier and self._text(name, None) == before._text(name, None)
 
-
-def same_relations(before: Resolved, after: Resolved, classes: Iterable[tuple[str, str]]) -> bool:
-    """Return whether these classes, given by (file, name in the file), have the same full names and ancestors."""
-    same_tree = _bases(before.hierarchy) == _bases(after.hierarchy)
-    for key in classes:
-        name = after.full_names.get(key)
-        if before.full_names.get(key) != name:
-            return False
-        if name and not same_tree and before.hierarchy.chain(name) != after.hierarchy.chain(name):
-            return False
-    return True
-
-
-def moved_classes(before: FileFacts, after: FileFacts) -> dict[Lines, Lines] | None:
-    """Return the new lines of each class by its old lines; None if any other fact that other files can see differs."""
-    if _without_lines(before) != _without_lines(after):
-        return None
-    pairs = {(old.lines, new.lines) for old, new in zip(before.classes, after.classes, strict=True)}
-    moved = dict(pairs)
-    return moved if len(moved) == len(pairs) else None
-
-
-def _without_lines(facts: FileFacts) -> FileFacts:
-    return replace(facts, members={}, classes=tuple(replace(class_, lines=(0, 0)) for class_ in facts.classes))
-
-
-def _bases(tree: Hierarchy) -> dict[str, tuple[str | None, str | None]]:
-    return {name: (node.parent, node.source) for name, node in tree.nodes.items()}
+    def _text_of(self, name: str | None, successor: str | None) -> str:
+        return relations_of(name, self.tree.hierarchy.chain(name) if name else (), successor)

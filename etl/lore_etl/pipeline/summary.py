@@ -26,8 +26,13 @@ LEFT_OUT, WAITING = "left_out", "waiting"
 """The kinds of the notes that say why a file is not read; the others are `failed` and `warning`."""
 
 
-def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
-    """Report the counts, and repeat the problems of files that were read earlier, because they still exist."""
+def report_files(
+    index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport, circles: str | None = None
+) -> None:
+    """Report the counts, and repeat the problems of files that were read earlier, because they still exist.
+
+    `circles` are the documents that supersede each other, as JSON, if they were determined again.
+    """
     report.files = sum(1 for row in rows.values() if row.recipe)
     report.failed += found.unreadable
     report.skipped += found.refused
@@ -44,9 +49,8 @@ def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report:
     if not report.files:
         report.warnings.append(" ".join(NOTHING_TO_INDEX))
     report.warnings += [*_without_extra(rows), *_waiting(rows)]
-    circles = json.loads(index.catalogue.meta("circles") or "[]")
-    if circles:
-        report.warnings.append(f"These supersede each other, so they do not count as outdated: {_some(circles)}.")
+    if some := json.loads(circles or index.catalogue.meta("circles") or "[]"):
+        report.warnings.append(f"These supersede each other, so they do not count as outdated: {_some(some)}.")
     owners = {row.recipe.partition(":")[0] for row in rows.values()}
     for name, patterns in index.settings.sources.items():
         if patterns and name not in owners:

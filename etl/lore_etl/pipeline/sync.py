@@ -6,18 +6,17 @@ import time
 from collections.abc import Callable
 
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, LoreError
+from lore_etl.core.errors import CatalogueDamaged, LoreError
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import Announce, Progress, silent, unannounced
 from lore_etl.files.git_head import head
 from lore_etl.index import Index
-from lore_etl.pipeline.diff import plan
-from lore_etl.pipeline.extract import create
+from lore_etl.pipeline.changes import Changes
+from lore_etl.pipeline.extract import extract
 from lore_etl.pipeline.failure import forget_failure, remember_failure
-from lore_etl.pipeline.load import is_loaded, load, show_words
-from lore_etl.stores import chunkfile
-from lore_etl.stores.catalogue import ChunkState
-from lore_etl.stores.chunkfile import ChunkLine, WrittenChunks
+from lore_etl.pipeline.load import is_loaded, load, load_words, show_words
+from lore_etl.relations.classes import Hierarchy
+from lore_etl.stores.export import CHUNKS, HIERARCHY, write_export
 
 
 def sync(
@@ -39,10 +38,10 @@ def sync(
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
         is_first = not index.catalogue.total()
-        show = (lambda lines: show_words(index, lines)) if is_first else None
+        show = (lambda records: show_words(index, records)) if is_first else None
         find = None if must_scan else (lambda known: index.files.look())
-        written = create(index, report, progress, allow_mass_delete, find, show, announce)
-        _load_if_needed(index, report, progress, written)
+        changes = extract(index, report, progress, allow_mass_delete, find, show, announce)
+        _load_if_needed(index, report, progress, changes)
         if is_first:  # the load finds the chunks that were shown before it
             report.created, report.updated, report.unchanged = index.catalogue.total(), 0, 0
 
@@ -57,9 +56,9 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress, may_download=False)
-        written = create(index, report, progress, allow_mass_delete=True, find=index.files.scan_knowledge)
-        if not is_loaded(index):
-            load(index, report, progress, {}, written)
+        changes = extract(index, report, progress, allow_mass_delete=True, find=index.files.scan_knowledge)
+        if changes or not is_loaded(index):
+            load(index, report, progress, {}, changes or Changes())
 
     return _run(index, steps)
 
@@ -67,25 +66,31 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 def create_only(
     index: Index, progress: Progress = silent, allow_mass_delete: bool = False, announce: Announce = unannounced
 ) -> SyncReport:
-    """Write `chunks.jsonl.gz` and the class tree, and leave the stores unchanged."""
+    """Store the chunks and classes of all files, and export them; the vectors of new texts wait for `embed_only`."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
-        before = {
-            line.id: ChunkState(line.content_hash, line.metadata_hash, has_vector=False) for line in _written(index)
-        }
-        create(index, report, progress, allow_mass_delete, announce=announce)
-        plan(chunkfile.read_lines(index.folder), before).write_counts(report)
+        changes = extract(index, report, progress, allow_mass_delete, announce=announce)
+        if changes:
+            load_words(index, report, progress, changes)
+        else:
+            report.unchanged = index.catalogue.total()
+        write_export(index.folder, index.catalogue)
 
     return _run(index, steps)
 
 
 def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
-    """Update the stores to match `chunks.jsonl.gz`, without reading the files."""
+    """Complete the vectors of the chunks in the catalogue, without reading the files."""
+    return load_changes(index, None, progress)
+
+
+def load_changes(index: Index, changes: Changes | None, progress: Progress = silent) -> SyncReport:
+    """Store changes that are not from the project's files, and complete the vectors."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
-        _load_if_needed(index, report, progress)
+        _load_if_needed(index, report, progress, changes)
 
     return _run(index, steps)
 
@@ -129,18 +134,11 @@ def _completed(index: Index, steps: Callable[[SyncReport], object]) -> SyncRepor
     return report
 
 
-def _written(index: Index) -> list[ChunkLine]:
-    """Return the chunks written last; empty if they cannot be read, because then all are written again."""
-    try:
-        return chunkfile.read_lines(index.folder)
-    except IndexDamaged:
-        return []
-
-
-def _load_if_needed(index: Index, report: SyncReport, progress: Progress, written: WrittenChunks | None = None) -> None:
+def _load_if_needed(index: Index, report: SyncReport, progress: Progress, changes: Changes | None = None) -> None:
     commit = head(index.root).commit
-    if not is_loaded(index):
-        load(index, report, progress, {"synced_at": timestamp(), "synced_commit": commit}, written)
+    if changes or not is_loaded(index):
+        looked = {"synced_at": timestamp(), "synced_commit": commit}
+        load(index, report, progress, looked, changes or Changes())
         return
     report.unchanged = index.catalogue.total()
     if index.catalogue.meta("synced_commit") != commit:  # `synced_at` stays: caches depend on it
@@ -151,12 +149,10 @@ def _delete(index: Index, report: SyncReport) -> None:
     report.deleted = index.catalogue.total()
     index.release_vectors()
     generation = index.generation
-    index.catalogue.set_meta(
-        dirty="1", chunks=None, layout=None, loaded=None, inventory=None, problems=None, reported=None
-    )
+    index.catalogue.set_meta(dirty="1", layout=None, loaded=None, inventory=None, problems=None, reported=None)
     index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
-    index.catalogue.apply((), list(index.catalogue.chunk_states()), model=None)
-    index.catalogue.replace_files((), list(index.catalogue.stamps()))
-    for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
+    catalogue = index.catalogue
+    catalogue.apply((), catalogue.chunk_states(), (), catalogue.stamps(), Hierarchy(()), model=None)
+    for name in (CHUNKS, HIERARCHY):
         (index.folder / name).unlink(missing_ok=True)
     index.generations.remove(generation)

@@ -1,6 +1,6 @@
-"""Record the files and chunks of the index in SQLite. One transaction of this catalogue makes a sync visible.
+"""Store the files, chunks and classes of the index in SQLite. One transaction of this catalogue makes a sync visible.
 
-The catalogue is derived: without it, a sync reads every file again and builds the stores from cached vectors.
+It is the only place of chunk records. Without it, a sync reads every file again, and takes vectors from the cache.
 """
 
 from __future__ import annotations
@@ -10,25 +10,31 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from sys import intern
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, KnowledgeType, parse_chunk, row_id_of
+from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json, row_id_of
+from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunk_record import ChunkRecord, Values
 from lore_etl.stores.kept import Kept
+from lore_etl.stores.soundness import row_seal
 from lore_etl.stores.sqlite_file import in_portions
 
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
 FILES_AT = "files_at"  # the value that changes whenever records of files do
+CLASSES_AT = "classes_at"  # the value that changes whenever the class tree does
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
-_DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
+_DAY = "coalesce(json_extract(own, '$.updated'), json_extract(own, '$.created'))"
 _KEYS = (
-    "SELECT id, source, type, content_hash, json_extract(record, '$.state'), json_extract(record, '$.superseded_by')"
+    "SELECT id, source, type, content_hash, json_extract(own, '$.state'), json_extract(relations, '$.superseded_by')"
     " FROM chunk"
 )
+_VALUES = "content_hash, class, own, relations, metadata_hash"
+_FILE = "SELECT path, stamp, hash, recipe, facts, notes, seal FROM file"
 _DATES = f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"
 
 
@@ -42,6 +48,10 @@ class FileRow:
     recipe: str
     facts: str
     notes: str
+
+    @property
+    def seal(self) -> str:
+        return row_seal(self.path, self.stamp, self.hash, self.recipe, self.facts, self.notes)
 
 
 class ChunkState(NamedTuple):
@@ -81,9 +91,9 @@ class Catalogue(CatalogueFile):
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
         """Return the records of the given files that are recorded, or of all files, by path."""
-        sql = "SELECT path, stamp, hash, recipe, facts, notes FROM file"
-        portions = [self._rows(sql)] if paths is None else self._matching(f"{sql} WHERE path", paths)
-        return {row[0]: FileRow(*row) for rows in portions for row in rows}
+        portions = [self._rows(_FILE)] if paths is None else self._matching(f"{_FILE} WHERE path", paths)
+        with self._reporting():
+            return {row[0]: checked_file(row) for rows in portions for row in rows}
 
     def files_without_facts(self) -> dict[str, FileRow]:
         """Return the records of all files without their facts, which are most of their size."""
@@ -110,7 +120,7 @@ class Catalogue(CatalogueFile):
 
     def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the recorded facts of the given files, by path."""
-        return self._by_key("SELECT path, facts FROM file WHERE path", paths)
+        return {path: row.facts for path, row in self.files(paths).items()}
 
     def _by_key(self, sql: str, keys: Iterable[str]) -> dict[str, str]:
         """Return the second column of a statement's result by the first, which is its key."""
@@ -121,27 +131,53 @@ class Catalogue(CatalogueFile):
         for marks, some in in_portions(dict.fromkeys(keys)):
             yield self._rows(f"{sql} IN ({marks})", some)
 
-    def replace_files(self, changed: Iterable[FileRow], deleted: Iterable[str], **meta: str | None) -> None:
-        """Add, replace and remove records of files, in one transaction with `meta` and the current time."""
-        with self._reporting(), self.transaction() as connection:
-            connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deleted))
-            rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)
-            connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", rows)
-            set_values(connection, {FILES_AT: str(time.time_ns()), **meta})
-
     def facts(self) -> dict[str, str]:
         """Return the facts of every file, by path."""
-        return dict(self._rows("SELECT path, facts FROM file"))  # type: ignore[arg-type]
+        return {path: row.facts for path, row in self.files().items()}
 
-    def chunk_states(self, sources: Iterable[str] | None = None) -> dict[str, ChunkState]:
-        """Return the state of every chunk of the given sources, or of all, by id."""
+    def chunk_states(self, sources: Iterable[str] | None = None, ids: Iterable[str] = ()) -> dict[str, ChunkState]:
+        """Return the state of every chunk of the given sources and with the given ids, or of all, by id."""
         sql = "SELECT id, content_hash, metadata_hash, has_vector FROM chunk"
-        portions = [self._rows(sql)] if sources is None else self._matching(f"{sql} WHERE source", sources)
+        some = () if sources is None else self._matching(f"{sql} WHERE source", sources)
+        portions = [self._rows(sql)] if sources is None else chain(some, self._matching(f"{sql} WHERE id", ids))
         return {
             id_: ChunkState(content, metadata, bool(vector))
             for rows in portions
             for id_, content, metadata, vector in rows
         }
+
+    def records(self, ids: Iterable[str]) -> Iterator[ChunkRecord]:
+        """Yield the records of the chunks with these ids that exist."""
+        return self._records("WHERE id", ids)
+
+    def records_of(self, sources: Iterable[str]) -> Iterator[ChunkRecord]:
+        """Yield the records of these files' chunks; those of a file in the order of its lines."""
+        return self._records("WHERE source", sources)
+
+    def _records(self, where: str, keys: Iterable[str]) -> Iterator[ChunkRecord]:
+        columns = f"id, source, type, position, {_VALUES}"
+        for marks, some in in_portions(dict.fromkeys(keys)):
+            sql = f"SELECT {columns} FROM chunk {where} IN ({marks}) ORDER BY source, position, id"
+            for id_, source, type_, position, content, local, own, relations, seal in self._rows(sql, some):
+                record = ChunkRecord(id_, source, type_, int(position), content, local, own.encode(), relations)
+                if record.metadata_hash != seal:
+                    self.report_damage("a record differs from its hash")
+                yield record
+
+    def every_chunk(self) -> Iterator[Chunk]:
+        """Yield all chunks by source and line."""
+        for _, some in in_portions(row[0] for row in self._rows("SELECT id FROM chunk ORDER BY source, position, id")):
+            found = self.chunks(some)
+            yield from (found[id_] for id_ in some if id_ in found)
+
+    def titles(self) -> dict[str, str]:
+        """Return the title of every file that has chunks, by path."""
+        return dict(self._rows("SELECT source, min(json_extract(own, '$.title')) FROM chunk GROUP BY source"))  # type: ignore[arg-type]
+
+    def hierarchy(self) -> Hierarchy:
+        """Return the class tree."""
+        with self._reporting():
+            return Hierarchy(map(checked_class, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
     def chunks_by_source(self) -> dict[str, int]:
         return {row[0]: int(row[1]) for row in self._rows("SELECT source, count(*) FROM chunk GROUP BY source")}
@@ -149,18 +185,38 @@ class Catalogue(CatalogueFile):
     def content_hashes(self) -> set[str]:
         return {row[0] for row in self._rows("SELECT content_hash FROM chunk")}
 
-    def apply(self, changed: Iterable[tuple[ChunkLine, bool]], deleted: Iterable[str], **meta: str | None) -> None:
-        """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
-        touched = list(deleted)
+    def apply(
+        self,
+        changed: Iterable[tuple[ChunkRecord, bool]],
+        deleted: Iterable[str],
+        files: Iterable[FileRow] = (),
+        gone: Iterable[str] = (),
+        classes: Hierarchy | None = None,
+        **meta: str | None,
+    ) -> None:
+        """Add or replace chunks, given as (chunk, has_vector), and files; remove ids and paths; replace the class tree.
 
-        def rows() -> Iterator[tuple[object, ...]]:
-            for line, has_vector in changed:
-                touched.append(line.id)
-                yield _values_of(line, has_vector)
+        This is one transaction, with `meta`.
+        """
+        touched = list(deleted)
+        rows, paths = list(files), list(gone)
+
+        def values() -> Iterator[tuple[object, ...]]:
+            for record, has_vector in changed:
+                touched.append(record.id)
+                yield (record.id, record.source, record.type, record.position, int(has_vector), *record.values())
 
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM chunk WHERE id = ?", [(chunk_id,) for chunk_id in touched])
-            connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows())
+            connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values())
+            connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in paths))
+            stored = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes, f.seal) for f in rows)
+            connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", stored)
+            if rows or paths:
+                meta = {FILES_AT: str(time.time_ns()), **meta}
+            if classes is not None:
+                _replace_classes(connection, classes)
+                meta = {CLASSES_AT: str(time.time_ns()), **meta}
             set_values(connection, meta)
         self._kept.drop(touched)
 
@@ -208,8 +264,8 @@ class Catalogue(CatalogueFile):
         if under is not None:  # a range can use the index on `source`: "0" comes after "/"
             where, values = f"{where} AND source >= ? AND source < ?", [*values, f"{under}/", f"{under}0"]
         rows = self._rows(
-            "SELECT source, min(type), min(json_extract(record, '$.title')), count(*),"
-            f" max(json_extract(record, '$.lines[1]')) FROM chunk {where} GROUP BY source ORDER BY source",
+            "SELECT source, min(type), min(json_extract(own, '$.title')), count(*),"
+            f" max(json_extract(own, '$.lines[1]')) FROM chunk {where} GROUP BY source ORDER BY source",
             values,
         )
         return [dict(zip(("source", "type", "title", "chunks", "lines"), row, strict=True)) for row in rows]
@@ -226,7 +282,7 @@ class Catalogue(CatalogueFile):
     def tags_of(self, sources: Iterable[str]) -> dict[str, list[str]]:
         """Return the tags in the front matter of the given files that have chunks, by path."""
         # the chunks of a file have the same tags
-        found = self._by_key("SELECT DISTINCT source, json_extract(record, '$.tags') FROM chunk WHERE source", sources)
+        found = self._by_key("SELECT DISTINCT source, json_extract(own, '$.tags') FROM chunk WHERE source", sources)
         return {source: json.loads(tags) for source, tags in found.items()}
 
     def rows_of(self, sources: Iterable[str], type_: str | None = None) -> dict[str, str]:
@@ -254,7 +310,7 @@ class Catalogue(CatalogueFile):
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the texts of the chunks with these ids that exist, by id."""
-        return self._by_key("SELECT id, json_extract(record, '$.text') FROM chunk WHERE id", ids)
+        return self._by_key("SELECT id, json_extract(own, '$.text') FROM chunk WHERE id", ids)
 
     def counts(self) -> dict[str, int]:
         """Return the number of chunks of each type."""
@@ -264,7 +320,7 @@ class Catalogue(CatalogueFile):
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id."""
         parts = in_portions(dict.fromkeys(ids))
-        found = (self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some) for marks, some in parts)
+        found = (self._chunks(f"SELECT {_VALUES} FROM chunk WHERE id IN ({marks})", some) for marks, some in parts)
         return {chunk.id: chunk for chunks in found for chunk in chunks}
 
     def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
@@ -279,11 +335,11 @@ class Catalogue(CatalogueFile):
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""
-        return self._chunks("SELECT record FROM chunk WHERE source = ? ORDER BY position, id", (source,))
+        return self._chunks(f"SELECT {_VALUES} FROM chunk WHERE source = ? ORDER BY position, id", (source,))
 
     def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
         with self._reporting():
-            return [parse_chunk(row[0]) for row in self._rows(sql, values)]
+            return [checked_chunk(row) for row in self._rows(sql, values)]
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""
@@ -292,13 +348,41 @@ class Catalogue(CatalogueFile):
             if value is not None:
                 where, values = f"{where} AND {column} = ?", [*values, value]
         total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
-        sql = f"SELECT record FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
+        sql = f"SELECT {_VALUES} FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
         return total, self._chunks(sql, [*values, limit, offset])
 
 
-def _values_of(line: ChunkLine, has_vector: bool) -> tuple[object, ...]:
-    hashes = line.content_hash, line.metadata_hash
-    return (line.id, line.source, line.type, line.position, *hashes, int(has_vector), line.line.decode())
+def checked_chunk(row: Sequence[str]) -> Chunk:
+    """Return a chunk. Raises sqlite3.DatabaseError."""
+    try:
+        return Values(*row).chunk()
+    except (TypeError, ValueError, AttributeError) as error:
+        raise sqlite3.DatabaseError("a record differs from its hash") from error
+
+
+def checked_file(row: Sequence[str]) -> FileRow:
+    """Return the record of a file. Raises sqlite3.DatabaseError."""
+    *values, seal = row
+    if row_seal(*values) != seal:
+        raise sqlite3.DatabaseError("the record of a file differs from its hash")
+    return FileRow(*values)
+
+
+def checked_class(row: Sequence[str]) -> ClassNode:
+    """Return a class. Raises sqlite3.DatabaseError."""
+    name, record, seal = row
+    if row_seal(name, record) != seal:
+        raise sqlite3.DatabaseError("a class differs from its hash")
+    bases, source, lines = json.loads(record)
+    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None)
+
+
+def _replace_classes(connection: sqlite3.Connection, classes: Hierarchy) -> None:
+    records = ((node.name, canonical_json([node.bases, node.source, node.lines])) for node in classes.nodes.values())
+    connection.execute("DELETE FROM class")
+    connection.executemany(
+        "INSERT INTO class VALUES (?, ?, ?)", ((name, record, row_seal(name, record)) for name, record in records)
+    )
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:

@@ -7,27 +7,30 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from pydantic import ValidationError
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.stores.claim import CATALOGUE
-from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, stamp
+from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, row_seal, stamp
 from lore_etl.stores.sqlite_file import use_log, vacuum
 
 SUSPECT = "catalogue.suspect"  # marks damage found by a reader; the next sync rebuilds the catalogue
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS file (
     path TEXT PRIMARY KEY, stamp TEXT NOT NULL, hash TEXT NOT NULL, recipe TEXT NOT NULL,
-    facts TEXT NOT NULL, notes TEXT NOT NULL);
+    facts TEXT NOT NULL, notes TEXT NOT NULL, seal TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS chunk (
     id TEXT PRIMARY KEY, source TEXT NOT NULL, type TEXT NOT NULL, position INTEGER NOT NULL,
-    content_hash TEXT NOT NULL, metadata_hash TEXT NOT NULL, has_vector INTEGER NOT NULL, record TEXT NOT NULL);
+    has_vector INTEGER NOT NULL, content_hash TEXT NOT NULL, class TEXT, own TEXT NOT NULL, relations TEXT NOT NULL,
+    metadata_hash TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS class (name TEXT PRIMARY KEY, record TEXT NOT NULL, seal TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
 CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
 CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;
@@ -145,10 +148,13 @@ class CatalogueFile:
         except (sqlite3.DatabaseError, ValidationError) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise StorageError(f"The catalogue is not usable: {error}.") from error
-            with suppress(OSError):
-                self._suspect.touch()
-            reason = "a record is damaged" if isinstance(error, ValidationError) else error
-            raise CatalogueDamaged(f"The catalogue is damaged: {reason}.") from error
+            self.report_damage("a record is damaged" if isinstance(error, ValidationError) else str(error))
+
+    def report_damage(self, problem: str) -> NoReturn:
+        """Mark the file as damaged, so that the next sync rebuilds it, and raise CatalogueDamaged."""
+        with suppress(OSError):
+            self._suspect.touch()
+        raise CatalogueDamaged(f"The catalogue is damaged: {problem}.")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -194,7 +200,10 @@ class CatalogueFile:
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
         """Return several values in the order of the keys."""
-        found = {key: value for key, value in self._unchanged_rows("SELECT key, value FROM meta")}
+        rows = self._unchanged_rows("SELECT key, value, seal FROM meta")
+        if any(row_seal(key, value) != seal for key, value, seal in rows):
+            self.report_damage("a value differs from its hash")
+        found = {key: value for key, value, _ in rows}
         return tuple(map(found.get, keys))
 
     def set_meta(self, **values: str | None) -> None:
@@ -208,4 +217,4 @@ def set_values(connection: sqlite3.Connection, values: Mapping[str, str | None])
     for key, value in values.items():
         connection.execute("DELETE FROM meta WHERE key = ?", (key,))
         if value is not None:
-            connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+            connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, row_seal(key, value)))

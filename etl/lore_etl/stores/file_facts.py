@@ -12,10 +12,9 @@ from lore_etl.core.text import is_named
 from lore_etl.digest import Digest
 
 
-def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | None) -> str:
-    """Return the facts, the class of each chunk (by chunk id) and the digest as JSON."""
+def pack(facts: FileFacts, short: Digest | None) -> str:
+    """Return the facts and the digest as JSON."""
     known: dict[str, object] = {"classes": [asdict(class_) for class_ in facts.classes], "imports": facts.imports}
-    known["members"] = class_of
     if facts.exports:
         known["exports"] = facts.exports
     if facts.members:
@@ -29,8 +28,8 @@ def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | N
     return canonical_json(known)
 
 
-def unpack(packed: str) -> tuple[FileFacts, dict[str, str]]:
-    """Return the facts, and the class of each chunk by chunk id.
+def unpack(packed: str) -> FileFacts:
+    """Return the facts.
 
     The members of classes are left out: they are most of the facts, and no other file depends on them.
     """
@@ -44,8 +43,8 @@ def check(packed: str) -> None:
     _members(value)
 
 
-def _unpacked(value: Mapping[str, Any]) -> tuple[FileFacts, dict[str, str]]:
-    facts = FileFacts(
+def _unpacked(value: Mapping[str, Any]) -> FileFacts:
+    return FileFacts(
         classes=_classes(value),
         imports=_targets(value.get("imports", {})),
         supersedes=tuple(value.get("supersedes", ())),
@@ -53,7 +52,6 @@ def _unpacked(value: Mapping[str, Any]) -> tuple[FileFacts, dict[str, str]]:
         family=value.get("family", ""),
         package=value.get("package", ""),
     )
-    return facts, value.get("members", {})
 
 
 def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:

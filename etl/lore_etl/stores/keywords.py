@@ -199,7 +199,15 @@ class KeywordStore:
             }
 
     def ids(self) -> set[str]:
-        return {id_ for id_, _ in self._hits(tantivy.Query.all_query())}
+        return set(self.versions())
+
+    def versions(self) -> dict[str, str]:
+        """Return the hash of the record that each chunk was indexed from, by id."""
+        with self._reporting():
+            searcher = self._snapshot.searcher
+            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
+            found = (searcher.doc(address) for _, address in hits)
+            return {document["id"][0]: document["version"][0] for document in found}
 
     def count(self) -> int:
         return int(self._snapshot.searcher.num_docs)
@@ -253,6 +261,7 @@ def question_stems(text: str) -> frozenset[str]:
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("version", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("type", tokenizer_name="raw", index_option="basic")
     for field in get_args(Field):
         builder.add_text_field(field, tokenizer_name="prose", index_option="freq")
@@ -289,4 +298,4 @@ def _document(chunk: Chunk) -> tantivy.Document:
     title = chunk.title if chunk.title != chunk.source else ""
     place = f"{path} {_stems(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
     words = place * _REPEATED + _stems(" ".join((*chunk.tags, *chunk.details, chunk.text)))
-    return tantivy.Document(id=chunk.id, type=chunk.type.value, path=path, words=words)
+    return tantivy.Document(id=chunk.id, version=chunk.metadata_hash, type=chunk.type.value, path=path, words=words)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import sqlite3
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from lore_etl.core.model import parse_chunk, position_of
+from lore_etl.core.model import position_of
+from lore_etl.stores.chunk_record import Values
 from lore_etl.stores.file_facts import check
 
 _NOT_DAMAGE = frozenset(
@@ -57,32 +57,31 @@ def check_catalogue(connection: sqlite3.Connection) -> None:
     if found != "ok":
         raise sqlite3.DatabaseError(found)
     try:
-        columns = "id, source, type, position, content_hash, metadata_hash, record"
+        columns = "id, source, type, position, content_hash, class, own, relations, metadata_hash"
         for row in connection.execute(f"SELECT {columns} FROM chunk"):
-            _check_chunk(row[:-1], row[-1])
-        for row in connection.execute("SELECT path, stamp, hash, recipe, facts, notes FROM file"):
-            _check_file(row)
-        for row in connection.execute("SELECT key, value FROM meta"):
-            _check_text(row)
+            _check_chunk(row[:4], Values(*row[4:]))
+        for row in connection.execute("SELECT path, stamp, hash, recipe, facts, notes, seal FROM file"):
+            _check_row(row)
+            check(row[4])
+        for table in ("class", "meta"):
+            for row in connection.execute(f"SELECT * FROM {table}"):
+                _check_row(row)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise sqlite3.DatabaseError("a row is damaged") from error
 
 
-def _check_chunk(columns: tuple[object, ...], record: str) -> None:
-    chunk = parse_chunk(record)
-    wanted = (chunk.id, chunk.source, chunk.type, position_of(chunk), chunk.content_hash, chunk.metadata_hash)
-    if columns != wanted:
+def row_seal(*values: str) -> str:
+    """Return the hash of a row's values, which is stored with them."""
+    return hashlib.blake2b("\0".join(values).encode(), digest_size=8).hexdigest()
+
+
+def _check_chunk(keys: tuple[object, ...], values: Values) -> None:
+    chunk = values.chunk()
+    if keys != (chunk.id, chunk.source, chunk.type, position_of(chunk)):
         raise ValueError(chunk.id)
 
 
-def _check_file(row: tuple[str, ...]) -> None:
-    *_, facts, notes = row
-    _check_text(row)
-    check(facts)
-    for kind, text in json.loads(notes):
-        _check_text((kind, text))
-
-
-def _check_text(values: Iterable[str]) -> None:
-    if any("\0" in value for value in values):  # a failed disk leaves blocks of zeros
-        raise ValueError("zeros")
+def _check_row(row: tuple[str, ...]) -> None:
+    *values, seal = row
+    if row_seal(*values) != seal:
+        raise ValueError(values[0])

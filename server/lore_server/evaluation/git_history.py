@@ -10,7 +10,6 @@ from pathlib import Path
 from lore_etl.core.errors import NotFound, StorageError
 from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
-from lore_etl.stores.chunkfile import read_chunks
 from lore_server.changes.project_git import LOG, read_git
 from lore_server.changes.ticket_names import files_by_name, names
 from lore_server.evaluation.sets import EvaluationSet, Judgements, Question
@@ -40,7 +39,7 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
     index.require()
     texts: dict[str, list[str]] = defaultdict(list)
     judged = set()
-    for chunk in read_chunks(index.folder):
+    for chunk in index.catalogue.every_chunk():
         if chunk.type == KnowledgeType.TICKET:
             texts[chunk.source].append(chunk.text)
         elif chunk.type != KnowledgeType.RELEASE:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from lore_etl.digest import Digest
 from lore_etl.index import Index
-from lore_etl.stores.catalogue import FileRow
+from lore_etl.stores.catalogue import FILES_AT, FileRow
 from lore_server.framework.groups import PATTERNS, PRPS, Group
 from lore_server.framework.view_entry import ViewEntry, entries_of, other_keys
 
@@ -75,7 +75,7 @@ class View:
         self._index.require()
         with self._guard:
             catalogue = self._index.catalogue
-            state = tuple(catalogue.meta(key) for key in ("loaded", "chunks", "synced_at"))
+            state = tuple(catalogue.meta(key) for key in ("loaded", FILES_AT, "synced_at"))
             if state != self._state or self._clock() >= self._until:
                 self._entries = self._read()
                 self._state, self._until = state, self._clock() + self._seconds

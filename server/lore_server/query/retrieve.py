@@ -147,10 +147,10 @@ def retrieve(
 
 def _check(index: Index) -> None:
     index.require()
-    if not index.keywords.count():
-        if index.catalogue.counts():
-            raise IndexDamaged("The keyword index has lost its chunks.")
+    if not index.catalogue.total():
         raise emptiness(index)
+    if not index.keywords.count():
+        raise IndexDamaged("The keyword index has lost its chunks.")
 
 
 def _check_model(index: Index) -> bool:

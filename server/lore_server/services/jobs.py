@@ -22,7 +22,6 @@ from lore_etl.core.errors import (
 from lore_etl.core.model import SyncReport, canonical_json
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
-from lore_etl.stores.chunkfile import CHUNKS
 from lore_etl.system.memory import release_unused_memory
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.replies.problem import error_record
@@ -297,8 +296,8 @@ class JobService:
         if job.action == "create":
             return create_only(self._index, job.record_progress, job.allow_mass_delete, job.announce)
         if job.action == "embed":
-            if not (self._index.folder / CHUNKS).exists():
-                raise IndexMissing("There is no chunks.jsonl.gz to embed.", "Run the action `create` or `sync` first.")
+            if not self._index.exists() or not self._index.catalogue.total():
+                raise IndexMissing("There are no chunks to embed.", "Run the action `create` or `sync` first.")
             return embed_only(self._index, job.record_progress)
         self._index.require()
         return delete_all(self._index)

@@ -1,0 +1,95 @@
+"""Convert chunks to and from the values that the catalogue stores for them, and seal these by a hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from lore_etl.core.model import Ancestor, Chunk, canonical_json, parse_chunk, position_of, row_id_of
+
+_CHUNK = TypeAdapter(Chunk)
+_NOT_OWN = {"chain", "class_name", "content_hash", "metadata_hash", "superseded_by"}
+
+
+def relations_of(class_name: str | None, chain: Iterable[Ancestor], superseded_by: str | None) -> str:
+    """Return the part of a record that depends on other files, as JSON."""
+    ancestors = [{"class": ancestor.class_name, "source": ancestor.source} for ancestor in chain]
+    return canonical_json({"chain": ancestors, "class": class_name, "superseded_by": superseded_by})
+
+
+NO_RELATIONS = relations_of(None, (), None)
+
+
+class Values(NamedTuple):
+    """The texts of a chunk in the catalogue, in the order of its columns, and the hash of all of them."""
+
+    content_hash: str
+    local_class: str | None
+    own: str
+    relations: str
+    metadata_hash: str
+
+    def chunk(self) -> Chunk:
+        """Return the chunk. Raises ValueError if the values differ from their hash."""
+        if self.metadata_hash != _seal(self.content_hash, self.local_class, self.own.encode(), self.relations):
+            raise ValueError("a record differs from its hash")
+        hashes = f'"content_hash":"{self.content_hash}","metadata_hash":"{self.metadata_hash}"'
+        return parse_chunk(f"{self.own[:-1]},{hashes},{self.relations[1:]}")
+
+
+@dataclass(slots=True, eq=False)
+class ChunkRecord:
+    """A chunk as it is stored: its keys, the part of its record that its file determines, and its relations to others.
+
+    `local_class` is its class as its file names it. Parsed chunks need much more memory, so builds keep these.
+    """
+
+    id: str
+    source: str
+    type: str
+    position: int
+    content_hash: str
+    local_class: str | None
+    own: bytes
+    relations: str = NO_RELATIONS
+
+    @classmethod
+    def of(cls, chunk: Chunk, local_class: str | None = None) -> ChunkRecord:
+        """Return the record of a chunk with the relations that it has."""
+        own = _CHUNK.dump_json(chunk, by_alias=True, exclude=_NOT_OWN)
+        keys = chunk.id, chunk.source, chunk.type.value, position_of(chunk), chunk.content_hash
+        return cls(*keys, local_class, own, relations_of(chunk.class_name, chunk.chain, chunk.superseded_by))
+
+    @property
+    def metadata_hash(self) -> str:
+        """The hash of everything that is stored."""
+        return _seal(self.content_hash, self.local_class, self.own, self.relations)
+
+    @property
+    def row_id(self) -> str:
+        return row_id_of(self.id, self.content_hash)
+
+    def values(self) -> Values:
+        return Values(self.content_hash, self.local_class, self.own.decode(), self.relations, self.metadata_hash)
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk, parsed again each time."""
+        return self.values().chunk()
+
+    def related(self, relations: str) -> ChunkRecord:
+        """Return the record with these relations."""
+        if self.relations == relations:
+            return self
+        keys = self.id, self.source, self.type, self.position, self.content_hash, self.local_class
+        return ChunkRecord(*keys, self.own, relations)
+
+
+def _seal(content_hash: str, local_class: str | None, own: bytes, relations: str) -> str:
+    digest = hashlib.sha256(f"{content_hash}\0{local_class or ''}\0{relations}\0".encode())
+    digest.update(own)
+    return digest.hexdigest()

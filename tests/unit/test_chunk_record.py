@@ -1,0 +1,79 @@
+"""The catalogue's values of a chunk contain all of it, and any damage to them is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore_etl.core.model import Ancestor, Chunk, position_of
+from lore_etl.stores.chunk_record import ChunkRecord, relations_of
+from tests.harness.chunks import make_chunk
+
+KEY_LIKE = st.sampled_from(
+    [
+        '"type":"',
+        '"lines":[',
+        "\0",
+        "\x1f",
+        "/",
+        "\f\b",
+        '"',
+        "\\",
+        '","source":"',
+        '{"chain":',
+        "\n",
+        "\r",
+        "\u2028",
+        "é",
+    ]
+)
+TEXTS = st.lists(KEY_LIKE | st.text(st.characters(codec="utf-8"), max_size=8), max_size=6).map("".join)
+CHAINS = st.lists(TEXTS, max_size=2).map(lambda names: tuple(Ancestor(class_name=name, source=None) for name in names))
+
+
+def without_hash(chunk: Chunk) -> Chunk:
+    return replace(chunk, metadata_hash="")
+
+
+@given(TEXTS, TEXTS, st.none() | TEXTS, CHAINS, st.none() | st.tuples(st.integers(0, 999), st.integers(0, 999)))
+def test_a_chunk_of_any_text_is_read_back_from_its_record(
+    source: str, text: str, name: str | None, chain: tuple[Ancestor, ...], columns: tuple[int, int] | None
+) -> None:
+    more = {"symbols": (text,), "tags": (text,), "updated": text, "columns": columns, "heading": (text,)}
+    chunk = make_chunk(source, "src", text=text, title=text, lines=(len(text), 99), **more)
+    chunk = replace(chunk, class_name=name, chain=chain, superseded_by=name)
+
+    record = ChunkRecord.of(chunk, name)
+
+    assert without_hash(record.chunk) == without_hash(chunk)
+    assert record.chunk.metadata_hash == record.metadata_hash
+    assert (record.id, record.source, record.type, record.position) == (
+        chunk.id, chunk.source, chunk.type, position_of(chunk),
+    )  # fmt: skip
+
+
+@given(TEXTS, st.none() | TEXTS, CHAINS, st.none() | TEXTS)
+def test_a_record_with_other_relations_is_that_of_the_chunk_with_them(
+    text: str, name: str | None, chain: tuple[Ancestor, ...], successor: str | None
+) -> None:
+    chunk = make_chunk(text, text=text, class_name=text, superseded_by=text)
+    expected = ChunkRecord.of(replace(chunk, class_name=name, chain=chain, superseded_by=successor))
+
+    related = ChunkRecord.of(chunk).related(relations_of(name, chain, successor))
+
+    assert related.values() == expected.values()
+    assert related.related(related.relations) is related
+
+
+@pytest.mark.parametrize("field", ["content_hash", "local_class", "own", "relations", "metadata_hash"])
+def test_a_changed_character_in_any_value_is_noticed(field: str) -> None:
+    values = ChunkRecord.of(make_chunk("a.md", text="It costs 500 euro.", class_name="A"), "A").values()
+    text = str(getattr(values, field))
+
+    for place in range(len(text)):
+        changed = f"{text[:place]}{'0' if text[place] != '0' else '1'}{text[place + 1 :]}"
+        with pytest.raises(ValueError, match="differs from its hash"):
+            values._replace(**{field: changed}).chunk()
