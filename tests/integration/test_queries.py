@@ -237,7 +237,7 @@ def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, co
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     app.warm()
     with closing(sqlite3.connect(tmp_path / ".lore" / CATALOGUE)) as other, other:
-        other.execute("UPDATE chunk SET record = 'not read'")
+        other.execute("UPDATE chunk SET own = 'not read'")
 
     assert search(app, "alpha")["results"][0]["excerpt"] == "# Alpha\n\nText of alpha."
     app.close()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.system.durable import replace, sync_folder
-from lore_etl.system.nofollow import open_regular
 
 
 def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None = None, mode: int = 0o666) -> None:
@@ -43,26 +42,6 @@ def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_dura
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise
-
-
-def append_durably(path: Path, content: bytes) -> None:
-    """Append to an existing file and sync it to disk.
-
-    Raises:
-        OSError: the file is a symlink, or cannot be written; its content and time are unchanged, if the disk allows.
-    """
-    descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND)
-    before = os.fstat(descriptor)
-    try:
-        with open(descriptor, "ab") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        with suppress(OSError):
-            os.truncate(path, before.st_size)
-            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         raise
 
 
