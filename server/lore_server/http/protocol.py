@@ -19,21 +19,31 @@ class LimitedProtocol(HttpToolsProtocol):
     head_seconds = 10.0
     request_seconds = 60.0  # head and body: 32 MB at 4.5 Mbit/s
     max_connections = 128
+    surplus_seconds = 2.0  # for the head of a request that is refused, and again for the client to read the reply
+    max_surplus = 1_000  # connections that are refused at the same time; more are closed at once
     max_headers = 100
     max_head_bytes = 65_536  # of the line with the path and all headers, also of those after a body
 
     _head_bytes = 0
     _unread_bytes = 0  # received since the last part of the request that is complete
     _is_refused = False
+    _is_surplus = False
+    _surplus_end = b""  # of the bytes received, as they are not parsed
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Reject the connection if there are too many, otherwise wait for its first request."""
+        """Wait for the first request. If there are too many connections, it will be refused.
+
+        A reply before the request would be lost: the system resets a connection that is closed with unread bytes.
+        """
         super().connection_made(transport)
-        if len(self.connections) > self.max_connections:
-            self._refuse(Busy(f"The limit of {self.max_connections} connections is reached."))
+        others = [one for one in self.connections if isinstance(one, LimitedProtocol) and one is not self]
+        surplus = sum(one._is_surplus for one in others)
+        self._is_surplus = len(others) - surplus >= self.max_connections
+        if self._is_surplus and surplus >= self.max_surplus:
+            transport.abort()
         else:
-            self._await(self.head_seconds)
+            self._await(self.surplus_seconds if self._is_surplus else self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
@@ -41,6 +51,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Ignore blank lines between requests, but do not let them keep the connection open."""
+        if self._is_surplus:
+            self._surplus_end = (self._surplus_end + data)[-4:] if not self._is_refused else b""
+            self._unread_bytes += len(data)
+            if b"\r\n\r\n" in data or self._surplus_end == b"\r\n\r\n" or self._unread_bytes > self.max_head_bytes:
+                self._turn_away()
+            return
         if self._deadline is None and not self._is_answering():
             self._await(self.head_seconds)
         self._unread_bytes += len(data)
@@ -104,7 +120,29 @@ class LimitedProtocol(HttpToolsProtocol):
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
+    def _turn_away(self) -> None:
+        """Answer that there are too many connections, then read on until the client closes or time is over."""
+        if self._is_refused:
+            return
+        self._is_refused = True
+        self._write(Busy(f"The limit of {self.max_connections} connections is reached."))
+        self.transport.write_eof()
+        self._await(self.surplus_seconds)
+
+    def eof_received(self) -> None:
+        if self._is_surplus:
+            self._turn_away()
+            self.transport.close()
+        else:
+            super().eof_received()
+
     def _expire(self) -> None:
+        if self._is_surplus and not self._is_refused:
+            self._turn_away()
+            return
+        if self._is_surplus:
+            self.transport.close()
+            return
         self._reject(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
 
     def _reject(self, error: LoreError, status: int) -> None:
@@ -114,8 +152,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(error, status)
 
     def _refuse(self, error: LoreError, status: int | None = None) -> None:
+        self._write(error, status)
+        self.transport.close()
+
+    def _write(self, error: LoreError, status: int | None = None) -> None:
         response = refused(error, status, {"Connection": "close"})
         line = f"HTTP/1.1 {response.status_code} {HTTPStatus(response.status_code).phrase}\r\n".encode()
         headers = b"".join(name + b": " + value + b"\r\n" for name, value in with_our_headers(response.raw_headers))
         self.transport.write(line + headers + b"\r\n" + bytes(response.body))
-        self.transport.close()
