@@ -192,6 +192,7 @@ def main() -> None:
     values = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (values.folder or Path(temporary)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
         for name in ("LORE_HOME", "LORE_STATE", "LORE_RUNTIME", "LORE_CACHE"):
             os.environ[name] = str(folder / name)
         root = folder / "project"
