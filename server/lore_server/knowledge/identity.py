@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import unicodedata
 from collections.abc import Container
 from functools import lru_cache
@@ -17,6 +18,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from lore_etl.core.errors import GitError, LoreError
 from lore_etl.files.git_folder import repository
+from lore_etl.files.scan import lasting_stamp
 from lore_server.knowledge.git.git_command import Git
 from lore_server.knowledge.names import has_unseen, mark_of
 from lore_server.knowledge.safe_files import Files
@@ -25,6 +27,8 @@ LARGEST_CONFIG = 1_000_000  # bytes
 LONGEST = 500  # characters of a normalised remote
 NAME_CHARACTERS = 100
 _SCP = re.compile(r"(?:[^@/]*@)?(?P<host>\[[^\]/]+\]|[^:/@]{2,}):(?P<path>.+)")  # `C:\x` is a local path
+_seen: dict[Path, tuple[str, bytes]] = {}
+"""A git folder -> the stamp and the content of its configuration."""
 
 
 class Identity(NamedTuple):
@@ -56,7 +60,7 @@ def identity_of(root: Path, known: Container[str] = ()) -> Identity:
     main = _main_folder(root, known)
     if main is not None:
         return identity_of(main)
-    remote = "" if git.is_symlink() else normalised_remote(_origin(_read(git, "config")))
+    remote = "" if git.is_symlink() else normalised_remote(_origin(_config(git)))
     return Identity(folder, remote, _name(PurePosixPath(remote).name if remote else root.name))
 
 
@@ -116,13 +120,24 @@ def _main_folder(root: Path, known: Container[str]) -> Path | None:
     return found.common.parent if spelled(found.common.parent) in known else None
 
 
-def _read(folder: Path, path: str) -> bytes:
-    """Return the content of a small regular file without following a symlink below the folder; else empty."""
+def _config(git: Path) -> bytes:
+    """Return the configuration in a git folder if it is a small regular file, without following symlinks; else empty.
+
+    It is opened again only after a change, because each check of the project's files needs the identity.
+    """
     try:
-        is_small = (folder / path).lstat().st_size <= LARGEST_CONFIG
-        return (Files(folder).read(path) or b"") if is_small else b""
+        facts = (git / "config").lstat()
+        if facts.st_size > LARGEST_CONFIG:
+            return b""
+        stamp = lasting_stamp(facts, time.time_ns())
+        if (known := _seen.get(git)) and known[0] == stamp:
+            return known[1]
+        data = Files(git).read("config") or b""
     except (OSError, LoreError):
         return b""
+    if stamp:  # it is empty if the file may change again without a new stamp
+        _seen[git] = (stamp, data)
+    return data
 
 
 def _name(name: str) -> str:
