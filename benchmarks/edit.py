@@ -5,13 +5,15 @@
 The project is a copy of a real checkout with its own ignore rules. Without one, the script creates a project of half
 Markdown, half Python, with about ten chunks per file and no ignore rules. The real model embeds each edit
 and each question. The vectors of the unedited chunks are random, so that the index is built in a minute; this does not
-change the cost of a sync. Keep the project with `--folder`, and alternate between two checkouts to compare them. On a
-busy machine, only processor time is meaningful.
+change the cost of a sync. The stages are those of this process; then an owner in the background is measured from
+outside, with the commands of a user. Keep the project with `--folder`, and alternate between two checkouts to compare
+them. On a busy machine, only processor time is meaningful.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import resource
@@ -26,12 +28,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.main_job import lore_sync, row
+from benchmarks.main_job import LORE, lore_sync, row
+from benchmarks.owner import stop
 from benchmarks.unified import vocabulary
 from lore_etl.config.settings import Settings
 from lore_etl.files.indexed import ProjectFiles
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only
+from lore_etl.stores.owner_file import read_note
 from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.indexes import bytes_below
@@ -40,6 +44,7 @@ from tests.harness.projects import write_project
 
 SECTIONS, SENTENCES, WORDS = 10, 5, 14
 COMMENTS = {".py": "#", ".mjs": "//", ".js": "//", ".ts": "//", ".go": "//", ".md": ""}
+OWNED_ROUNDS = 5
 SETTLED_SECONDS = 0.1  # edits must be older than a clock tick before the sync
 
 
@@ -176,11 +181,71 @@ def cold(root: Path, step: Callable[[], object], name: str) -> None:
     show(stages)
 
 
-def resident() -> str:
+def owned(root: Path, editor: Editor) -> None:
+    """Measure an owner in the background with whole processes; the processor time is that of both processes."""
+    stages: dict[str, list[float]] = {}
+
+    def spent() -> float:
+        mine, note = resource.getrusage(resource.RUSAGE_CHILDREN), read_note(root / ".lore")
+        fields = Path(f"/proc/{note.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split() if note else []
+        ticks = sum(map(int, fields[11:13]))  # proc(5): utime and stime
+        return mine.ru_utime + mine.ru_stime + ticks / os.sysconf("SC_CLK_TCK")
+
+    def take(name: str, step: Callable[[], object]) -> None:
+        cpu, started = spent(), time.perf_counter()
+        step()
+        stages.setdefault(f"owner: {name}", []).append(1000 * (time.perf_counter() - started))
+        stages.setdefault(f"owner: {name}, processor time", []).append(1000 * (spent() - cpu))
+
+    def memory(name: str) -> None:
+        note = read_note(root / ".lore")
+        assert note is not None, "the owner has ended"
+        row(f"owner: memory after {name}", f"{resident(note.pid):.0f} MB")
+
+    def find() -> None:
+        path, word = editor.edit()
+        while path.relative_to(root).as_posix() not in [found["source"] for found in _run(root, "search", word)]:
+            pass
+
+    stop(root)
+    try:
+        started = time.perf_counter()
+        _run(root, "search", "ready")
+        row("owner: the first search, which starts it", f"{time.perf_counter() - started:.2f} s")
+        memory("the first search")
+        take("the first `lore sync`", lambda: _run(root, "sync"))
+        for _ in range(OWNED_ROUNDS):
+            take("`lore sync`, no change", lambda: _run(root, "sync"))
+        for _ in range(OWNED_ROUNDS):
+            editor.edit()
+            take("`lore sync`, an edit", lambda: _run(root, "sync"))
+        memory("the syncs")
+        for _ in range(OWNED_ROUNDS):
+            take("from an edit until a search finds it, without a sync", find)
+        memory("all edits")
+    finally:
+        stop(root)
+    show(stages)
+
+
+def _run(root: Path, *command: str) -> list[dict[str, str]]:
+    """Run a command of Lore in the project, and return its results, if it has any."""
+    done = subprocess.run([LORE, *command, "--json"], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr  # 1: nothing was found
+    results: list[dict[str, str]] = json.loads(done.stdout).get("results", [])
+    return results
+
+
+def resident(pid: int) -> float:
+    """Return the memory of a process in MB."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def own_memory() -> str:
     """Return the memory of this process."""
-    now = Path("/proc/self/status").read_text(encoding="utf-8").partition("VmRSS:")[2].split()[0]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f"{int(now) / 1024:.0f} MB, at most {peak / 1024:.0f} MB until then"
+    return f"{resident(os.getpid()):.0f} MB, at most {peak / 1024:.0f} MB until then"
 
 
 def main() -> None:
@@ -209,14 +274,16 @@ def main() -> None:
             app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 86_400})
         with closing(App(root, Settings(), load_contract())) as app:
             app.warm()
+            app.freshness.watched = True  # as in an owner, whose searches do not look at all files
             chunks = app.index.catalogue.total()
             editor = Editor(app.index)
             row("index", f"{chunks:,} chunks of {len(app.index.catalogue.stamps()):,} files")
             row("disk", f"{bytes_below(app.index.folder) / chunks / 1000:.1f} KB per chunk")
-            row("memory of the warm owner", resident())
+            row("memory of this process, warm", own_memory())
             unchanged(app)
             measure(app, editor, values.rounds)
-            row("memory of the owner after the edits", resident())
+            row("memory of this process after the edits", own_memory())
+        owned(root, editor)
         cold(root, lambda: None, "no change")
         cold(root, editor.edit, "an edit")
 

@@ -86,13 +86,13 @@ def main() -> None:
             _shell(project)
             _agents(project, 8, 50)
         finally:
-            _stop(project)
+            stop(project)
 
 
 def _starts(project: Path) -> None:
     starts: dict[str, Callable[[], object]] = {
         "a running owner": lambda: None,
-        "none: it starts one": lambda: _stop(project),
+        "none: it starts one": lambda: stop(project),
     }
     for name, before in starts.items():
         times, sizes = [], []
@@ -150,7 +150,8 @@ def _agents(project: Path, agents: int, searches: int) -> None:
         agent.close()
 
 
-def _stop(project: Path) -> None:
+def stop(project: Path) -> None:
+    """Stop the owner of a project, if one is running."""
     note = read_note(project / ".lore")
     if note is not None and note.is_alive:
         ending.stop(project / ".lore", note)
