@@ -1,16 +1,23 @@
-"""Measure how Lore grows: `python -m benchmarks.growth [--chunks 1000 10000 20000 100000 300000] [--folder DIR]`.
+"""Measure how Lore grows, in a real project or a synthetic one of any size.
 
-One project grows from size to size. At each: the sync of the new chunks and one without changes, queries, recall of
-the vector search against a comparison with all vectors, memory and disk. The vectors are synthetic (`synthetic.py`), so
-no time includes the model except for its embedding of each query. Every size is measured in a separate process;
-`--json` keeps the figures, and the plot is drawn from them: `python -m benchmarks.growth --draw FIGURES`.
+    python -m benchmarks.growth [--checkout PATH] [--chunks 1000 10000 20000 100000 300000] [--folder DIR]
+
+One project grows from size to size. At each: the sync of the new chunks, one without changes and some of edited files,
+queries, recall of the vector search against a comparison with all vectors, memory and disk. With `--checkout`, the
+files are those of a real project, in random order and under its own ignore rules, and the sizes are approximate; its
+last size is the whole project. The vectors of added files are synthetic in both (`synthetic.py`), so the model only
+embeds the queries and the edits. Every size is measured in a separate process; `--json` keeps the figures, and the plot
+is drawn from them: `python -m benchmarks.growth --draw FIGURES`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import resource
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,10 +29,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import synthetic
+from benchmarks.before_after import SETTLED_SECONDS
+from benchmarks.edit import Editor
 from benchmarks.plot import Line, chart
 from benchmarks.search_parts import PARTS, SEARCH, figures, measure
 from lore_etl.config.settings import Settings
 from lore_etl.core.model import row_id_of
+from lore_etl.files.indexed import ProjectFiles
 from lore_etl.index import Index
 from lore_etl.system.memory import keep_present_objects
 from lore_server.app import App
@@ -36,15 +46,31 @@ SIZES = (1_000, 10_000, 20_000, 100_000, 300_000)
 PICTURE = ROOT / "docs" / "images" / "growth.svg"
 QUESTIONS = 60
 TOP = 100
+EDITS = 5
+CHUNKS_PER_REAL_FILE = 5  # about the average of Neo.mjs and Waypoint
 MEGABYTE = 1_000_000
 Figures = dict[str, float]
 
 
-def synced(root: Path, files: range) -> Figures:
-    """Add files and sync them; return processor and wall time of both, and of a sync without change."""
-    synthetic.write_tree(root, files)
+def add_files(root: Path, checkout: Path | None, before: int, chunks: int) -> None:
+    """Add the files that take the project from one number of chunks to another."""
+    if checkout is None:
+        synthetic.write_tree(root, range(before // synthetic.CHUNKS, chunks // synthetic.CHUNKS))
+        return
+    paths = sorted(ProjectFiles(checkout, (), checkout / ".lore").scan().files)
+    random.Random(5).shuffle(paths)
+    rules = [path.relative_to(checkout).as_posix() for path in checkout.rglob(".gitignore")]
+    for path in rules + paths[before // CHUNKS_PER_REAL_FILE : chunks // CHUNKS_PER_REAL_FILE]:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(checkout / path, root / path)
+    time.sleep(SETTLED_SECONDS)
+
+
+def synced(root: Path) -> Figures:
+    """Sync the added files; return processor and wall time of this, and of a sync without change."""
     with closing(Index(root, Settings())) as index:
         around = synthetic.centres(index)
+        known = index.catalogue.total() if index.exists() else 0
         read_wall, read = synthetic.extract(index, around)
     with closing(App(root, Settings(), load_contract())) as app:
         found: Figures = {}
@@ -54,9 +80,9 @@ def synced(root: Path, files: range) -> Figures:
             found |= {f"{name} wall": time.perf_counter() - wall, f"{name} cpu": time.process_time() - processor}
         report = app.call("get_job", {"id": "latest"})["report"]
         assert report["failed"] == [], report
+        found["added"] = app.index.catalogue.total() - known
     found["sync wall"] += read_wall
     found["sync cpu"] += read
-    found["added"] = synthetic.CHUNKS * len(files)
     found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
     return found
 
@@ -72,8 +98,20 @@ def searched(root: Path) -> Figures:
         found |= {f"query {kind}": value for kind, value in times[SEARCH].items()}
         found |= {f"parts {kind}": value for kind, value in times[PARTS].items()}
         found["recall"] = recall(app.index)
-    found["disk"] = sum(file.stat().st_size for file in (root / ".lore").rglob("*") if file.is_file()) / MEGABYTE
+        found["disk"] = sum(file.stat().st_size for file in (root / ".lore").rglob("*") if file.is_file()) / MEGABYTE
+        found["edit cpu"] = edited(app)
     return found
+
+
+def edited(app: App) -> float:
+    """Return the processor time of a sync of one edited file: the median of some files."""
+    editor, times = Editor(app.index), []
+    for _ in range(EDITS):
+        editor.edit()
+        started = time.process_time()
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        times.append(time.process_time() - started)
+    return statistics.median(times)
 
 
 def recall(index: Index) -> float:
@@ -103,13 +141,18 @@ def _resident() -> float:
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024 / MEGABYTE
 
 
-def grown(folder: Path, chunks: int, before: int) -> Figures:
+def grown(folder: Path, checkout: Path | None, chunks: int, before: int) -> Figures:
     """Grow the project to this size, in child processes."""
-    found: Figures = {}
+    found: Figures = {"size": chunks}
+    real = ["--checkout", str(checkout)] if checkout else []
     for step in ("sync", "search"):
         command = [sys.executable, "-m", "benchmarks.growth", "--step", step, "--folder", str(folder)]
         done = subprocess.run(
-            [*command, "--chunks", str(before), str(chunks)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+            [*command, *real, "--chunks", str(before), str(chunks)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
         )
         found |= json.loads(done.stdout.splitlines()[-1])
     return found
@@ -149,6 +192,7 @@ def draw(every: Sequence[Figures]) -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--checkout", type=Path, help="a real project to copy")
     options.add_argument("--chunks", type=int, nargs="+", default=SIZES)
     options.add_argument("--folder", type=Path, help="where the project is kept")
     options.add_argument("--json", type=Path, help="a file for the figures; sizes that it has are not measured again")
@@ -158,23 +202,27 @@ def main() -> None:
     if values.draw:
         PICTURE.write_text(draw(json.loads(values.draw.read_text(encoding="utf-8"))), encoding="utf-8")
         return
+    checkout = values.checkout and values.checkout.resolve()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (values.folder or Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         synthetic.own_folders(folder)
         root = folder / "project"
         if values.step:
-            before, chunks = values.chunks
-            files = range(before // synthetic.CHUNKS, chunks // synthetic.CHUNKS)
-            print(json.dumps(synced(root, files) if values.step == "sync" else searched(root)))
+            if values.step == "sync":
+                add_files(root, checkout, *values.chunks)
+            print(json.dumps(synced(root) if values.step == "sync" else searched(root)))
             return
         known = values.json is not None and values.json.exists()
         every: list[Figures] = json.loads(values.json.read_text(encoding="utf-8")) if known else []
-        before = int(every[-1]["chunks"]) if every else 0
+        before = int(every[-1].get("size", every[-1]["chunks"])) if every else 0
         for chunks in sorted(size for size in values.chunks if size > before):
-            every.append(grown(folder, chunks, before))
+            found = grown(folder, checkout, chunks, before)
+            if not found["added"]:
+                break  # the checkout has no more files
+            every.append(found)
             before = chunks
-            print("\n".join(table(every[-1:])), flush=True)
+            print("\n".join(table([found])), f"\nsync of an edit: {found['edit cpu']:.2f} s", flush=True)
             if values.json:
                 values.json.write_text(json.dumps(every, indent=1) + "\n", encoding="utf-8")
         print("\n".join(table(every)))
