@@ -20,8 +20,8 @@ from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
+from lore_etl.stores import integrity
 from lore_etl.stores.catalogue import CLASSES_AT, Catalogue
-from lore_etl.stores.catalogue_file import SUSPECT
 from lore_etl.stores.chroma.generations import generations_of, load_chroma
 from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
 from lore_etl.stores.index_lock import Ownership
@@ -188,6 +188,7 @@ class Index:
         with self._guard:
             self._keywords = None
             remove_folder(self.folder / KEYWORDS)
+            integrity.unmark(self.folder / KEYWORDS)
 
     def reset_catalogue(self) -> None:
         """Set a damaged catalogue aside; the next use creates an empty one, which counts generations from 1 again."""
@@ -197,7 +198,7 @@ class Index:
                 self._catalogue.close()
             self._catalogue = None
             put_aside(self.folder / CATALOGUE)
-            (self.folder / SUSPECT).unlink(missing_ok=True)
+            integrity.unmark(self.folder / CATALOGUE)
 
     def prepare_model(self, progress: Progress, may_download: bool = True) -> None:
         """Compile the model if necessary; download it only if the user requested a build (`may_download`).

@@ -25,7 +25,7 @@ from lore_etl.stores.catalogue import ChunkKey, ChunkState
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.export import write_export
-from lore_etl.stores.integrity import is_sealed
+from lore_etl.stores.integrity import is_sealed, is_suspect
 from lore_etl.system.memory import release_unused_memory
 
 MANY = 2_000  # chunks whose texts are worth returning to the operating system
@@ -126,10 +126,14 @@ def _load_words(run: _Load, changes: Changes) -> None:
     run.progress("indexing words", 0, len(changes.chunks))
     index, to_write = run.index, run.plan.to_write
     changed = [record for record in changes.chunks if record.id in to_write]
-    more, surplus = _differing_words(run, changes)
-    if changed or more or surplus or run.plan.deleted:
-        others = index.catalogue.records(more)
-        index.keywords.replace((record.chunk for record in chain(changed, others)), [*run.plan.deleted, *surplus])
+    try:
+        _write_words(run, changes, changed)
+    except IndexDamaged:
+        if not is_suspect(index.folder / KEYWORDS):  # other data is damaged
+            raise
+        index.reset_keywords()
+        _write_words(run, changes, changed)
+        run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
     stored = ((record, not _needs_vector(run, record)) for record in changed)
     with index.gate.switching():
         index.keywords.publish()
@@ -143,17 +147,20 @@ def _load_words(run: _Load, changes: Changes) -> None:
         write_export(index.folder, index.catalogue)
 
 
+def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -> None:
+    index = run.index
+    more, surplus = _differing_words(run, changes)
+    if changed or more or surplus or run.plan.deleted:
+        others = index.catalogue.records(more)
+        index.keywords.replace((record.chunk for record in chain(changed, others)), [*run.plan.deleted, *surplus])
+
+
 def _differing_words(run: _Load, changes: Changes) -> tuple[list[str], list[str]]:
     """Return the unchanged chunks that the keyword index lacks or has otherwise, and its surplus ids."""
     index = run.index
-    try:
-        present = (
-            index.keywords.versions() if run.was_dirty or index.keywords.count() != index.catalogue.total() else None
-        )
-    except IndexDamaged:
-        index.reset_keywords()
-        run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
-        present = {}
+    index.keywords.verify()
+    is_same = not run.was_dirty and index.keywords.count() == index.catalogue.total()
+    present = None if is_same else index.keywords.versions()
     if present is None:
         return [], []
     wanted = {chunk_id: state.metadata_hash for chunk_id, state in index.catalogue.chunk_states().items()}

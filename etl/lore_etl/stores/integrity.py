@@ -1,6 +1,7 @@
-"""Record size, time and digest of a store's files in a seal, to detect changes by other programs at the next open.
+"""Record size, time and digest of a store's files in a seal, to detect changes at the next open; mark damaged stores.
 
-A file with the same size and time counts as unchanged. If only the time differs, as in a copy, its content decides.
+Whoever finds damage leaves a mark beside the store, so that the next sync rebuilds it: damage that only a search or a
+write meets would otherwise stay.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -36,8 +38,11 @@ def unseal(folder: Path) -> dict[str, Stamp]:
     return known
 
 
-def changed(folder: Path) -> set[str] | None:
+def changed(folder: Path, *, by_content: bool = True) -> set[str] | None:
     """Return the names of files that differ from the seal; None if there is no seal or a file vanishes.
+
+    A failing disk changes neither size nor time, so all files are read. Without `by_content`, only those with another
+    time are, as in a copy.
 
     Raises:
         OSError: the files cannot be accessed, so nothing is known about them.
@@ -48,21 +53,44 @@ def changed(folder: Path) -> set[str] | None:
     try:
         now = _sizes_and_times(folder)
         common = recorded.keys() & now.keys()
-        differ = {name for name in common if not _is_as_sealed(folder / name, recorded[name], now[name])}
+        known = set() if by_content else {name for name in common if recorded[name][:2] == now[name]}
+        differ = {name for name in common - known if not _is_as_sealed(folder / name, recorded[name], now[name])}
         return differ | (recorded.keys() ^ now.keys())
     except FileNotFoundError:  # a file vanished meanwhile
         return None
 
 
 def is_sealed(folder: Path) -> bool:
-    """Return whether the files are unchanged since they were sealed. Raises StorageError."""
+    """Return whether the store is not marked and its files are as they were sealed, by size and time.
+
+    Raises:
+        StorageError: the files cannot be accessed.
+    """
     with os_errors_as(StorageError, f"Cannot access {folder.name}/"):
-        return changed(folder) == set()
+        return not is_suspect(folder) and changed(folder, by_content=False) == set()
+
+
+def mark(store: Path) -> None:
+    """Mark a damaged store. On a disk that cannot even do this, the error that is being reported has to suffice."""
+    with suppress(OSError):
+        _mark_of(store).touch()
+
+
+def unmark(store: Path) -> None:
+    """Remove the mark of a store that was removed or rebuilt. Raises OSError."""
+    _mark_of(store).unlink(missing_ok=True)
+
+
+def is_suspect(store: Path) -> bool:
+    """Return whether damage was found in the store since it was last built."""
+    return _mark_of(store).exists()
+
+
+def _mark_of(store: Path) -> Path:
+    return store.with_suffix(".suspect")
 
 
 def _is_as_sealed(path: Path, recorded: Stamp, now: tuple[int, int]) -> bool:
-    if recorded[:2] == now:
-        return True
     return recorded[0] == now[0] and recorded[2] == _digest(path)
 
 

@@ -71,14 +71,17 @@ class KeywordStore:
     """The keyword index. Commits are atomic, and the index can be rebuilt from chunks alone.
 
     Raises:
-        IndexDamaged: the files have changed since the last commit, or tantivy cannot read them.
+        IndexDamaged: from any method: the files have changed since the last commit, or tantivy cannot use them. This is
+            recorded, so that the next sync rebuilds them.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._schema = _schema()
         with self._reporting():
+            self.verify()
             if integrity.changed(folder):
+                integrity.mark(folder)
                 raise IndexDamaged("The keyword index is damaged: its files have changed since they were written.")
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(folder))
@@ -87,6 +90,11 @@ class KeywordStore:
             self._index.config_reader("manual")
             self._index.reload()
             self._snapshot = _Snapshot(self._index)
+
+    def verify(self) -> None:
+        """Raise IndexDamaged if any call has found damage since the index was built."""
+        if integrity.is_suspect(self._folder):
+            raise IndexDamaged("The keyword index is damaged: an earlier call could not use it.")
 
     def replace(self, chunks: Iterable[Chunk], deleted: Iterable[str]) -> None:
         """Add chunks (replacing those with the same id) and remove ids, in one commit that `publish` makes visible.
@@ -223,7 +231,8 @@ class KeywordStore:
                 raise
             if (reason := obstacle(self._folder)) is not None:
                 raise StorageError(f"The keyword index failed: {reason}.") from error
-            raise IndexDamaged("The keyword index is damaged: tantivy cannot read it.") from error
+            integrity.mark(self._folder)
+            raise IndexDamaged("The keyword index is damaged: tantivy cannot use it.") from error
 
     def _term(self, term: str, field: Field) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, field, _stem(term), index_option="freq")

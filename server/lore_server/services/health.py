@@ -156,6 +156,7 @@ class HealthService:
             if not self._index.catalogue.total():
                 return self._repaired("degraded", "No words are indexed yet.")
             return self._repaired("failed", "The keyword index is missing.", "Run `lore sync` to rebuild it.")
+        self._index.keywords.verify()
         count, chunks = self._index.keywords.count(), sum(self._index.catalogue.counts().values())
         if count != chunks:
             return self._repaired("failed", f"The keyword index contains {count} of {chunks} chunks.")
