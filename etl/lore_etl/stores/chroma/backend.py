@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from lore_etl.core.errors import LoreError
 
 FIRST_ROWS = 20_000  # with more rows, the configured ef_search finds fewer than 98 % of the nearest 100
+DATABASE = "chroma.sqlite3"  # in the folder of a generation; Chroma changes it whenever it is opened
 SAME_PLACE = 1e-4  # in single precision with 768 dimensions, the distance of a vector to itself is up to 1.5e-5
 
 

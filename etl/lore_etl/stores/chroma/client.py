@@ -10,8 +10,10 @@ embedding function, and removes their schema before it uses them.
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,19 @@ from lore_etl.core.json_types import JSON
 from lore_etl.stores.chroma import quiet  # isort: split
 
 import chromadb
+import numpy as np
 from chromadb.config import Settings
 from chromadb.errors import ChromaError, NotFoundError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import IndexDamaged
-from lore_etl.stores.chroma.backend import SAME_PLACE, effort
+from lore_etl.stores.chroma.backend import DATABASE, SAME_PLACE, effort
 
 __all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "fit", "hnsw", "open_client"]
 SAMPLES, ROWS = 25, 20
+PAGE = 1_000
+LENGTH_TOLERANCE = 0.01  # as of cached vectors
 MAX_EF = 10_000
 PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds
 
@@ -114,12 +119,28 @@ def finds_its_rows(collection: Any) -> bool:
     return True
 
 
+def has_all_rows(collection: Any) -> bool:
+    """Return whether every row can be read and has a vector of length 1."""
+    total, ids = int(collection.count()), set[str]()
+    for offset in range(0, total, PAGE):
+        page = collection.get(limit=PAGE, offset=offset, include=["embeddings"])
+        lengths = np.linalg.norm(np.asarray(page["embeddings"], dtype=np.float32), axis=1)
+        if not (np.abs(lengths - 1) < LENGTH_TOLERANCE).all():  # false for a NaN, too
+            return False
+        ids.update(page["ids"])
+    return len(ids) == total
+
+
 def is_sound(folder: Path, name: str) -> bool:
-    """Return whether the files can be opened and a search finds their content."""
+    """Return whether the database is whole, every row can be read, and a search finds its content."""
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+            return False
     client = open_client(folder)
     if name not in [collection.name for collection in client.list_collections()]:
         return True
-    return finds_its_rows(bare(client.get_collection(name, embedding_function=None)))
+    collection = bare(client.get_collection(name, embedding_function=None))
+    return has_all_rows(collection) and finds_its_rows(collection)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError, StorageError
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
-from lore_etl.stores.chroma.backend import Limits
+from lore_etl.stores.chroma.backend import DATABASE, Limits
 from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
 from lore_etl.stores.store_errors import is_panic, obstacle
 from lore_etl.system.nofollow import open_regular, read_regular
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 PROBE_SECONDS = 60
 BUSY_SECONDS = 300  # a live child may be writing a thousand rows to its index; a dead child is detected sooner
 SLACK_BYTES = 1_000_000  # for the links of the few vectors of a small index
-DATABASE = "chroma.sqlite3"  # Chroma changes it whenever it is opened
 VECTORS, LINKS, LENGTHS, HEADER = "data_level0.bin", "link_lists.bin", "length.bin", "header.bin"
 UNSET_BYTES = 10_000_000  # more than Chroma writes for 100 vectors that are not set yet
 COUNTS = struct.Struct("<iQQQ")  # the beginning of a header: version, an offset, room for vectors, vectors
@@ -61,21 +60,28 @@ class FolderGenerations:
         return integrity.is_sealed(self._of(number))
 
     def remove(self, number: int) -> None:
-        end_left_over(self._of(number))
-        remove_folder(self._of(number))
+        _remove(self._of(number))
 
     def keep_only(self, number: int) -> None:
         for folder in self._folder.glob("vectors-*"):
-            if folder != self._of(number):
-                end_left_over(folder)
-                remove_folder(folder)
+            if folder.is_dir() and folder != self._of(number):
+                _remove(folder)
 
     def _of(self, number: int) -> Path:
         return self._folder / f"vectors-{number}"
 
 
+def _remove(folder: Path) -> None:
+    end_left_over(folder)
+    remove_folder(folder)
+    integrity.unmark(folder)
+
+
 class FolderBackend(ABC):
-    """A folder of Chroma's files: checked and unsealed when it is opened, sealed when it is closed."""
+    """A folder of Chroma's files: checked and unsealed when it is opened, sealed when it is closed.
+
+    Damage that any call finds is recorded: the files are not opened again, and the next sync rebuilds them.
+    """
 
     limits = Limits()
 
@@ -109,7 +115,7 @@ class FolderBackend(ABC):
         return collection
 
     def is_alive(self) -> bool:
-        return self._is_open
+        return self._is_open and not integrity.is_suspect(self._folder)
 
     def unseal(self) -> None:
         self._sealed = integrity.unseal(self._folder) or self._sealed
@@ -134,6 +140,12 @@ class FolderBackend(ABC):
             self.seal()
 
     def explain(self, error: BaseException) -> LoreError | None:
+        explained = self._explained(error)
+        if isinstance(explained, IndexDamaged):
+            integrity.mark(self._folder)
+        return explained
+
+    def _explained(self, error: BaseException) -> LoreError | None:
         from lore_etl.stores.chroma.client import ChromaError
 
         if isinstance(error, LoreError):
@@ -207,16 +219,16 @@ class ChildChroma(FolderBackend):
 
     def is_alive(self) -> bool:
         """Return whether the server runs and has always answered: without an answer it hangs or is about to end."""
-        return self._is_open and not self._is_lost and self._process.is_running()
+        return super().is_alive() and not self._is_lost and self._process.is_running()
 
-    def explain(self, error: BaseException) -> LoreError | None:
+    def _explained(self, error: BaseException) -> LoreError | None:
         explained = self._chroma.explain(error) if self._chroma and isinstance(error, Exception) else None
         if isinstance(explained, DatabaseUnavailable):
             self._is_lost = True
             return DatabaseUnavailable(
                 explained.message, f"Call again to restart it. {LOG} has the reason why it ended."
             )
-        return explained or super().explain(error)
+        return explained or super()._explained(error)
 
 
 def _is_inflated(folder: Path) -> bool:
@@ -252,16 +264,19 @@ def _inspect(folder: Path, collection: str) -> None:
     Raises:
         IndexDamaged: the files are damaged.
     """
+    if integrity.is_suspect(folder):
+        raise IndexDamaged("The vector store is damaged: an earlier call could not use it.")
     changed = integrity.changed(folder)
     if changed == set() or not any(folder.iterdir()):
         return
-    if changed and any(name != DATABASE for name in changed):
+    # Chroma, which may have been killed after the seal, changes the time of its database with the content
+    if changed and (changed != {DATABASE} or not integrity.changed(folder, by_content=False)):
         raise IndexDamaged("The vector store is damaged: its files have changed since they were closed.")
     _probe(folder, collection)
 
 
 def _probe(folder: Path, collection: str) -> None:
-    """Open the files and search for samples in a child process, which may crash. Raises IndexDamaged.
+    """Open the files, read all rows and search for samples in a child process, which may crash. Raises IndexDamaged.
 
     `-P`: the current folder is an untrusted project, and nothing in it may be imported.
     """
