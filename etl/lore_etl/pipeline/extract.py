@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.dates import problem_of
-from lore_etl.core.model import Document, SyncReport, canonical_json, sha256
+from lore_etl.core.model import Document, FileFacts, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Announce, Progress, unannounced
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import Postponed
@@ -136,7 +136,7 @@ def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress,
 
 def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
     """Make the chunks of these files searchable; few of their classes will change when other files are read."""
-    relations = _relations(run, run.scan.files)
+    relations = _relations(run, {}, run.scan.files)
     for path in waiting:
         run.chunks[path] = list(relations.related(run.chunks[path]))
     show([record for path in waiting for record in run.chunks[path]])
@@ -302,13 +302,15 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None]:
 
     Return those of other files whose relations have changed, and the class tree if it differs.
     """
-    catalogue, relations = run.index.catalogue, _relations(run)
+    catalogue = run.index.catalogue
+    recorded = {path: unpack(facts) for path, facts in catalogue.facts().items()}
+    relations = _relations(run, recorded)
     for path, records in run.chunks.items():
         run.chunks[path] = list(relations.related(records))
     run.described["circles"] = json.dumps(relations.succession.circles)
     others = {path for path, row in run.rows.items() if row.recipe} - run.touched
     if run.same_layout and others:
-        others &= relations.affected(_earlier(run))
+        others &= set() if _only_lines_differ(run, recorded) else relations.affected(_earlier(run, recorded))
     before = list(catalogue.records_of(sorted(others)))
     after = list(relations.related(before))
     tree = relations.tree.hierarchy
@@ -316,11 +318,26 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None]:
     return [new for new, old in zip(after, before, strict=True) if new is not old], None if is_same else tree
 
 
-def _relations(run: Extraction, paths: Iterable[str] = ()) -> Relations:
-    """Resolve the classes and superseded documents as found so far. `paths` are further files that can be imported."""
-    recorded = run.index.catalogue.facts()  # rows of unchanged files have empty facts
+def _only_lines_differ(run: Extraction, recorded: Mapping[str, FileFacts]) -> bool:
+    """Return whether the touched files have the same facts as before, except for the lines of classes."""
+    for path in run.touched:
+        was, row = recorded.get(path), run.rows.get(path)
+        if was is None or row is None or _without_lines(was) != _without_lines(unpack(row.facts)):
+            return False
+    return not any(facts.supersedes for facts in recorded.values())
+
+
+def _without_lines(facts: FileFacts) -> FileFacts:
+    return replace(facts, classes=tuple(replace(class_, lines=(0, 0)) for class_ in facts.classes))
+
+
+def _relations(run: Extraction, recorded: Mapping[str, FileFacts], paths: Iterable[str] = ()) -> Relations:
+    """Resolve the classes and superseded documents as found so far. `paths` are further files that can be imported.
+
+    `recorded` has the facts of unchanged files, whose rows have none.
+    """
     rows = {path: row for path, row in sorted(run.rows.items()) if row.recipe}
-    facts = {path: unpack(row.facts or recorded[path]) for path, row in rows.items()}
+    facts = {path: unpack(row.facts) if row.facts else recorded[path] for path, row in rows.items()}
     titles = dict[str, str]()
     if any(file.supersedes for file in facts.values()):
         stored = run.index.catalogue.titles().items()
@@ -329,9 +346,8 @@ def _relations(run: Extraction, paths: Iterable[str] = ()) -> Relations:
     return Relations(facts, rows.keys() | paths, titles, run.index.root.name)
 
 
-def _earlier(run: Extraction) -> Relations:
+def _earlier(run: Extraction, recorded: Mapping[str, FileFacts]) -> Relations:
     """Resolve the classes and superseded documents as the catalogue has them."""
-    recorded = run.index.catalogue.facts()
-    facts = {path: unpack(recorded[path]) for path, row in sorted(run.known.items()) if row.recipe}
+    facts = {path: recorded[path] for path, row in sorted(run.known.items()) if row.recipe}
     titles = run.index.catalogue.titles() if any(file.supersedes for file in facts.values()) else {}
     return Relations(facts, facts.keys(), titles, run.index.root.name)
