@@ -16,9 +16,9 @@ import pytest
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.stores.catalogue import Catalogue, ChunkKey, ChunkState, FileRow
-from lore_etl.stores.catalogue_file import SUSPECT
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.claim import CATALOGUE
+from lore_etl.stores.integrity import is_suspect
 from tests.harness.chunks import make_chunk
 
 
@@ -308,7 +308,7 @@ def test_a_locked_database_is_not_damage(tmp_path: Path, monkeypatch: pytest.Mon
         catalogue.set_meta(dirty="1")
 
     assert not isinstance(caught.value, CatalogueDamaged)
-    assert not (tmp_path / SUSPECT).exists()
+    assert not is_suspect(tmp_path / CATALOGUE)
     blocker.close()
     catalogue.close()
 

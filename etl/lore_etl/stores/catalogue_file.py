@@ -12,11 +12,11 @@ from typing import NoReturn
 from pydantic import ValidationError
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
+from lore_etl.stores import integrity
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, row_seal, stamp
 from lore_etl.stores.sqlite_file import use_log, vacuum
 
-SUSPECT = "catalogue.suspect"  # marks damage found by a reader; the next sync rebuilds the catalogue
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 SCHEMA_VERSION = 2
 PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
@@ -49,7 +49,7 @@ class CatalogueFile:
     """
 
     def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
-        self._path, self._suspect = folder / CATALOGUE, folder / SUSPECT
+        self._path = folder / CATALOGUE
         self._busy_seconds = busy_seconds
         self._idle: list[sqlite3.Connection] = []
         self._guard, self._is_closed = threading.Lock(), False
@@ -59,7 +59,7 @@ class CatalogueFile:
         self._left: str | None = None
         with self._reporting():
             is_new, found = not self._path.exists(), stamp(self._path)
-            if self._suspect.exists() or not (is_new or self._path.stat().st_size):
+            if integrity.is_suspect(self._path) or not (is_new or self._path.stat().st_size):
                 raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
             try:
                 with self.transaction() as connection:
@@ -76,7 +76,7 @@ class CatalogueFile:
     def verify(self) -> None:
         """Check the content if another program wrote to the file. Raises CatalogueDamaged, also if a reader did."""
         with self._reporting():
-            if self._suspect.exists():
+            if integrity.is_suspect(self._path):
                 raise sqlite3.DatabaseError("an earlier call could not read it")
             if not self._is_as_left():
                 found = stamp(self._path)
@@ -152,8 +152,7 @@ class CatalogueFile:
 
     def report_damage(self, problem: str) -> NoReturn:
         """Mark the file as damaged, so that the next sync rebuilds it, and raise CatalogueDamaged."""
-        with suppress(OSError):
-            self._suspect.touch()
+        integrity.mark(self._path)
         raise CatalogueDamaged(f"The catalogue is damaged: {problem}.")
 
     @contextmanager
