@@ -23,6 +23,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import integrity
 from lore_etl.stores.catalogue import CLASSES_AT, Catalogue
 from lore_etl.stores.chroma.generations import generations_of, load_chroma
+from lore_etl.stores.chroma.patience import Patience
 from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
 from lore_etl.stores.index_lock import Ownership
 from lore_etl.stores.rwlock import Gate
@@ -77,6 +78,7 @@ class Index:
         self.files = ProjectFiles(root, settings.index.exclude, self.folder, knowledge, settings.index.include)
         self.generations = generations_of(self.folder, settings.database)
         self.gate = Gate()
+        self.patience = Patience()
         self._guard = threading.RLock()
         self._loading = threading.Lock()
         self._embedder: Embedder | None = None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +21,7 @@ from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import delete_all, sync
 from lore_etl.stores.chroma.address import cloud_address, http_address
 from lore_etl.stores.chroma.generations import generations_of
+from lore_etl.stores.chroma.patience import Patience
 from lore_etl.stores.chroma.remote_collections import RemoteGenerations
 from lore_server.evaluation.bench import scratch_index
 from lore_server.query.retrieve import retrieve
@@ -242,6 +246,25 @@ def test_an_unexpected_server_is_reported_and_the_index_is_kept(
 
         assert (report.rebuilt, report.embedded) == (None, 1)
         assert_equals_fresh(index, Settings())
+
+
+def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, project: Path) -> None:
+    with chroma_running(tmp_path / "chroma") as running, closing(open_index(project, at(running.port))) as index:
+        sync(index)
+        index.patience = Patience(0.3, away_seconds=600)
+        os.kill(running.process.pid, signal.SIGSTOP)
+        try:
+            for _ in range(2):
+                started = time.monotonic()
+                candidates = retrieve(index, "subject7", None, 10)
+                assert max(candidates.found, key=lambda candidate: candidate.keyword).chunk.source == "docs/7.md"
+                assert "did not respond within 0.3 s" in (candidates.degraded or "")
+            assert time.monotonic() - started < 0.3  # the second one remembers
+        finally:
+            os.kill(running.process.pid, signal.SIGCONT)
+
+        index.patience = Patience()
+        assert retrieve(index, "subject7", None, 10).degraded is None
 
 
 def test_while_a_server_is_unavailable_keyword_search_works_and_a_sync_fails(tmp_path: Path, project: Path) -> None:

@@ -125,11 +125,14 @@ def retrieve(
     vector, degraded = question.vector, question.degraded
     if vector is not None and not _check_model(index):
         vector = None
-    try:
-        wanted = None if among is None else list(among.values())
-        rows = dict(index.vectors.search(vector, limit, type_, wanted)) if vector is not None else {}
-    except DatabaseUnavailable as error:  # it is another process, and keyword search works without it
-        vector, rows, degraded = None, {}, f"Keyword search only: {error.message}"
+    rows = dict[str, float]()
+    if vector is not None:
+        try:
+            wanted = None if among is None else list(among.values())
+            with index.patience.limited():
+                rows = dict(index.vectors.search(vector, limit, type_, wanted))
+        except DatabaseUnavailable as error:  # it is another process, and keyword search works without it
+            vector, degraded = None, f"Keyword search only: {error.message}"
     watch.end("vectors")
     hits = {row.partition(".")[0]: row for row in rows}
     known = index.catalogue.kept_chunks([*(id_ for id_, _ in by_word), *hits])
@@ -140,7 +143,11 @@ def retrieve(
     by_meaning = [(id_, rows[row]) for id_, row in hits.items() if own.get(id_) == row]
     found = {id_: known[id_] for id_, _ in (*by_word, *by_meaning)}
     watch.end("passages")
-    scored = _scored(index, text, vector, found, by_word, by_meaning)
+    try:
+        scored = _scored(index, text, vector, found, by_word, by_meaning)
+    except DatabaseUnavailable as error:
+        degraded = f"Keyword search only: {error.message}"
+        scored = _scored(index, text, None, found, by_word, by_meaning)
     watch.end("scores")
     return Candidates(scored, by_meaning, by_word, degraded, total)
 
@@ -192,4 +199,5 @@ def _similarities(index: Index, vector: Vectors, chunks: Sequence[Chunk]) -> dic
             cached = index.cache.similarities(vector, [chunk.content_hash for chunk in chunks])
     found = {chunk.id: cached[chunk.content_hash] for chunk in chunks if chunk.content_hash in cached}
     others = {row: id_ for id_, row in row_ids(chunk for chunk in chunks if chunk.id not in found).items()}
-    return found | {others[row]: score for row, score in index.vectors.similarities(vector, list(others)).items()}
+    with index.patience.limited():
+        return found | {others[row]: score for row, score in index.vectors.similarities(vector, list(others)).items()}

@@ -19,6 +19,7 @@ from chromadb.errors import ChromaError, NotFoundError, error_types
 
 from lore_etl.core.errors import DatabaseUnavailable, LoreError
 from lore_etl.stores.chroma.address import API_KEY, Address
+from lore_etl.stores.chroma.patience import limit
 
 CONNECT_SECONDS = 10
 PAGE = 100
@@ -93,7 +94,8 @@ class HttpChroma:
         if isinstance(error, LoreError):
             return error
         if isinstance(error, httpx.TimeoutException):
-            return DatabaseUnavailable(f"Chroma at {at} did not respond within {at.timeout_seconds:g} s.")
+            seconds = min(limit() or at.timeout_seconds, at.timeout_seconds)
+            return DatabaseUnavailable(f"Chroma at {at} did not respond within {seconds:g} s.")
         if isinstance(error, httpx.HTTPError):
             reason = (str(error) or type(error).__name__).rstrip(".")[:200]
             return DatabaseUnavailable(f"Chroma at {at} cannot be reached: {reason}.")
@@ -179,8 +181,14 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
         timeout=httpx.Timeout(address.timeout_seconds, connect=min(CONNECT_SECONDS, address.timeout_seconds)),
         verify=verify,
         trust_env=not address.is_ours,  # proxies of the environment are only for remote servers
-        event_hooks={"response": [check]},
+        event_hooks={"request": [_limit_time], "response": [check]},
     )
+
+
+def _limit_time(request: httpx.Request) -> None:
+    if (seconds := limit()) is not None:
+        allowed = request.extensions["timeout"]
+        request.extensions["timeout"] = {name: min(seconds, value) for name, value in allowed.items()}
 
 
 def _only(databases: Any) -> str:

@@ -22,6 +22,7 @@ from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
 from lore_etl.stores.chroma.backend import DATABASE, Limits
 from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
+from lore_etl.stores.chroma.patience import limit
 from lore_etl.stores.store_errors import is_panic, obstacle
 from lore_etl.system.nofollow import open_regular, read_regular
 
@@ -223,6 +224,8 @@ class ChildChroma(FolderBackend):
 
     def _explained(self, error: BaseException) -> LoreError | None:
         explained = self._chroma.explain(error) if self._chroma and isinstance(error, Exception) else None
+        if isinstance(explained, DatabaseUnavailable) and self._process.is_running() and limit() is not None:
+            return explained  # it may be writing: a search does not wait for that, nor end it
         if isinstance(explained, DatabaseUnavailable):
             self._is_lost = True
             return DatabaseUnavailable(
