@@ -7,7 +7,9 @@ import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 
 from lore_etl.config.project import place_of
 from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
+from lore_etl.system.processes import is_stopped
 from lore_server.owner import ending, find, line
 from tests.harness.commands import run_lore
 from tests.harness.owners import kill, owner_of, wait_until
@@ -170,6 +173,21 @@ def test_an_owner_that_hangs_is_replaced(
     connected.close()
     assert not owner.is_alive
     assert owner_of(project).pid != owner.pid
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that stops a process")
+def test_a_command_does_not_wait_for_an_owner_that_a_signal_has_stopped(project: Path) -> None:
+    owner = owner_of(project)
+    os.kill(owner.pid, signal.SIGSTOP)
+    wait_until(lambda: is_stopped(owner.pid))
+    began = time.monotonic()
+
+    connected, reply = find.connect(place_of(project), {"want": "call"})
+
+    connected.close()
+    assert reply["ok"]
+    assert time.monotonic() - began < find.SILENT_SECONDS
+    assert not owner.is_alive
 
 
 @pytest.mark.parametrize("command", ["search", "stop"])

@@ -39,16 +39,28 @@ if sys.platform == "win32":
         """Return whether a program whose name begins so may be running in a folder: True, because it is unknown."""
         return True
 
+    def is_stopped(pid: int) -> bool:
+        """Return whether a signal has stopped a process."""
+        return False
+
 elif sys.platform == "linux":
 
     def born(pid: int) -> str | None:
         """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
+        fields = _fields_of(pid)
+        return None if not fields or fields[0] == "Z" else fields[19]
+
+    def is_stopped(pid: int) -> bool:
+        """Return whether a signal has stopped a process."""
+        return _fields_of(pid)[:1] == ["T"]
+
+    def _fields_of(pid: int) -> list[str]:
+        """Return the state and what follows it in the kernel's record of a process; nothing if it does not exist."""
         try:
             text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
-            return None
-        state, *fields = text[text.rindex(")") + 2 :].split()  # the name may contain any character (proc(5))
-        return None if state == "Z" else fields[18]
+            return []
+        return text[text.rindex(")") + 2 :].split()  # the name may contain any character (proc(5))
 
     def may_run(name: str, folder: Path) -> bool:
         """Return whether a program whose name begins so may be running in a folder; True if that is unknown."""
@@ -68,11 +80,19 @@ else:
 
     def born(pid: int) -> str | None:
         """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
+        state, began = _state_and_start(pid)
+        return None if not state or state.startswith("Z") else began
+
+    def is_stopped(pid: int) -> bool:
+        """Return whether a signal has stopped a process."""
+        return _state_and_start(pid)[0].startswith("T")
+
+    def _state_and_start(pid: int) -> tuple[str, str]:
         command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
         environment = {**os.environ, "LC_ALL": "C"}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         state, _, began = done.stdout.strip().partition(" ")
-        return None if not state or state.startswith("Z") else began.strip()
+        return state, began.strip()
 
     def may_run(name: str, folder: Path) -> bool:
         """Return whether a program whose name begins so may be running in a folder; True if it runs anywhere."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from lore_etl.core.errors import Busy
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.owner_file import Note, remove_note
-from lore_etl.system.processes import kill, terminate
+from lore_etl.system.processes import is_stopped, kill, terminate
 from lore_server.owner.line import dial
 
 STOP_SECONDS = 30.0
@@ -19,6 +19,8 @@ PAUSE_SECONDS = 0.02
 
 def ask(note: Note, want: str) -> JSON | None:
     """Send one request to a running owner and return its reply; None if it does not respond."""
+    if is_stopped(note.pid):
+        return None
     try:
         return _reply(note, {"want": want})
     except OSError:
@@ -75,7 +77,7 @@ def _has_ended(folder: Path, note: Note, is_asked: bool) -> bool:
     now = time.monotonic()
     deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")
     if not is_asked:
-        terminate_at, kill_at = now, now + KILL_SECONDS
+        terminate_at, kill_at = now, now if is_stopped(note.pid) else now + KILL_SECONDS
     while note.is_alive:
         now = time.monotonic()
         if now > deadline:

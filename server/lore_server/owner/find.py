@@ -22,7 +22,7 @@ from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
 from lore_etl.stores.owner_file import Note, living_note
 from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular
-from lore_etl.system.processes import detached
+from lore_etl.system.processes import detached, is_stopped
 from lore_server.console import terminal
 from lore_server.owner.ending import PAUSE_SECONDS, end
 from lore_server.owner.line import LineSocket, dial
@@ -70,7 +70,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
     need, began, misfit = wanted(place), time.monotonic(), Misfit(must_fit)
     starting, silent_since, nameless_since = None, 0.0, 0.0
     while (now := time.monotonic()) < began + START_SECONDS:
-        note = living_note(place.folder)
+        note = _running(place.folder)
         if note is not None and note.address:
             if not need.is_met_by(note):
                 place = place_of(place.root, place.config)  # it may have been edited meanwhile
@@ -104,6 +104,15 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
         time.sleep(PAUSE_SECONDS)
     hint = f"See {LOG} in {place.folder.name}/; `lore stop` stops it."
     raise Busy("The owner of this index does not respond.", hint)
+
+
+def _running(folder: Path) -> Note | None:
+    """Return the note of the owner, after ending one that a signal has stopped: it would never answer."""
+    note = living_note(folder)
+    if note is None or not note.address or not is_stopped(note.pid):
+        return note
+    _replace_silent(folder, note)
+    return living_note(folder)
 
 
 def _introduced(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
