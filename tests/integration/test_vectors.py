@@ -451,6 +451,7 @@ def test_after_a_failed_open_a_new_store_can_be_created_at_the_same_path(copy: P
         open_store(copy)
 
     shutil.rmtree(copy)
+    integrity.unmark(copy)
     store = open_store(copy)
     store.add(rows_of(2), vectors_of(2))
 
