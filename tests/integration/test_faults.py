@@ -27,9 +27,20 @@ from tests.harness.projects import SMALL, open_index, write_project
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux")
 
-KNOWN: dict[tuple[str, str, str], str] = {}
+VARYING = re.compile(r"(?<=\.git/t)\w{6}$|(?<=tmp_obj_)\w+|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32,}|\d+")
+CREATION = "a .git that `git init` did not complete is taken for a repository: each later write fails"
+OF_CREATION = [
+    "open64 .git/HEAD.lock", "rename .git/HEAD", "open64 .git/config.lock", "write .git/config.lock",
+    "rename .git/config", "unlink .git/t#", "mkdir .git/objects",
+]  # fmt: skip
+KNOWN = {
+    (f"first {operation}", mode, where): CREATION
+    for operation in ("knowledge", "memory")
+    for mode in ("killed before", "killed after")
+    for where in OF_CREATION
+}
 """The faults that Lore does not yet survive, as (operation, mode, call and path), with the consequence."""
-SAMPLES = 5  # of the hundreds of writes of each operation, in every run
+SAMPLES = 3  # of the hundreds of writes of each operation, in every run
 
 
 def tree(version: int) -> dict[str, str]:
@@ -55,7 +66,7 @@ class Findings(list[str]):
 
     def add(self, at: int, mode: str, outcome: Outcome, problems: list[str]) -> None:
         """Remember the problems after the fault at the nth write."""
-        where = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32,}|\d+", "#", outcome.where())
+        where = f"{outcome.call} {VARYING.sub('#', outcome.path)}"
         if problems and (self._operation, mode, where) not in KNOWN:
             self.append(f"{self._operation} n={at} {mode} {where}: {'; '.join(problems)}")
 
@@ -112,7 +123,7 @@ class Project:
 
     def check(self, outcome: Outcome) -> list[str]:
         """Return what is wrong after the fault, and after the sync that cures it."""
-        problems, is_healthy = [], False
+        problems, is_healthy = list[str](), False
         try:
             is_healthy = self._look(problems)
         except Exception as error:  # noqa: BLE001 - a finding, whatever it is
