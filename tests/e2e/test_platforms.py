@@ -40,6 +40,10 @@ class Shell:
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout
 
+    def shows(self, text: str, *arguments: str) -> bool:
+        """Return whether the output of a command contains a text, whatever its status."""
+        return text in self._commands.run(*arguments, cwd=self.project).stdout
+
     @property
     def owner(self) -> Note | None:
         """Return the note of the index's owner; only that platform can compare its start time."""
@@ -106,7 +110,7 @@ def test_the_hook_keeps_memory_files_in_the_background(shell: Shell) -> None:
 
     assert "1 processed, 1 succeeded, 0 failed" in done
     # the owner indexes a stored memory in the background
-    wait_until(lambda: "Sound the horn – twice." in shell.run("memory", "search", "What does the horn do in fog?"))
+    wait_until(lambda: shell.shows("Sound the horn – twice.", "memory", "search", "What does the horn do in fog?"))
 
 
 def test_a_symlink_in_a_project_is_not_followed(shell: Shell) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -111,6 +112,15 @@ def found(app: App, word: str) -> bool:
     return bool(app.index.keywords.search(word, 1))
 
 
+def found_after_an_edit(app: App, page: Path, word: str) -> bool:
+    """Edit a page, and return whether it is found within a second: an edit before the watcher runs is not reported."""
+    page.write_text(f"# Zebras\n\nThe {word} runs.\n", encoding="utf-8")
+    deadline = time.monotonic() + 1
+    while not (is_found := found(app, word)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return is_found
+
+
 class Listed:
     """Counts the folders of a project that are listed."""
 
@@ -131,8 +141,7 @@ def test_a_watched_edit_is_synced_without_listing_the_project(app: App) -> None:
     listed = Listed(app.index.root)
     app.freshness.changed_files()
     with watching(app):
-        # an edit before the watcher runs is not reported, so it is repeated
-        wait_until(lambda: bool(page.write_text("# Zebras\n\nThe watcher runs.\n") and found(app, "watcher")))
+        wait_until(lambda: found_after_an_edit(app, page, "watcher"))
         wait_until(lambda: app.jobs.running_id() is None)
         listed.count = 0
 
