@@ -24,6 +24,8 @@ from lore_etl.stores.catalogue import FileRow
 
 LEFT_OUT, WAITING = "left_out", "waiting"
 """The kinds of the notes that say why a file is not read; the others are `failed` and `warning`."""
+Notes = Mapping[str, Sequence[tuple[str, str]]]
+"""The notes of files that have any, by path: (kind, text)."""
 
 
 def report_files(
@@ -36,25 +38,30 @@ def report_files(
     report.files = sum(1 for row in rows.values() if row.recipe)
     report.failed += found.unreadable
     report.skipped += found.refused
-    for path, row in rows.items():
-        for kind, text in json.loads(row.notes) if row.notes != "[]" else ():
+    notes = _notes(rows)
+    for path, said in notes.items():
+        for kind, text in said:
             if kind == "failed":
                 report.failed.append(Problem(path, text))
             elif kind == "warning":
                 report.warnings.append(text)
-    report.inventory = _counted(rows)
+    report.inventory = _counted(rows, notes)
     inventory_ = canonical_json(report.inventory)
     if index.catalogue.meta("inventory") != inventory_:
         index.catalogue.set_meta(inventory=inventory_)
     if not report.files:
         report.warnings.append(" ".join(NOTHING_TO_INDEX))
-    report.warnings += [*_without_extra(rows), *_waiting(rows)]
+    report.warnings += [*_without_extra(rows), *_waiting(notes)]
     if some := json.loads(circles or index.catalogue.meta("circles") or "[]"):
         report.warnings.append(f"These supersede each other, so they do not count as outdated: {_some(some)}.")
     owners = {row.recipe.partition(":")[0] for row in rows.values()}
     for name, patterns in index.settings.sources.items():
         if patterns and name not in owners:
             report.warnings.append(f"The configured source `sources.{name}` does not match any file.")
+
+
+def _notes(rows: Mapping[str, FileRow]) -> Notes:
+    return {path: json.loads(row.notes) for path, row in rows.items() if row.notes != "[]"}
 
 
 def _without_extra(rows: Mapping[str, FileRow]) -> list[str]:
@@ -66,9 +73,9 @@ def _without_extra(rows: Mapping[str, FileRow]) -> list[str]:
     return [f"{files} the extra `{EXTRA}`. {install_advice(EXTRA)}, then sync again."]
 
 
-def _waiting(rows: Mapping[str, FileRow]) -> list[str]:
+def _waiting(notes: Notes) -> list[str]:
     """Return a warning about documents for which the budget of a sync was too small."""
-    paths = [path for path, row in rows.items() if [WAITING] in [note[:1] for note in json.loads(row.notes)]]
+    paths = [path for path, said in notes.items() if any(kind == WAITING for kind, _ in said)]
     if not paths:
         return []
     verb = "waits" if len(paths) == 1 else "wait"
@@ -78,14 +85,14 @@ def _waiting(rows: Mapping[str, FileRow]) -> list[str]:
     ]
 
 
-def _counted(rows: Mapping[str, FileRow]) -> JSON:
+def _counted(rows: Mapping[str, FileRow], notes: Notes) -> JSON:
     """Return the files by type and language, and those without a source by extension."""
     types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
     owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
     owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
-    notes = {path: dict(json.loads(row.notes)) for path, row in rows.items() if not row.recipe}
+    unread = {path: dict(notes.get(path, ())) for path, row in rows.items() if not row.recipe}
     left_out = {
-        path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in notes.items() if "failed" not in said
+        path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in unread.items() if "failed" not in said
     }
     return inventory(owned, left_out).record()
 
@@ -95,7 +102,7 @@ def plan_of(run: Extraction, claims: Sequence[Claim]) -> Plan:
     rows = {**run.rows, **{claim.entry.path: _provisional_row(claim) for claim in claims}}
     deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
     files = sum(1 for row in rows.values() if row.recipe)
-    return Plan(len(claims), files, deleted, _counted(rows) if len(claims) == files else None)
+    return Plan(len(claims), files, deleted, _counted(rows, _notes(rows)) if len(claims) == files else None)
 
 
 def _provisional_row(claim: Claim) -> FileRow:

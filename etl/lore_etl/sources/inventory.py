@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import PurePosixPath
+from posixpath import basename, splitext
 
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.plain_languages import plain_title_of
@@ -48,10 +48,11 @@ def language_of(path: str) -> str:
     return _TITLES.get(syntax) or code_languages()[syntax].title
 
 
+@lru_cache(maxsize=20_000)
 def left_out_reason(path: str) -> str:
     """Return why no source claims a file."""
-    suffix = PurePosixPath(path).suffix.lower()
-    if PurePosixPath(path).name == CONFIG_NAME:
+    suffix = splitext(path)[1].lower()
+    if basename(path) == CONFIG_NAME:
         return CONFIGURATION
     if suffix in _BINARY:
         return BINARY
@@ -69,9 +70,9 @@ def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> Inventor
     found = Counter((type_, language_of(path)) for path, type_ in owned.items())
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path, reason in left_out.items():
-        name = PurePosixPath(path)
-        if name.name != ATTRIBUTES:  # it is read, though not indexed
-            others[name.suffix.lower() or name.name, reason or left_out_reason(path)].append(path)
+        name = basename(path)
+        if name != ATTRIBUTES:  # it is read, though not indexed
+            others[splitext(name)[1].lower() or name, reason or left_out_reason(path)].append(path)
     rows = sorted(others.items(), key=lambda row: (-len(row[1]), row[0]))
     shown = [
         LeftOutFiles(suffix[:MAX_EXAMPLE], reason, len(paths), min(paths)[:MAX_EXAMPLE])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
-from posixpath import splitext
+from posixpath import basename, splitext
 from typing import ClassVar
 
 from lore_etl.chunking.code_languages import code_syntax_of
@@ -49,7 +49,7 @@ class SourceContext:
 
     @cached_property
     def _attributes(self) -> Attributes:
-        paths = [path for path in self.paths if PurePosixPath(path).name == ATTRIBUTES]
+        paths = [path for path in self.paths if basename(path) == ATTRIBUTES]
         return Attributes({path: self.read(path) or "" for path in paths})
 
     def includes(self, path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from lore_etl.core.model import ClassDefinition, ClassNode, FileFacts, Member, canonical_json
@@ -28,6 +29,7 @@ def pack(facts: FileFacts, short: Digest | None) -> str:
     return canonical_json(known)
 
 
+@lru_cache(maxsize=1 << 12)  # each sync reads the facts of all files
 def unpack(packed: str) -> FileFacts:
     """Return the facts.
 

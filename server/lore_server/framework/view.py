@@ -85,6 +85,8 @@ class View:
         catalogue, old = self._index.catalogue, self._files
         rows = catalogue.files_of(SOURCES)
         kept = {path: old[path] for path, row in rows.items() if path in old and old[path].row == row}
+        if len(kept) == len(old) == len(rows):
+            return self._entries
         for path, facts in catalogue.facts_of(rows.keys() - kept.keys()).items():
             kept[path] = _read_file(rows[path], facts)
         self._files = kept
