@@ -21,12 +21,13 @@ from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import integrity
-from lore_etl.stores.catalogue import CLASSES_AT, Catalogue
+from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.chroma.generations import generations_of, load_chroma
 from lore_etl.stores.chroma.patience import Patience
 from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
 from lore_etl.stores.index_lock import Ownership
 from lore_etl.stores.rwlock import Gate
+from lore_etl.stores.snapshot import Derived, Snapshot
 
 if TYPE_CHECKING:
     from lore_etl.chunking.tokens import TokenCounter
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from lore_etl.stores.shared_vectors import SharedVectors
 
 KEYWORDS = "keywords"
+CLASSES = Derived[Hierarchy]("class tree")
 log = logging.getLogger(__name__)
 
 
@@ -87,7 +89,6 @@ class Index:
         self._keywords: KeywordStore | None = None
         self._vectors: VectorStore | None = None
         self._cache: EmbeddingCache | None = None
-        self._hierarchy: tuple[str | None, Hierarchy] | None = None
 
     def exists(self) -> bool:
         """Return whether there is an index on disk that Lore created. Creates no files."""
@@ -133,6 +134,11 @@ class Index:
             self.own()
             self._catalogue = self._catalogue or Catalogue(self.folder)
             return self._catalogue
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the current state of the index, for values derived from it."""
+        return self.catalogue.snapshot
 
     @property
     def keywords(self) -> KeywordStore:
@@ -259,13 +265,11 @@ class Index:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """Return the class tree, reloaded after a sync has written it. Raises IndexMissing, CatalogueDamaged."""
-        stamp = self.catalogue.meta(CLASSES_AT)
-        if stamp is None and not self.catalogue.total():
+        """Return the class tree. Raises IndexMissing, CatalogueDamaged."""
+        tree = self.snapshot.read(CLASSES, None, self.catalogue.hierarchy)
+        if not tree.nodes and not self.catalogue.total():
             raise IndexMissing("The index is empty.")
-        if self._hierarchy is None or self._hierarchy[0] != stamp:
-            self._hierarchy = (stamp, self.catalogue.hierarchy())
-        return self._hierarchy[1]
+        return tree
 
     def close(self) -> None:
         """Close all stores, drop the model, and release the lock of the index, even if a store cannot be closed."""

@@ -9,8 +9,8 @@ import pytest
 
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_server.query.query_service import QueryService
-from lore_server.query.result_cache import KEPT
+from lore_etl.stores.snapshot import Derived
+from lore_server.query.query_service import RESULTS, QueryService
 from tests.harness.projects import open_index, settle, write_project
 
 
@@ -48,20 +48,33 @@ def test_a_query_is_searched_again_after_a_sync(index: Index) -> None:
     }
 
 
-def test_no_result_is_kept_during_a_load(index: Index) -> None:
+def test_a_query_is_searched_again_after_each_commit_of_a_load(index: Index) -> None:
     queries = QueryService(index)
-    kept = queries.find("zebra", "all")
-    index.catalogue.set_meta(dirty="1")
-    first = queries.find("zebra", "all")
+    found = queries.find("zebra", "all")
+    for value in ("1", None):
+        index.catalogue.set_meta(dirty=value)
+        again = queries.find("zebra", "all")
 
-    assert first is not kept
-    assert queries.find("zebra", "all") is not first
+        assert again is not found
+        found = again
+
+
+def test_what_a_commit_overtakes_is_not_kept(index: Index) -> None:
+    kind = Derived[str]("kind")
+    overtaken = index.snapshot
+
+    def derive() -> str:
+        index.catalogue.set_meta(dirty="1")
+        return "before"
+
+    assert overtaken.read(kind, None, derive) == "before"
+    assert index.snapshot.read(kind, None, lambda: "after") == "after"
 
 
 def test_only_the_latest_queries_are_kept(index: Index) -> None:
     queries = QueryService(index)
     first, second = queries.find("zebra 0", "all"), queries.find("zebra 1", "all")
-    for number in range(2, KEPT + 1):
+    for number in range(2, RESULTS.kept + 1):
         queries.find(f"zebra {number}", "all")
         assert queries.find("zebra 1", "all") is second  # a value that is requested again is kept
 

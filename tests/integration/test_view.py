@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.config.settings import DocsSettings, Settings
 from lore_etl.core.errors import IndexMissing
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
@@ -92,37 +91,6 @@ def test_the_view_follows_the_index_and_not_the_files(index: Index, tmp_path: Pa
     assert after.by_path["examples/patterns/new.md"][0].referenced_by == ("PRP-9",)
     assert after.by_group[Group.MEMORIES] == after.by_group[Group.SYSTEM_RULES] == ()
     assert after.all == View(index).entries().all
-
-
-def test_the_cached_view_is_read_again_after_five_minutes(index: Index) -> None:
-    now = [0.0]
-    view = View(index, lambda: now[0])
-    first = view.entries()
-
-    now[0] = 299.0
-    kept = view.entries()
-    now[0] = 300.0
-    again = view.entries()
-
-    assert kept is first
-    assert again is not first
-    assert again == first
-
-
-def test_the_cache_time_of_the_view_can_be_configured(tmp_path: Path) -> None:
-    now = [0.0]
-    index = open_index(write_project(tmp_path, framework()), Settings(docs=DocsSettings(cache_seconds=10)))
-    sync(index)
-    view = View(index, lambda: now[0])
-    first = view.entries()
-
-    now[0] = 9.0
-    kept = view.entries()
-    now[0] = 10.0
-
-    assert kept is first
-    assert view.entries() is not first
-    index.close()
 
 
 @pytest.mark.requirement("KM-011")

@@ -116,7 +116,6 @@ RULES: dict[str, KeyPolicy] = {
     "docs.title_weight": _project(_RANKING),
     "docs.recent_weight": _project(_RANKING),
     "docs.recent_days": _project(_RANKING),
-    "docs.cache_seconds": _project("It only determines how long a view of this project is kept."),
     "answer.provider": _only(_ANSWERS, "auto", "none"),
     "answer.model": _user(_ANSWERS),
     "answer.base_url": _user("Passages and your key would be sent there."),

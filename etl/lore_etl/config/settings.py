@@ -126,7 +126,6 @@ class DocsSettings(SettingsTable):
     title_weight: float = Field(default=0.3, ge=0, le=10, description="boost for query words in the title")
     recent_weight: float = Field(default=0.1, ge=0, le=10, description="boost for recent changes")
     recent_days: int = Field(default=30, ge=0, le=36_500)
-    cache_seconds: float = Field(default=300, ge=0, le=86_400, description="maximum time that the view is kept")
 
 
 class AnswerSettings(SettingsTable):

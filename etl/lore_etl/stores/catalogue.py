@@ -26,7 +26,6 @@ from lore_etl.stores.sqlite_file import in_portions
 
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
 FILES_AT = "files_at"  # the value that changes whenever records of files do
-CLASSES_AT = "classes_at"  # the value that changes whenever the class tree does
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(own, '$.updated'), json_extract(own, '$.created'))"
 _KEYS = (
@@ -216,7 +215,6 @@ class Catalogue(CatalogueFile):
                 meta = {FILES_AT: str(time.time_ns()), **meta}
             if classes is not None:
                 _replace_classes(connection, classes)
-                meta = {CLASSES_AT: str(time.time_ns()), **meta}
             set_values(connection, meta)
         self._kept.drop(touched)
 

@@ -14,12 +14,14 @@ from pydantic import ValidationError
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.stores import integrity
 from lore_etl.stores.claim import CATALOGUE
+from lore_etl.stores.snapshot import Derived, Snapshot
 from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, row_seal, stamp
 from lore_etl.stores.sqlite_file import use_log, vacuum
 
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 SCHEMA_VERSION = 2
 PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
+ROWS = Derived[list[tuple[str, ...]]]("rows", kept=4)
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL);
@@ -40,7 +42,7 @@ CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector 
 class CatalogueFile:
     """The database file with the values that describe the whole index. All threads share its connections.
 
-    Readers see whole transactions while a sync writes.
+    Readers see whole transactions while a sync writes. Each commit replaces the `snapshot`.
 
     Raises:
         CatalogueDamaged: from any method: the file is damaged. This is recorded, so that the next sync rebuilds it.
@@ -53,8 +55,7 @@ class CatalogueFile:
         self._busy_seconds = busy_seconds
         self._idle: list[sqlite3.Connection] = []
         self._guard, self._is_closed = threading.Lock(), False
-        self._unchanged: dict[str, list[tuple[str, ...]]] = {}
-        self._commits = 0
+        self.snapshot = Snapshot()
         self._seal = folder / SEAL
         self._left: str | None = None
         with self._reporting():
@@ -124,7 +125,7 @@ class CatalogueFile:
         """Close the connections, those in use when their calls end, and seal the file if only Lore wrote to it."""
         with self._guard:
             was_closed, self._is_closed = self._is_closed, True
-            idle, self._idle = self._idle, []
+            idle, self._idle, self.snapshot = self._idle, [], Snapshot()
         only_ours = not was_closed and self._is_as_left()
         for connection in idle:
             connection.close()
@@ -169,8 +170,7 @@ class CatalogueFile:
             if connection.in_transaction:
                 connection.execute("COMMIT")
                 self._left = stamp(self._path)
-            with self._guard:
-                self._unchanged, self._commits = {}, self._commits + 1
+            self.snapshot = Snapshot()
 
     def vacuum(self) -> None:
         """Return the space of deleted rows to the disk."""
@@ -184,14 +184,7 @@ class CatalogueFile:
 
     def _unchanged_rows(self, sql: str) -> list[tuple[str, ...]]:
         """Return the rows of a statement, which stay in memory until the next commit."""
-        with self._guard:
-            found, commits = None if self._is_closed else self._unchanged.get(sql), self._commits
-        if found is None:
-            found = self._rows(sql)
-            with self._guard:
-                if commits == self._commits:
-                    self._unchanged[sql] = found
-        return found
+        return self.snapshot.read(ROWS, sql, lambda: self._rows(sql))
 
     def meta(self, key: str) -> str | None:
         """Return a value that describes the whole index."""

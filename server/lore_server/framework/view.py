@@ -1,19 +1,19 @@
-"""All entries, built from the index. Cached until the index changes, for at most `docs.cache_seconds`."""
+"""All entries, built from the index."""
 
 from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from lore_etl.digest import Digest
 from lore_etl.index import Index
-from lore_etl.stores.catalogue import FILES_AT, FileRow
+from lore_etl.stores.catalogue import FileRow
+from lore_etl.stores.snapshot import Derived
 from lore_server.framework.groups import PATTERNS, PRPS, Group
 from lore_server.framework.view_entry import ViewEntry, entries_of, other_keys
 
@@ -52,21 +52,20 @@ class _File:
     is_known: bool = False
 
 
-class View:
-    """A reader of the catalogue. The entries of unchanged files are cached, so that a change costs little."""
+ENTRIES = Derived[Entries]("entries of the view")
 
-    def __init__(self, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
+
+class View:
+    """A reader of the catalogue. The entries of unchanged files are kept, so that a change costs little."""
+
+    def __init__(self, index: Index) -> None:
         self._index = index
-        self._seconds = index.settings.docs.cache_seconds
-        self._clock = clock
         self._guard = threading.Lock()
         self._files: dict[str, _File] = {}
         self._entries = Entries()
-        self._state: tuple[str | None, ...] | None = None
-        self._until = 0.0
 
     def entries(self) -> Entries:
-        """Return the current entries; a new object whenever the index changed.
+        """Return the current entries; a new object whenever any of them changed.
 
         Raises:
             IndexMissing: nothing has been indexed.
@@ -74,11 +73,7 @@ class View:
         """
         self._index.require()
         with self._guard:
-            catalogue = self._index.catalogue
-            state = tuple(catalogue.meta(key) for key in ("loaded", FILES_AT, "synced_at"))
-            if state != self._state or self._clock() >= self._until:
-                self._entries = self._read()
-                self._state, self._until = state, self._clock() + self._seconds
+            self._entries = self._index.snapshot.read(ENTRIES, None, self._read)
             return self._entries
 
     def _read(self) -> Entries:

@@ -15,6 +15,7 @@ from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.prebuilt import refuse_wrong
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.keywords import MatchCount
+from lore_etl.stores.snapshot import Derived
 from lore_server.query import classic, hybrid, libraries, lineage, outdated, reference, similar, single_leg, structure
 from lore_server.query.confidence import (
     DOUBT,
@@ -30,14 +31,12 @@ from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.rerank import Reranker
-from lore_server.query.result_cache import Recent, State
 from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
 from lore_server.query.scope import FileKey, Files, Part, filtered, indexed_files, type_or_none
 from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.weights import Weights, weights
 
 VERIFIED = 10  # first files and first passages whose imported vectors are recomputed, once: at most 20
-KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,11 @@ class SearchOutcome:
         return DOUBT if self.confidence < DOUBTFUL else None
 
 
+RESULTS = Derived[SearchOutcome]("results", kept=32)  # each holds the texts of its candidates: some 200 kB
+PARTS = Derived[Mapping[str, str]]("parts", kept=8)  # some 2 MB each for 10,000 chunks
+FILES = Derived[Files]("files")
+
+
 class QueryService:
     """Answers queries from one index with the configured ranking."""
 
@@ -90,9 +94,6 @@ class QueryService:
         self._index = index
         self._ranking = settings.ranking
         self._depth = settings.nResults
-        self._recent = Recent[SearchOutcome](index)
-        self._parts = Recent[Mapping[str, str]](index, KEPT_PARTS)
-        self._files = Recent[Files](index, 1)
         self._weights = weights(settings.ranking, settings.weights)
         self._reads_english_only = model_name(index.settings.embedding) in ENGLISH_ONLY
         threads = index.settings.embedding.threads
@@ -115,25 +116,25 @@ class QueryService:
             IndexMissing, IndexDamaged, ModelMismatch: see `candidates`.
         """
         watch = Stopwatch()
-        question, query = (text, type_, part, filters, group_copies), parse(text)
+        question, query = (text, type_, part, filters, group_copies, self._today()), parse(text)
         chosen = filters.single_type or type_or_none(type_)
         with self._index.gate.reading():
             self._index.require()
-            if (found := self._recent.get(question, self._recent.state(self._today()))) is not None:
+            if (found := self._index.snapshot.get(RESULTS, question)) is not None:
                 return found
         watch.end("parse")
         vector = embedded(self._index, query.text)  # no gate: a slow model would stop every search
         watch.end("embed")
         with self._index.gate.reading():
             self._index.require()
-            state = self._recent.state(self._today())
-            among = self._among(part, chosen, filters, state)
+            snapshot = self._index.snapshot
+            among = self._among(part, chosen, filters)
             total = MatchCount(len(among)) if among is not None and filters.phrases else None
             watch.end("filter")
             found = self._outcome(self.candidates(query, chosen, among, vector, watch), among, total)
             watch.end("rank")
-            if group_copies and (copies := self._copies(found, state)):
-                found = self._without_copies(found, copies, chosen, vector, state)
+            if group_copies and (copies := self._copies(found)):
+                found = self._without_copies(found, copies, chosen, vector)
             watch.end("copies")
         shown = [result.chunk for result in (*found.ranked[:VERIFIED], *found.passages[:VERIFIED])]
         if vector.vector is not None and refuse_wrong(self._index, shown):
@@ -142,7 +143,8 @@ class QueryService:
             found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
             watch.end("rerank")
         found = replace(found, seconds=watch.seconds)
-        self._recent.put(question, None if found.degraded else state, found)
+        if not found.degraded:
+            snapshot.put(RESULTS, question, found)
         return found
 
     def _outcome(
@@ -170,27 +172,22 @@ class QueryService:
             is_foreign=is_foreign,
         )
 
-    def _copies(self, found: SearchOutcome, state: State | None) -> list[list[Ranked]]:
+    def _copies(self, found: SearchOutcome) -> list[list[Ranked]]:
         """Return the groups of results with the same text."""
         some = similar.suspects(found.ranked)
         if not some:
             return []
-        rows = self._rows_by_source(state)
+        rows = self._rows_by_source()
         texts = self._index.catalogue.texts(id_ for result in some for id_ in rows[result.source])
         return similar.copies(
             some, {result.source: "\n".join(texts[id_] for id_ in rows[result.source]) for result in some}
         )
 
     def _without_copies(
-        self,
-        found: SearchOutcome,
-        copies: list[list[Ranked]],
-        type_: str | None,
-        vector: QueryVector,
-        state: State | None,
+        self, found: SearchOutcome, copies: list[list[Ranked]], type_: str | None, vector: QueryVector
     ) -> SearchOutcome:
         """Return the results with one of each group; if most candidates were copies, search again without them."""
-        files = self._rows_by_source(state)
+        files = self._rows_by_source()
         if found.among is not None:
             files = {path: rows for path, rows in files.items() if not found.among.keys().isdisjoint(rows)}
         groups = [similar.members(group, files) for group in copies]
@@ -200,31 +197,28 @@ class QueryService:
             every = {id_: row for rows in files.values() for id_, row in rows.items()}
             among = {id_: row for id_, row in (found.among or every).items() if id_ not in gone}
             again = self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
-            found, ranked = again, similar.joined(again.ranked, self._copies(again, state))
+            found, ranked = again, similar.joined(again.ranked, self._copies(again))
         shown = {result.source for result in ranked}
         others = {
             path: [other for other in group if other != path] for group in groups for path in group if path in shown
         }
         return replace(found, ranked=ranked, similar=others)
 
-    def _rows_by_source(self, state: State | None) -> dict[str, Mapping[str, str]]:
-        return {file.source: rows for file, rows in self._all_files(state).items()}
+    def _rows_by_source(self) -> dict[str, Mapping[str, str]]:
+        return {file.source: rows for file, rows in self._all_files().items()}
 
     def matches(self, found: SearchOutcome, filters: Filters) -> Counter[FileKey]:
         """Return, for each file, the number of its passages that `total` counts, or would count with these filters."""
         with self._index.gate.reading():
             self._index.require()
-            state = self._recent.state(self._today())
-            among = self._among(None, None, filters, state)
-            file_of = {id_: file for file, rows in self._all_files(state).items() for id_ in rows}
+            among = self._among(None, None, filters)
+            file_of = {id_: file for file, rows in self._all_files().items() for id_ in rows}
             if among is not None and filters.phrases:
                 return Counter(file_of[id_] for id_ in among)
             hits = self._index.keywords.matches(found.query.text)
             return Counter(file_of[id_] for id_ in hits if id_ in file_of and (among is None or id_ in among))
 
-    def _among(
-        self, part: Part | None, type_: str | None, filters: Filters, state: State | None
-    ) -> Mapping[str, str] | None:
+    def _among(self, part: Part | None, type_: str | None, filters: Filters) -> Mapping[str, str] | None:
         """Return the chunks in the scope and those that pass the filters, as chunk id -> row; None means all chunks."""
         if part is None and filters == NO_FILTERS:
             return None
@@ -233,13 +227,13 @@ class QueryService:
             within = part.rows(self._index, type_) if part else {}
             if filters == NO_FILTERS:
                 return within
-            passing = filtered(self._index, self._all_files(state), filters)
+            passing = filtered(self._index, self._all_files(), filters)
             return {id_: row for id_, row in passing.items() if part is None or id_ in within}
 
-        return self._parts.read((part, type_, filters), state, rows)
+        return self._index.snapshot.read(PARTS, (part, type_, filters), rows)
 
-    def _all_files(self, state: State | None) -> Files:
-        return self._files.read("files", state, lambda: indexed_files(self._index))
+    def _all_files(self) -> Files:
+        return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
     def fit(self, retrieved: Retrieved) -> Fit:
         """Return how well the index answers the query."""
@@ -264,10 +258,9 @@ class QueryService:
 
     def _without_libraries(self, among: Mapping[str, str] | None) -> dict[str, str]:
         """Return the chunks that do not document a library: chunk id -> row."""
-        files = self._all_files(self._recent.state(self._today()))
         return {
             id_: row
-            for file, rows in files.items()
+            for file, rows in self._all_files().items()
             if file.type != KnowledgeType.LIBRARY
             for id_, row in rows.items()
             if among is None or id_ in among
