@@ -88,7 +88,7 @@ lint: install
 golden: install
 	$(BIN)/python -m tests.golden.write
 
-# The first line writes the first part of docs/benchmarks.md; it takes over an hour.
+# The first line writes the first part of benchmarks/results.md; it takes over an hour.
 bench: install
 	$(BIN)/python -m benchmarks.report $(wildcard $(SETS))
 	$(BIN)/python -m benchmarks.main_job

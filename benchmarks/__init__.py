@@ -1,1 +1,1 @@
-"""Scripts that measure the figures in docs/benchmarks.md."""
+"""Scripts that measure the figures in benchmarks/results.md."""

@@ -3,7 +3,7 @@
     python -m benchmarks.ablation SETS [--write]
 
 SETS is a folder with public sets in BEIR's format. Each set is retrieved once and ranked once for each term. With
-`--write`, the table replaces the one in docs/benchmarks.md.
+`--write`, the table replaces the one in benchmarks/results.md.
 
 A term is worth keeping if it helps on sets that did not suggest it, and if no set is significantly better without it:
 for each project, the others decide whether the term is used, and the held-out gain is the mean effect of these
@@ -29,7 +29,7 @@ from lore_server.query.weights import HYBRID
 
 MEASURE = "ndcg@10"
 ALL = "all terms"
-REPORT = ROOT / "docs" / "benchmarks.md"
+REPORT = ROOT / "benchmarks" / "results.md"
 HEADING = "### Contribution of each term"
 TYPES = [name for name in HYBRID if name.endswith("Penalty") or name in ("guideMatch", "sourceMatch")]
 WITHOUT: dict[str, dict[str, float]] = {

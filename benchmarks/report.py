@@ -1,4 +1,4 @@
-"""Write the first part of docs/benchmarks.md: `python -m benchmarks.report [SETS] [--only NAME …]`.
+"""Write the first part of benchmarks/results.md: `python -m benchmarks.report [SETS] [--only NAME …]`.
 
 Runs `search_parts`, `growth` and `alternatives`, keeps their figures in `benchmarks/figures.json`, and writes the page
 and its plot from that file. SETS is the folder of the public sets, which only `alternatives` needs. With `--only`, the
@@ -23,7 +23,7 @@ from benchmarks import alternatives, growth, search_parts
 from tests.harness.projects import ROOT
 
 FIGURES = ROOT / "benchmarks" / "figures.json"
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "benchmarks" / "results.md"
 PARTS, GROWTH, ALTERNATIVES = NAMES = ("search_parts", "growth", "alternatives")
 BEGIN, END = "<!-- begin: written by `python -m benchmarks.report` -->", "<!-- end -->"
 CAUTION = (
@@ -67,7 +67,7 @@ def page(runs: Mapping[str, Run]) -> str:
     lines = [BEGIN, "", "## In short", "", "| | figure |", "|---|---|", *(f"| {a} | {b} |" for a, b in summary(runs))]
     lines += ["", CAUTION, ""]
     if GROWTH in runs:
-        lines += ["![Query time, memory and disk by the number of chunks](images/growth.svg)", ""]
+        lines += ["![Query time, memory and disk by the number of chunks](../docs/images/growth.svg)", ""]
         last = runs[GROWTH]["figures"][-1]["chunks"]
         missing = "" if last >= max(growth.SIZES) else f" {max(growth.SIZES):,} chunks have not been measured yet."
         lines += ["## Growth", "", _about(runs[GROWTH], GROWTH), GROWTH_TARGETS + missing, ""]

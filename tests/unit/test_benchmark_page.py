@@ -1,4 +1,4 @@
-"""The first part of docs/benchmarks.md shows the stored figures."""
+"""The first part of benchmarks/results.md shows the stored figures."""
 
 from __future__ import annotations
 

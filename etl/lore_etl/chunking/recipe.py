@@ -21,7 +21,7 @@ def below_header(text: str, source: str, title: str, heading: tuple[str, ...]) -
 def header(source: str, title: str, heading: tuple[str, ...]) -> str:
     """Return the line before the passage: title and headings, or the path for code, which is more informative.
 
-    nDCG@10 on a JavaScript project (docs/benchmarks.md): .630 with the path as written, .599 with its words and the
+    nDCG@10 on a JavaScript project (benchmarks/results.md): .630 with the path as written, .599 with its words and the
     names around the passage, .588 with the file's name and those names.
     """
     if title in ("", source):

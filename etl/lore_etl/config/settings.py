@@ -83,7 +83,7 @@ class EmbeddingSettings(SettingsTable):
 
 
 class DatabaseSettings(SettingsTable):
-    """Where Chroma runs (docs/databases.md), and its HNSW settings (measured in docs/benchmarks.md).
+    """Where Chroma runs (docs/databases.md), and its HNSW settings (measured in benchmarks/results.md).
 
     `lore_etl.stores.chroma.address` rejects contradictory keys when the index is created.
     """

@@ -43,7 +43,7 @@ def term_text(text: str) -> str:
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a question without stop words, unless it has only stop words.
 
-    Leaving out the stop words improved BM25 by .057 nDCG@10 on questions about code (docs/benchmarks.md).
+    Leaving out the stop words improved BM25 by .057 nDCG@10 on questions about code (benchmarks/results.md).
     """
     significant = [word for word in text.split() if re.sub(r"\W", "", word.casefold()) not in STOPWORDS]
     return list(dict.fromkeys(terms(" ".join(significant)))) or list(dict.fromkeys(terms(text)))

@@ -11,7 +11,7 @@ from lore_server.query.writing_systems import native, scripts
 
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
 CLOSE = 0.35  # cosine similarity; below it, a passage without any word of the query has nothing to do with it
-DOUBTFUL = 0.40  # 97 % of answerable questions are above it, and 9 % of unanswerable ones (docs/benchmarks.md)
+DOUBTFUL = 0.40  # 97 % of answerable questions are above it, and 9 % of unanswerable ones (benchmarks/results.md)
 FOREIGN_DOUBT = (
     "The embedding model was trained on English text and cannot judge a question in this script: only names in it were "
     "matched, so the index may not answer it. Ask in English, or use a multilingual model."
