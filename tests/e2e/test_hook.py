@@ -193,10 +193,11 @@ def test_memories_are_stored_once_in_a_local_or_a_remote_lore(place: Place) -> N
         log = Path(place.report("--status", "--url", f"{url}/mcp/")["log"]).read_text(encoding="utf-8")
         assert ": protocol 2026-07-28" in log  # this protocol version has no sessions
         assert TOKEN not in log
-        (place.memories / "LEARNING/long.md").unlink()
+        (place.memories / "LEARNING/long.md").write_text("# Short\n\nOne line.\n", encoding="utf-8")
         changed = place.report("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)
-    assert (changed["removed"], changed["skipped"]) == (1, 4)
-    assert len(list(place.home.with_name("other").glob("projects/*/memories/*/*.md"))) == 4
+    assert (changed["succeeded"], changed["skipped"]) == (1, 4)
+    texts = [file.read_text("utf-8") for file in place.home.with_name("other").glob("projects/*/memories/*/*.md")]
+    assert (len(texts), sum("One line." in text for text in texts)) == (5, 1)
 
 
 def test_a_search_on_another_server_is_escaped_for_its_database(place: Place, server: MemoryServer) -> None:

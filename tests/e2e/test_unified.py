@@ -357,7 +357,7 @@ def test_29_3_directory_traversal_is_prevented(app: App, tool: str, path: str) -
 @pytest.mark.long  # it measures time
 @pytest.mark.requirement("KM-042", "UQ-031")
 def test_29_3_a_search_takes_less_than_100_milliseconds(app: App) -> None:
-    """Take the median of distinct questions after the model is loaded; benchmarks/results.md has the 95th percentile."""
+    """Take the median of distinct questions once the model is loaded; benchmarks/results.md has the 95th percentile."""
     search(app, "warm")
     times = []
     for number in range(15):

@@ -75,16 +75,10 @@ def test_a_move_within_its_group_sends_nothing(folder: Path) -> None:
     (folder / "LEARNING/a.md").rename(folder / "LEARNING/2026-01/a.md")
 
     plan = planned(folder, state)
+    assert (sent(plan), plan.gone) == ([], [])
 
-    assert (sent(plan), [file.label for file in plan.moved]) == ([], ["LEARNING/2026-01/a.md"])
-    assert plan.gone == [str(folder / "LEARNING/a.md")]
-
-
-def test_a_move_to_another_group_is_sent(folder: Path) -> None:
-    state = synced(folder)
-    (folder / "LEARNING/a.md").rename(folder / "RESEARCH/a.md")
-
-    assert sent(planned(folder, state)) == ["RESEARCH/a.md"]
+    (folder / "LEARNING/2026-01/a.md").unlink()
+    assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
 
 
 def test_files_are_removed_only_if_their_folder_was_read_completely(folder: Path) -> None:
@@ -94,13 +88,6 @@ def test_files_are_removed_only_if_their_folder_was_read_completely(folder: Path
 
     assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
     assert plan_for(find_memory_files([folder / "nothing"]), state).gone == []
-
-
-def test_a_file_that_no_longer_yields_a_memory_is_removed(folder: Path) -> None:
-    state = synced(folder)
-    (folder / "LEARNING/a.md").write_text("---\nknowledge_server: x\n---\nalpha")
-
-    assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
 
 
 def test_a_folder_that_is_suddenly_empty_causes_no_removals(tmp_path: Path) -> None:
@@ -114,6 +101,23 @@ def test_a_folder_that_is_suddenly_empty_causes_no_removals(tmp_path: Path) -> N
         f"LEARNING: all its {GUARDED} memory files are gone; use --all to remove them from the server"
     ]
     assert len(planned(folder, state, everything=True).gone) == GUARDED
+
+
+def test_a_copy_is_sent_if_the_file_that_was_sent_has_changed(folder: Path) -> None:
+    state = synced(folder)
+    (folder / "LEARNING/copy.md").write_text("alpha")
+    assert sent(planned(folder, state)) == []
+
+    (folder / "LEARNING/a.md").write_text("ALPHA")
+
+    assert sorted(sent(planned(folder, state))) == ["LEARNING/a.md", "LEARNING/copy.md"]
+
+
+def test_a_move_to_another_group_is_sent(folder: Path) -> None:
+    state = synced(folder)
+    (folder / "LEARNING/a.md").rename(folder / "RESEARCH/a.md")
+
+    assert sent(planned(folder, state)) == ["RESEARCH/a.md"]
 
 
 def test_unreadable_files_are_reported_and_not_treated_as_deleted(
@@ -170,7 +174,7 @@ def test_an_incomplete_entry_or_a_pending_removal_is_resumed(folder: Path) -> No
 
 @pytest.mark.requirement("HOOK-031")
 def test_the_state_survives_a_round_trip(tmp_path: Path) -> None:
-    state = UploadState(tmp_path / "hook/s.json", "http://x", orphans=[{"id": "o"}], last={"pid": 1})
+    state = UploadState(tmp_path / "hook/s.json", "http://x", last={"pid": 1})
     make_folder(state.path.parent)
     entry = UploadedFile("d", "g", ("1", "2"), 3, ("0",), "it failed", "LEARNING", "2026-01-01")
     state.put("/m/ü.md", entry)
@@ -178,14 +182,12 @@ def test_the_state_survives_a_round_trip(tmp_path: Path) -> None:
     assert read_state(state.path) == state
     assert (tmp_path / "hook").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "hook/.gitignore").read_text().endswith("\n*\n")
-    state.drop("/m/ü.md")
-    assert read_state(state.path).files == {}
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '{"version": 2}', '{"version": 1, "server": "", "last": {}, "orphans": [], "files": {"a": {}}}',
-     '{"version": 1, "server": "", "last": {}, "orphans": [], "files": {"a": {"digest": 1, "group": ""}}}', "\xff"],
+    ["", "{", "[]", '{"version": 1}', '{"version": 2, "server": "", "last": {}, "files": {"a": {}}}',
+     '{"version": 2, "server": "", "last": {}, "files": {"a": {"digest": 1, "group": ""}}}', "\xff"],
 )  # fmt: skip
 @pytest.mark.requirement("HOOK-032")
 def test_a_damaged_state_is_recognized_and_set_aside(tmp_path: Path, text: str) -> None:

@@ -156,6 +156,6 @@ def test_a_memory_is_recognized_only_by_its_own_mark() -> None:
     listed = {"episodes": [{"uuid": "1", "about": "sync_id: m4rk-12"}, {"uuid": "2", "about": "sync_id: m4rk-1; x"}]}
     there: dict[str, Any] = {"get_episodes": {"group_ids": {}, "max_episodes": {}}}
 
-    assert anyio.run(knowledge(listed, **there).find, "m4rk-1", "g", "q") == ("2",)
-    assert anyio.run(knowledge(listed, **there).find, "m4rk-2", "g", "q") == ()
-    assert anyio.run(knowledge(**{"add_memory": {}}).find, "m4rk-1", "g", "q") == ()
+    assert anyio.run(knowledge(listed, **there).find, ["m4rk-1"], "g") == ("2",)
+    assert anyio.run(knowledge(listed, **there).find, ["m4rk-2"], "g") == ()
+    assert anyio.run(knowledge(**{"add_memory": {}}).find, ["m4rk-1"], "g") == ()

@@ -301,7 +301,7 @@ _known_stems = lru_cache(_KNOWN_RUNS)(_stems_of)
 def _document(chunk: Chunk) -> tantivy.Document:
     """Return the document of a chunk, with a single field for all words.
 
-    On code and tickets, one field was better than the best combination of several by .05 nDCG@10 (benchmarks/results.md).
+    On code and tickets, one field beat the best combination of several by .05 nDCG@10 (benchmarks/results.md).
     """
     path = _stems(chunk.source.replace("/", " "))
     title = chunk.title if chunk.title != chunk.source else ""

@@ -59,6 +59,12 @@ def digest_of(file: MemoryFile, data: bytes) -> str:
     return hashlib.sha256(file.group.encode() + b"\0" + data).hexdigest()
 
 
+def marks_of(digest: str, parts: int) -> list[str]:
+    """Return the marks of an episode with this digest that was sent in so many parts."""
+    mark = digest[:MARK_DIGITS]
+    return [mark] if parts == 1 else [f"{mark}-{number}" for number in range(1, parts + 1)]
+
+
 def read_episode(file: MemoryFile, data: bytes) -> Reading:
     """Return the file's episode with secrets redacted."""
     values, body, notes = _parse(data)

@@ -123,15 +123,6 @@ class KnowledgeServer:
         add = self._tool(ADD)
         return add.max_length(add.argument(*BODY), MAX_BODY), add.max_length(add.argument("name"), MAX_NAME)
 
-    @property
-    def can_delete(self) -> bool:
-        return self._has(DELETE)
-
-    @property
-    def can_find(self) -> bool:
-        """Return whether `find` queries the server."""
-        return not self._deduplicates and (self._has(LIST) or self._has(SEARCH))
-
     async def add(self, episode: Episode, replaces: str = "") -> tuple[str, bool]:
         """Send an episode. Return its id, empty if the server returns no id, and whether it replaced the given id."""
         add = self._tool(ADD)
@@ -141,20 +132,24 @@ class KnowledgeServer:
             arguments["replaces"] = replaces
         return id_in(checked(await self._call(add.name, arguments))), is_replaced
 
-    async def find(self, mark: str, group_id: str, query: str) -> tuple[str, ...]:
-        """Return the ids of all episodes with this mark; `query` is for a server that can only search."""
-        if not self.can_find:
+    async def find(self, marks: Sequence[str], group_id: str) -> tuple[str, ...]:
+        """Return the ids of all episodes with one of these marks, if the server can list or search them."""
+        if self._deduplicates or not marks:
             return ()
         if self._has(LIST):
             tool = self._tool(LIST)
             limit = {"max_episodes": MAX_LISTED} if "max_episodes" in tool.arguments else {}
-            reply = checked(await self._call(tool.name, {**_groups(tool, [group_id]), **limit}))
+            replies = [checked(await self._call(tool.name, {**_groups(tool, [group_id]), **limit}))]
+        elif self._has(SEARCH):
+            replies = [await self.search(mark, [group_id]) for mark in marks]
         else:
-            reply = await self.search(query, [group_id])
-        return tuple(dict.fromkeys(_ids_with(mark, reply)))
+            return ()
+        return tuple(dict.fromkeys(id_ for reply in replies for mark in marks for id_ in _ids_with(mark, reply)))
 
     async def delete(self, memory: str) -> None:
         """Delete a memory, if it exists."""
+        if not self._has(DELETE):
+            raise MemoryRefused("the server has no tool to delete it")
         tool = self._tool(DELETE)
         try:
             checked(await self._call(tool.name, {tool.argument(*IDS): memory}))

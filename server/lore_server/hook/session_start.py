@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -9,23 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lore_etl.core.errors import LoreError, StorageError, os_errors_as
+from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running
 from lore_server.console import output
 from lore_server.hook import background
-from lore_server.hook.background import Send
 from lore_server.hook.knowledge_server import query_escaping
 from lore_server.hook.memory_folders import memory_folders
 from lore_server.hook.target import Target, own_memories
 from lore_server.hook.upload_plan import UploadPlan, UploadRequest, make_plan
-from lore_server.hook.upload_state import HINT, Tally, make_folder, read_state
+from lore_server.hook.upload_state import Tally, read_state
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:
     from lore_server.hook.upload_run import Connect
 
 log = logging.getLogger(__name__)
+RESULT = "result: "
 
 
 def upload_request(
@@ -47,17 +48,16 @@ def session_start(
 ) -> None:
     """Upload, and print the progress made within the budget. Raises LoreError."""
     escape = query_escaping(os.environ)
-    work = partial(_upload, session, target, request, escape)
     if background.is_child():
-        background.run(work)
+        _upload(session, target, request, escape)
         return
     plan = make_plan(request, read_state(request.state_file))
     if is_dry:
         _print_plan(session, target, plan)
-    elif plan.is_empty:
-        _print(session, _record(target, plan.tally), plan.warnings)
+    elif plan.send or plan.gone:
+        _upload_in_background(session, target, plan.tally, budget_seconds)
     else:
-        _upload_in_background(session, target, plan.tally, work, budget_seconds)
+        _print(session, _record(target, plan.tally), plan.warnings)
 
 
 def show_status(session: Session, target: Target) -> None:
@@ -77,15 +77,14 @@ def show_status(session: Session, target: Target) -> None:
         run = f"{last['ended']}: {Tally.of(last)}{'' if last['answered'] else '; the server did not respond'}."
     lines = [f"{complete} memory files are on {target.name}.", f"Last run: {run}"]
     lines += [f"failed: {entry['file']}: {entry['reason']}" for entry in failed]
-    lines += [f"not deleted: {entry['id']} of {entry['path']}: {entry['reason']}" for entry in state.orphans]
     record = {
-        "server": target.name, "files": complete, "failed": failed, "orphans": state.orphans, "last": last or None,
+        "server": target.name, "files": complete, "failed": failed, "last": last or None,
         "is_running": is_active, "is_damaged": state.is_damaged, "state": str(state.path), "log": str(log_file),
     }  # fmt: skip
     session.show(record, *lines, f"Log: {log_file}")
 
 
-def _upload(session: Session, target: Target, request: UploadRequest, escape: Callable[[str], str], send: Send) -> None:
+def _upload(session: Session, target: Target, request: UploadRequest, escape: Callable[[str], str]) -> None:
     """Do the work of the child. It imports the clients, because nothing waits for that slow import here."""
     import anyio
 
@@ -97,31 +96,28 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
             from lore_server.hook.mcp_connection import connected
 
             connect = partial(connected, target, escape)
-        anyio.run(partial(upload, request, connect, lambda tally: send({"tally": tally.as_dict()})))
+        log.info("%s%s", RESULT, json.dumps(anyio.run(partial(upload, request, connect)).as_dict()))
     except LoreError as error:
         log.warning("%s %s", error.message, error.hint)
-    send({"over": True})
 
 
-def _upload_in_background(
-    session: Session, target: Target, tally: Tally, work: Callable[[Send], None], seconds: float
-) -> None:
+def _upload_in_background(session: Session, target: Target, planned: Tally, seconds: float) -> None:
     """Start the work, follow it for a few seconds, and print its progress."""
     log_file = target.file("log")
-    make_folder(log_file.parent)
-    with os_errors_as(StorageError, "Cannot start in the background", HINT):
-        source = background.start(work, log_file)
-    warnings, is_over, has_ended = [], False, False
-    for message in background.messages(source, seconds):
-        tally = Tally.of(message["tally"]) if "tally" in message else tally
-        is_over, has_ended = is_over or "over" in message, has_ended or "ended" in message
-        if message.get("is_warning"):
-            warnings.append(message["log"])
-        elif session.verbose and "log" in message:
-            output.note(message["log"])
-    if has_ended and not is_over:
+    child = background.run_in_child(log_file, seconds)
+    last = read_state(target.file("state.json")).last
+    tally = Tally.of(last) if last.get("pid") == child.pid else planned
+    for _, message in child.logged:  # another run may have begun since, and recorded itself
+        if message.startswith(RESULT):
+            tally = Tally.of(json.loads(message.removeprefix(RESULT)))
+    warnings = [message for level, message in child.logged if level != "INFO"]
+    if child.status:
         warnings.append(f"The background process ended early; see {log_file}.")
-    _print(session, _record(target, tally, in_background=not has_ended), warnings)
+    if session.verbose:
+        for level, message in child.logged:
+            if level == "INFO" and not message.startswith(RESULT):
+                output.note(message)
+    _print(session, _record(target, tally, in_background=child.status is None), warnings)
 
 
 def _record(target: Target, tally: Tally, in_background: bool = False) -> JSON:
@@ -129,11 +125,10 @@ def _record(target: Target, tally: Tally, in_background: bool = False) -> JSON:
 
 
 def _print_plan(session: Session, target: Target, plan: UploadPlan) -> None:
-    send, moved = [file.label for file in plan.send], [file.label for file in plan.moved]
-    record = {**_record(target, plan.tally), "dry_run": True, "send": send, "moved": moved, "remove": plan.gone}
-    lines = [f"would send {label}" for label in send]
-    lines += [f"would record the move of {label}" for label in moved]
-    _print(session, record, plan.warnings, [*lines, *(f"would remove {path}" for path in plan.gone)])
+    send = [file.label for file in plan.send]
+    record = {**_record(target, plan.tally), "dry_run": True, "send": send, "remove": plan.gone}
+    lines = [*(f"would send {label}" for label in send), *(f"would remove {path}" for path in plan.gone)]
+    _print(session, record, plan.warnings, lines)
 
 
 def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Sequence[str] = ()) -> None:

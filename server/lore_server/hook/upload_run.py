@@ -64,10 +64,8 @@ class RetryPolicy:
         self._failures = 0
 
 
-async def upload(
-    request: UploadRequest, connect: Connect, report: Callable[[Tally], None], retries: RetryPolicy | None = None
-) -> Tally:
-    """Update a server to match the memory files.
+async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy | None = None) -> Tally:
+    """Update a server to match the memory files; the state has the progress.
 
     Raises:
         Busy: another run holds the lock for too long.
@@ -76,7 +74,7 @@ async def upload(
     with _locked(request.state_file):
         state = read_state(request.state_file)
         if state.is_damaged:
-            log.warning("the sync state is damaged and was renamed: every memory is searched for before it is sent")
+            log.warning("the sync state cannot be read and was renamed: every memory is searched for before it is sent")
             state.put_aside()
         plan = make_plan(request, state)
         tally = plan.tally
@@ -85,14 +83,18 @@ async def upload(
         for note in plan.notes:
             log.info("%s", note)
         state.server = request.server
-        state.last = {"pid": os.getpid(), "born": born(os.getpid()) or "", "began": timestamp()}
-        state.save()
-        tasks = deque(_tasks(plan, Uploader(state, tally, request.everything)))
-        answered = await deliver(tasks, connect, retries or RetryPolicy(), lambda: report(tally))
+        began = {"pid": os.getpid(), "born": born(os.getpid()) or "", "began": timestamp()}
+
+        def record() -> None:
+            state.last = {**began, **tally.as_dict()}
+            state.save()
+
+        record()
+        tasks = deque(_tasks(plan, Uploader(state, tally)))
+        answered = await deliver(tasks, connect, retries or RetryPolicy(), record)
         tally.failed += tally.waiting - plan.waiting  # files not reached
-        state.last |= {"ended": timestamp(), "answered": answered, **tally.as_dict()}
+        state.last = {**began, **tally.as_dict(), "ended": timestamp(), "answered": answered}
         state.save()
-    report(tally)
     return tally
 
 
@@ -133,8 +135,7 @@ async def deliver(tasks: deque[Task], connect: Connect, retries: RetryPolicy, do
 
 
 def _tasks(plan: UploadPlan, uploader: Uploader) -> Iterator[Task]:
-    """Yield the tasks, moved files first: their content must not be removed together with the old path."""
-    for file in (*plan.moved, *plan.send):
+    for file in plan.send:
         yield Task(partial(uploader.send, file=file), partial(uploader.give_up, file))
     for path in plan.gone:
         yield Task(partial(uploader.remove, path=path), partial(log.warning, "%s: %s", path))

@@ -11,19 +11,18 @@ from typing import Any
 from lore_etl.core.atomic import put_aside, write_atomically
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_server.hook.episode import marks_of
 
-VERSION = 1
-# prefixes of a mark instead of an id: the server returned no id; it is unknown whether the memory arrived
-MARKED, PENDING = "mark:", "sent:"
+VERSION = 2
 HINT = "Check the permissions and the free space of `hook` in LORE_HOME: nothing is sent that cannot be recorded."
 
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """The server's copy of a file: the ids of its parts in order, and the number of parts.
+    """The server's copy of a file: the ids of its confirmed parts, in order, and the number of parts.
 
-    An id that begins with MARKED or PENDING holds a mark instead, by which the memory can be found. `stale` are ids of
-    earlier versions that may still be on the server. `failure` is the reason the last attempt failed.
+    An id is empty if the server returned none. `stale` are ids of earlier copies that are to be deleted. `failure` is
+    the reason the last attempt failed.
     """
 
     digest: str
@@ -36,24 +35,19 @@ class UploadedFile:
     synced_at: str = ""
 
     @property
-    def arrived(self) -> tuple[str, ...]:
-        """The ids of the parts that the server confirmed."""
-        return self.ids[:-1] if self.is_pending else self.ids
-
-    @property
-    def is_pending(self) -> bool:
-        """Return whether it is unknown if the last part arrived."""
-        return bool(self.ids) and self.ids[-1].startswith(PENDING)
-
-    @property
     def is_complete(self) -> bool:
-        """Return whether the server has every part."""
-        return 0 < self.parts == len(self.arrived)
+        """Return whether the server has every part, and no earlier copy."""
+        return 0 < self.parts == len(self.ids) and not self.stale
+
+    @property
+    def marks(self) -> list[str]:
+        """The marks of all parts, by which a server that returned no id finds them."""
+        return marks_of(self.digest, self.parts)
 
 
 @dataclass
 class Tally:
-    """The numbers of files found, of their outcomes, and of memories removed from the server."""
+    """The numbers of files found, of their outcomes, and of earlier copies removed from the server."""
 
     found: int = 0
     succeeded: int = 0
@@ -87,7 +81,7 @@ class Tally:
 
 @dataclass
 class UploadState:
-    """The files by absolute path. `orphans` are memories that should be deleted but that the server keeps.
+    """The files by absolute path, and the last run.
 
     `is_damaged`: the file could not be read, so the server may already have any memory.
     """
@@ -95,25 +89,18 @@ class UploadState:
     path: Path
     server: str = ""
     files: dict[str, UploadedFile] = field(default_factory=dict)
-    orphans: list[JSON] = field(default_factory=list)
     last: JSON = field(default_factory=dict)
     is_damaged: bool = False
-    _written: dict[str, tuple[UploadedFile, str]] = field(default_factory=dict, repr=False, compare=False)
 
     def put(self, path: str, entry: UploadedFile) -> None:
         """Record a file and save. Raises StorageError."""
         self.files[path] = entry
         self.save()
 
-    def drop(self, path: str) -> None:
-        """Delete the record of a file and save. Raises StorageError."""
-        del self.files[path]
-        self.save()
-
     def save(self) -> None:
         """Write the file atomically. Raises StorageError."""
-        about = {"version": VERSION, "server": self.server, "last": self.last, "orphans": self.orphans}
-        files = ",\n".join(map(self._line, self.files))
+        about = {"version": VERSION, "server": self.server, "last": self.last}
+        files = ",\n".join(f"{_json(path)}: {_json(asdict(entry))}" for path, entry in self.files.items())
         write_atomically(self.path, (_json(about)[:-1], ',\n"files": {\n', files, "\n}}\n"), HINT)
 
     def put_aside(self) -> None:
@@ -122,26 +109,8 @@ class UploadState:
             put_aside(self.path)
 
     def is_used(self, memory: str) -> bool:
-        """Return whether the id belongs to the current version of any file."""
+        """Return whether the id belongs to the current copy of any file."""
         return any(memory in entry.ids for entry in self.files.values())
-
-    def _line(self, path: str) -> str:
-        """Return an entry as JSON, from a cache: the file is saved after every step, and few entries change."""
-        entry = self.files[path]
-        known = self._written.get(path)
-        if known is None or known[0] is not entry:
-            lean = {key: value for key, value in vars(entry).items() if value or key in ("digest", "group")}
-            known = self._written[path] = entry, f"{_json(path)}: {_json(lean)}"
-        return known[1]
-
-
-def is_mark(memory: str) -> bool:
-    """Return whether this is a mark instead of an id."""
-    return memory.startswith((MARKED, PENDING))
-
-
-def mark_in(memory: str) -> str:
-    return memory.partition(":")[2]
 
 
 def make_folder(folder: Path) -> None:
@@ -160,7 +129,7 @@ def read_state(path: Path) -> UploadState:
         if whole["version"] != VERSION:
             raise ValueError("unknown version")
         files = {file: _entry(values) for file, values in whole["files"].items()}
-        return UploadState(path, str(whole["server"]), files, list(whole["orphans"]), dict(whole["last"]))
+        return UploadState(path, str(whole["server"]), files, dict(whole["last"]))
     except FileNotFoundError:
         return UploadState(path)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

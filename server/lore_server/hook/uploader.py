@@ -4,68 +4,56 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from pathlib import Path
 
 from lore_etl.core.clock import timestamp
 from lore_server.hook.episode import Episode, digest_of, read_episode, split_episode
 from lore_server.hook.knowledge_server import KnowledgeServer, MemoryRefused
 from lore_server.hook.memory_folders import MemoryFile, UnreadableMemory, read_memory_file
-from lore_server.hook.upload_state import MARKED, PENDING, Tally, UploadedFile, UploadState, is_mark, mark_in
+from lore_server.hook.upload_state import Tally, UploadedFile, UploadState
 
 log = logging.getLogger(__name__)
 
 
 class Uploader:
-    """Repeatable steps that send and remove memories.
+    """Sends files, replaces their earlier copies, and removes those of deleted files.
 
-    Every step may raise ServerUnreachable, ServerUnusable and StorageError, and can then be repeated. With
-    `everything`, files that the server already has are sent again, each content once.
+    A step may raise ServerUnreachable, ServerUnusable and StorageError, and can then be repeated.
     """
 
-    def __init__(self, state: UploadState, tally: Tally, everything: bool = False) -> None:
+    def __init__(self, state: UploadState, tally: Tally) -> None:
         self._state, self._tally = state, tally
-        known = () if everything else state.files.values()
-        self._known = {entry.digest: entry for entry in known if entry.is_complete}
         self._sent = set[str]()
 
     async def send(self, server: KnowledgeServer, file: MemoryFile) -> None:
-        """Send a file, or record that the server has its content; then remove its earlier versions."""
+        """Send a file, unless its content was just sent from another path; then remove its earlier copies."""
         try:
             data = read_memory_file(file)
         except UnreadableMemory as error:
             self.give_up(file, str(error))
             return
         reading, digest = read_episode(file, data), digest_of(file, data)
-        if reading.episode is None:  # it was changed after the plan was made
+        if reading.episode is None or digest in self._sent:  # None: it was changed after the plan was made
             self._tally.skipped += 1
             return
-        if (known := self._known.get(digest)) is not None:
-            self._adopt(file, known)
-        else:
-            try:
-                self._known[digest] = await self._send_parts(server, file, digest, reading.episode)
-            except MemoryRefused as error:
-                self.give_up(file, error.message)
-                return
-            self._sent.add(file.path)
-            for note in reading.notes:
-                log.warning("%s: %s", file.label, note)
-            log.info("sent %s", file.label)
-        await self._remove_stale(server, file.path)
-        if file.path in self._sent:
-            self._tally.succeeded += 1
-        else:
-            self._tally.skipped += 1
+        try:
+            await self._replace(server, file, digest, reading.episode)
+        except MemoryRefused as error:
+            self.give_up(file, error.message)
+            return
+        self._sent.add(digest)
+        self._tally.succeeded += 1
+        for note in reading.notes:
+            log.warning("%s: %s", file.label, note)
+        log.info("sent %s", file.label)
 
     async def remove(self, server: KnowledgeServer, path: str) -> None:
-        """Remove all versions of a file from the server, and its record."""
-        entry = self._state.files.get(path)
-        if entry is None:
-            return  # its content was adopted by another file
-        stale = self._superseded(path)
+        """Delete the copies of a file from the server, and its record."""
+        entry = self._state.files[path]
+        stale = await self._copies(server, path, entry)
         self._state.put(path, replace(entry, ids=(), parts=0, stale=stale))
-        await self._remove_stale(server, path)
-        self._state.drop(path)
+        await self._delete(server, path, stale)
+        del self._state.files[path]
+        self._state.save()
 
     def give_up(self, file: MemoryFile, reason: str) -> None:
         """Count a file as failed; the next run sends it last."""
@@ -74,102 +62,40 @@ class Uploader:
         entry = self._state.files.get(file.path)
         self._state.put(file.path, replace(entry or UploadedFile("", file.group), failure=reason))
 
-    def _adopt(self, file: MemoryFile, known: UploadedFile) -> None:
-        """Record a file whose content was uploaded from another path, and drop that path if it is gone."""
-        stale, files = self._superseded(file.path, known.ids), self._state.files
-        for path in [path for path, entry in files.items() if entry.digest == known.digest and entry.is_complete]:
-            if path != file.path and not Path(path).exists():  # a moved folder is not searched for deleted files
-                stale += files.pop(path).stale
-        self._state.put(file.path, replace(known, stale=stale, failure=""))
-        log.info("%s: its content is on the server already", file.label)
-
-    async def _send_parts(
-        self, server: KnowledgeServer, file: MemoryFile, digest: str, episode: Episode
-    ) -> UploadedFile:
-        """Send the parts that have not arrived yet. Raises MemoryRefused."""
+    async def _replace(self, server: KnowledgeServer, file: MemoryFile, digest: str, episode: Episode) -> None:
+        """Send all parts, then delete the copies that the server had before. Raises MemoryRefused."""
         parts = split_episode(episode, *server.limits)
-        entry = self._state.files.get(file.path)
-        if entry is None or entry.is_complete or (entry.digest, entry.parts) != (digest, len(parts)):
-            kind = str(episode.metadata.get("capture_type", ""))
-            stale = await self._with_ids(server, file, {part.mark for part in parts})
-            entry = UploadedFile(digest, file.group, parts=len(parts), stale=stale, capture_type=kind)
-        for part in parts[len(entry.arrived) :]:
-            entry = await self._send_part(server, file.path, replace(entry, failure=""), part)
-        return entry
+        kind = str(episode.metadata.get("capture_type", ""))
+        entry = UploadedFile(digest, file.group, parts=len(parts), capture_type=kind)
+        entry = replace(entry, stale=await self._copies(server, file.path, entry))
+        only = entry.stale[0] if len(entry.stale) == len(parts) == 1 and not self._state.is_used(entry.stale[0]) else ""
+        for part in parts:
+            self._state.put(file.path, entry)  # if the reply is lost, the next attempt looks for the copy
+            memory, is_replaced = await server.add(part, only)
+            self._tally.removed += is_replaced and memory != only
+            gone = {only, memory} if is_replaced else {memory}
+            entry = replace(entry, ids=(*entry.ids, memory), stale=tuple(id_ for id_ in entry.stale if id_ not in gone))
+        self._state.put(file.path, entry)
+        await self._delete(server, file.label, entry.stale)
+        self._state.put(file.path, replace(entry, stale=(), synced_at=timestamp()))
 
-    async def _with_ids(self, server: KnowledgeServer, file: MemoryFile, marks: set[str]) -> tuple[str, ...]:
-        """Return the superseded ids; marks that are sent again become ids, because later they find the new episodes."""
-        stale, orphans = list[str](), list[tuple[str, str]]()
-        for memory in self._superseded(file.path):
-            found: tuple[str, ...] = (memory,)
-            if is_mark(memory) and mark_in(memory) in marks:
-                found = await server.find(mark_in(memory), file.group, mark_in(memory))
-                if reason := "" if found else _not_found(server, memory):
-                    orphans.append((memory, reason))
-            stale += found
-        for memory, reason in orphans:
-            self._remains(file.path, memory, reason)
-        return tuple(dict.fromkeys(stale))
-
-    async def _send_part(self, server: KnowledgeServer, path: str, entry: UploadedFile, part: Episode) -> UploadedFile:
-        """Send a part, unless an earlier attempt arrived without being confirmed."""
-        memory, is_replaced = "", False
-        old = [stale for stale in entry.stale if not self._state.is_used(stale)]
-        replaces = old[0] if len(old) == 1 and not entry.arrived and not is_mark(old[0]) else ""
-        if entry.is_pending or self._state.is_damaged:
-            found = await server.find(part.mark, part.group_id, part.name)
-            memory = next((new for new in found if new not in entry.stale), "")
-        if not memory:
-            self._state.put(path, replace(entry, ids=(*entry.arrived, PENDING + part.mark)))
-            try:
-                memory, is_replaced = await server.add(part, replaces)
-            except MemoryRefused:
-                self._state.put(path, replace(entry, ids=entry.arrived))
-                raise
-        stale = tuple(old for old in entry.stale if not (is_replaced and old == replaces))
-        self._tally.removed += is_replaced and memory != replaces
-        ids = (*entry.arrived, memory or MARKED + part.mark)
-        entry = replace(entry, ids=ids, stale=stale, synced_at=timestamp())
-        self._state.files[path] = entry  # saved with the next step
-        return entry
-
-    async def _remove_stale(self, server: KnowledgeServer, path: str) -> None:
-        """Delete earlier versions of a file, except those that another file still has."""
-        while (entry := self._state.files[path]).stale:
-            memory, *others = entry.stale
-            if not self._state.is_used(memory):
-                self._known = {digest: known for digest, known in self._known.items() if memory not in known.ids}
-                if reason := await self._delete(server, memory, entry.group):
-                    self._remains(path, memory, reason)
-            self._state.put(path, replace(entry, stale=tuple(others)))
-
-    async def _delete(self, server: KnowledgeServer, memory: str, group: str) -> str:
-        """Delete a memory; return why the server keeps it, or an empty string."""
-        if not server.can_delete:
-            return "the server has no tool to delete it"
-        found = await server.find(mark_in(memory), group, mark_in(memory)) if is_mark(memory) else (memory,)
-        if not found:
-            return _not_found(server, memory)
-        for each in found:
-            try:
-                await server.delete(each)
-            except MemoryRefused as error:
-                return error.message
-            self._tally.removed += 1
-        return ""
-
-    def _remains(self, path: str, memory: str, reason: str) -> None:
-        self._state.orphans.append({"path": path, "id": memory, "reason": reason})
-        log.warning("%s: an old version may remain on the server (%s): %s", path, memory, reason)
-
-    def _superseded(self, path: str, kept: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Return all ids of the file so far, except those to keep."""
+    async def _copies(self, server: KnowledgeServer, path: str, new: UploadedFile) -> tuple[str, ...]:
+        """Return the ids of the file's copies on the server; those without a recorded id are found by their marks."""
         entry = self._state.files.get(path)
-        ids = dict.fromkeys((*entry.stale, *entry.ids)) if entry else ()
-        return tuple(memory for memory in ids if memory not in kept)
+        if entry is None:
+            return await server.find(new.marks, new.group) if self._state.is_damaged else ()
+        known = [*entry.stale, *filter(None, entry.ids)]
+        if "" in entry.ids or len(entry.ids) < entry.parts:  # it returned no id, or no reply
+            known += await server.find(entry.marks, entry.group)
+        return tuple(dict.fromkeys(known))
 
-
-def _not_found(server: KnowledgeServer, memory: str) -> str:
-    """Return why a memory that is known only by its mark may remain; empty if it never arrived."""
-    never_arrived = memory.startswith(PENDING) and server.can_find
-    return "" if never_arrived else "the server returned no id for it and does not find it"
+    async def _delete(self, server: KnowledgeServer, label: str, stale: tuple[str, ...]) -> None:
+        """Delete earlier copies, except those that another file has. One that the server keeps is only reported."""
+        for memory in stale:
+            if self._state.is_used(memory):
+                continue
+            try:
+                await server.delete(memory)
+                self._tally.removed += 1
+            except MemoryRefused as error:
+                log.warning("%s: an old copy stays on the server (%s): %s", label, memory, error.message)
