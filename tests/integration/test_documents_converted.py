@@ -160,10 +160,6 @@ SHEET = (
     + '</table:table-row><table:table-row table:number-rows-repeated="1048000"><table:table-cell/></table:table-row>'
     "</table:table></office:spreadsheet>"
 )
-BUDGET = (
-    b"{\\rtf1\\ansi\\ansicpg1252{\\fonttbl{\\f0 Arial;}}{\\*\\generator X;}"
-    b"Caf\\'e9 \\u8364?5\\par \\trowd A\\cell B\\cell\\row # x\\par}"
-)
 
 
 @pytest.mark.parametrize(
@@ -180,15 +176,9 @@ BUDGET = (
             opendocument(SHEET.format("")),
             ["## Sheet Prices: Region, Price", "| Region | Price |", "| Oslo | 12 | 12 |"],
         ),
-        ("a.rtf", BUDGET, ["Café €5", "A | B", " # x"]),
-        (
-            "a.rtf",
-            b"{\\rtf1 It stops.{\\footnote \\pard {\\up6\\chftn }See \\{1\\}.} Always.}",
-            ["It stops. (See {1}.) Always."],
-        ),
     ],
 )
-def test_the_parts_of_opendocument_and_rtf_files_are_named(path: str, data: bytes, expected: list[str]) -> None:
+def test_the_parts_of_opendocument_files_are_named(path: str, data: bytes, expected: list[str]) -> None:
     assert lines(path, data) == expected
 
 
@@ -270,8 +260,6 @@ OUTSIDE = (
             "damaged, or not an OpenDocument file",
         ),
         ("a.odt", opendocument(PROSE, {"x": bytes(100_000_001)}), "too large: over 100,000,000 bytes when unpacked"),
-        ("a.rtf", b"{rtf", "damaged, or not an RTF file"),
-        ("a.rtf", b"{\\rtf1 {\\*\\x hidden}}", "it contains no text"),
         ("a.epub", epub(CHAPTERS, more={"x": bytes(100_000_001)}), "too large: over 100,000,000 bytes when unpacked"),
     ],
 )

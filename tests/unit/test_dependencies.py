@@ -17,7 +17,7 @@ from tests.harness.projects import ROOT
 PACKAGES = {"lore_etl": ROOT / "etl" / "lore_etl", "lore_server": ROOT / "server" / "lore_server"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES_OF_EXTRAS = {
-    "documents": ("office", "pdf", "rtf"),
+    "documents": ("office", "pdf"),
     "models": ("export", "export_default", "export_embedder", "export_reranker", "model_cache"),
     "eval": ("measures",),
     "openai": ("openai_writer",),

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from lore_etl.core.errors import PackageMissing
 
 EXTRAS = {
-    "documents": ("office-oxide", "pypdfium2", "striprtf"),
+    "documents": ("office-oxide", "pypdfium2"),
     "models": ("huggingface-hub", "onnx", "onnxscript", "sentence-transformers", "torch"),
     "eval": ("ir-measures", "scipy"),
     "openai": ("openai",),

@@ -30,7 +30,6 @@ FORMATS = {
     ".odt": DocumentFormat("OpenDocument text", "opendocument", None),
     ".odp": DocumentFormat("OpenDocument presentation", "opendocument", None),
     ".ods": DocumentFormat("OpenDocument spreadsheet", "opendocument", None),
-    ".rtf": DocumentFormat("RTF", "rtf", "striprtf"),
 }  # fmt: skip
 
 
