@@ -98,23 +98,6 @@ def cells(values: Iterator[Any]) -> str:
     return "\n".join(value for value in values if isinstance(value, str))
 
 
-def open_document(file: Path) -> Parts:
-    """Read a presentation by slides, and a spreadsheet by sheets, with odfpy."""
-    extract = importlib.import_module("odf.teletype").extractText
-    body = importlib.import_module("odf.opendocument").load(file).body
-    names = {"Table": "table", "Page": "draw"}
-    number = 0
-    for kind, module in names.items():
-        for part in body.getElementsByType(getattr(importlib.import_module(f"odf.{module}"), kind)):
-            number += 1
-            place = f"Sheet {part.getAttribute('name')}" if kind == "Table" else f"Slide {number}"
-            paragraphs = importlib.import_module("odf.text")
-            found = [*part.getElementsByType(paragraphs.P), *part.getElementsByType(paragraphs.H)]
-            yield place, "\n".join(map(extract, found))
-        if number:
-            return
-
-
 def rows(file: Path) -> Parts:
     with file.open(encoding="utf-8", newline="") as lines:
         yield "", "\n".join(" ".join(row) for row in csv.reader(lines))
@@ -126,7 +109,7 @@ def plain(file: Path) -> Parts:
 
 READERS: dict[str, Callable[[Path], Parts]] = {
     ".pdf": pages, ".doc": word, ".ppt": old_slides, ".pptx": slides, ".xlsx": sheets, ".xls": old_sheets,
-    ".ods": open_document, ".odp": open_document, ".csv": rows, ".txt": plain, ".adoc": plain,
+    ".csv": rows, ".txt": plain, ".adoc": plain,
 }  # fmt: skip
 
 

@@ -179,21 +179,3 @@ def epub(chapters: dict[str, str], package: str = "", more: dict[str, bytes] | N
         for name, data in files.items():
             archive.writestr(name, data)
     return target.getvalue()
-
-
-OPEN_NAMES = " ".join(
-    f'xmlns:{name.split(":")[0]}="urn:oasis:names:tc:opendocument:xmlns:{name.split(":")[-1]}:1.0"'
-    for name in "office style text table draw:drawing presentation".split()
-)
-"""The namespaces of OpenDocument files."""
-
-
-def opendocument(content: str, more: dict[str, bytes] | None = None, styles: str = "") -> bytes:
-    """Return an OpenDocument file with this content below `office:body`, and styles above it."""
-    body = f"<office:body>{content}</office:body>"
-    document = f"<office:document-content {OPEN_NAMES}>{styles}{body}</office:document-content>"
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in ({"content.xml": document.encode()} | (more or {})).items():
-            archive.writestr(name, data)
-    return target.getvalue()

@@ -1,4 +1,4 @@
-"""Read XML files in a ZIP archive, as EPUB books, OpenDocument and Word files contain them."""
+"""Read XML files in a ZIP archive, as EPUB books and Word files contain them."""
 
 from __future__ import annotations
 

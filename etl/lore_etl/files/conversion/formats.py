@@ -27,9 +27,6 @@ _SHEETS = DocumentFormat("Excel", "office", "office_oxide")
 FORMATS = {
     ".pdf": _PDF, ".docx": _WORD, ".doc": _WORD, ".pptx": _SLIDES, ".ppt": _SLIDES, ".xlsx": _SHEETS, ".xls": _SHEETS,
     ".epub": DocumentFormat("EPUB", "epub", None),
-    ".odt": DocumentFormat("OpenDocument text", "opendocument", None),
-    ".odp": DocumentFormat("OpenDocument presentation", "opendocument", None),
-    ".ods": DocumentFormat("OpenDocument spreadsheet", "opendocument", None),
 }  # fmt: skip
 
 
