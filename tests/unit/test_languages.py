@@ -316,7 +316,10 @@ def test_a_manifest_names_the_project_for_imports(path: str, text: str, family: 
     assert (facts.family, facts.package) == (family, package)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{" * 10_000, '{"name": 1}', '{"compilerOptions": 3}', "\0"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{" * 10_000, '{"name": 1}', '{"compilerOptions": 3}', "\0", '"' + '\\"' * 200_000, "/*" * 200_000],
+)
 def test_a_broken_manifest_is_indexed_without_a_name(text: str) -> None:
     for name in ("go.mod", "Cargo.toml", "package.json", "tsconfig.json"):
         assert not facts_of(name, text).package

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
+from lore_etl.core import commented_json
 from lore_etl.core.model import FileFacts
 
 MAX_PATHS = 200
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
 def manifest_facts(path: str, text: str) -> FileFacts | None:
@@ -52,8 +51,7 @@ def _package(text: str) -> FileFacts | None:
 
 def _tsconfig(text: str) -> FileFacts | None:
     """Return the paths of a TypeScript configuration as imports: pattern to (target, base folder)."""
-    plain = _LAST_COMMA.sub(lambda match: match[1] or "", _COMMENT.sub(lambda match: match[1] or "", text))
-    options: Any = json.loads(plain).get("compilerOptions", {})
+    options: Any = commented_json.loads(text).get("compilerOptions", {})
     paths, base = options.get("paths", {}), options.get("baseUrl", ".")
     known: dict[str, tuple[str, str | None]] = {
         pattern: (targets[0], str(base))
