@@ -69,16 +69,35 @@ def test_the_installed_command_answers_from_the_projects_folder(project: Path) -
 def test_existing_content_of_a_file_is_kept(project: Path) -> None:
     file = project / ".vscode" / "mcp.json"
     file.parent.mkdir()
-    text = '\ufeff{\r\n    // ours\r\n    "servers": {\r\n        "x": {"command": "y"},\r\n    },\r\n    "a": []\r\n}'
-    file.write_bytes(text.encode())
+    before = '\ufeff{\r\n    "servers": {\r\n        "x": {\r\n            "command": "y"\r\n        },'
+    file.write_bytes(f'{before[:-1]}\r\n    }},\r\n    "a": []\r\n}}'.encode())
 
     assert install(project, "vscode").returncode == 0
 
     written = file.read_bytes().decode()
-    assert (
-        '\ufeff{\r\n    // ours\r\n    "servers": {\r\n        "x": {"command": "y"},\r\n        "lore": {' in written
-    )
+    assert written.startswith(f'{before}\r\n        "lore": {{')
     assert written.endswith('\r\n    },\r\n    "a": []\r\n}')
+
+
+def test_a_file_with_comments_is_left_unchanged_and_the_entry_is_printed(project: Path) -> None:
+    file = project / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    text = '{\n  // ours\n  "servers": {}\n}\n'
+    file.write_text(text)
+
+    done = install(project, "vscode")
+
+    assert done.returncode == 1
+    assert file.read_text() == text
+    first, second, *entry = done.stdout.splitlines()
+    assert first == ".vscode/mcp.json has comments or an unusual format; nothing was written."
+    assert second == "Add this to it by hand:"
+    assert list(json.loads("\n".join(entry))["servers"]) == ["lore"]
+    file.write_text("// ours\n" + "\n".join(entry))
+    assert "already configured" in install(project, "vscode").stdout
+    removed = install(project, "vscode", command="uninstall")
+    assert removed.returncode == 1
+    assert "Remove `lore` from it by hand." in removed.stdout
 
 
 def test_a_different_entry_with_the_same_name_is_shown_and_not_overwritten(project: Path) -> None:

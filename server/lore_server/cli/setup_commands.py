@@ -25,7 +25,7 @@ LINES = {
     "present": "Lore is already configured: {file} has `{name}`.",
     "printed": "For {file}:",
     "different": "{file} has a different `{name}`; nothing was written.",
-    "unsafe": "{file} has a format that Lore cannot edit safely; nothing was written.",
+    "unsafe": "{file} has comments or an unusual format; nothing was written.",
     "removed": "Removed `{name}` from {file}.",
     "absent": "{file} has no `{name}`.",
 }
@@ -97,6 +97,7 @@ def uninstall(
     session.show(
         {"status": merged.status, "client": client, "file": label, "name": name, "instructions": guide},
         LINES[merged.status].format(file=label, name=name),
+        *([f"Remove `{name}` from it by hand."] if merged.status == "unsafe" else []),
         *([f"Removed the block from {found.instructions}."] if guide == "removed" else []),
     )
     if merged.status in ("different", "unsafe", "absent"):
@@ -170,7 +171,7 @@ def _show(record: JSON, entry: ClientEntry) -> None:
         output.line(f"wanted:  {json.dumps(record['entry'], ensure_ascii=False)}")
         output.note("Edit it by hand, or install under another name with --name.")
     elif status == "unsafe":
-        output.line(f"Add this by hand:\n{record['text']}")
+        output.line(f"Add this to it by hand:\n{record['text']}")
     if status in ("added", "printed"):
         for note in entry.notes:
             output.note(note)

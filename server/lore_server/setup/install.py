@@ -1,9 +1,10 @@
-"""Add Lore to a client's configuration or remove it: change at most one entry of the text."""
+"""Add Lore to a client's configuration or remove it: change one entry. JSON with comments is only read."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,12 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from lore_etl.config.layers import merge
+from lore_etl.core import commented_json
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, InvalidPath, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import is_encodable
 from lore_server.knowledge.safe_files import Files
-from lore_server.setup import jsonc
 from lore_server.setup.client_entry import starts_lore
 from lore_server.setup.clients import Form
 
@@ -52,7 +54,7 @@ def parse(text: str, form: Form, file: str) -> JSON:
     try:
         if form == "toml":
             return tomllib.loads(text)
-        value = jsonc.loads(text) if not jsonc.is_blank(text) else {}
+        value = commented_json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid: {str(error)[:200]}.", HINT) from error
     if not isinstance(value, dict):
@@ -76,8 +78,8 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str, is
     bom = BOM if text.startswith(BOM) else ""
     try:
         new = bom + _with_entry(text.removeprefix(BOM), form, key, name, value)
-        is_right = parse(new, form, file) == merge(before, {key: {name: value}})
-    except (ValueError, TOMLKitError, ConfigError):
+        is_right = is_encodable(new) and parse(new, form, file) == merge(before, {key: {name: value}})
+    except (ValueError, RecursionError, TOMLKitError, ConfigError):
         is_right = False
     return Merge("added", new) if is_right else Merge("unsafe")
 
@@ -99,8 +101,9 @@ def removed(text: str, form: Form, key: str, name: str, file: str) -> Merge:
     try:
         new = bom + _without_entry(text.removeprefix(BOM), form, key, name)
         left = {other: value for other, value in servers.items() if other != name}
-        is_right = parse(new, form, file) in ({**before, key: left}, {k: v for k, v in before.items() if k != key})
-    except (ValueError, TOMLKitError, ConfigError):
+        without = {k: v for k, v in before.items() if k != key}
+        is_right = is_encodable(new) and parse(new, form, file) in ({**before, key: left}, without)
+    except (ValueError, RecursionError, TOMLKitError, ConfigError):
         is_right = False
     return Merge("removed", new, existing) if is_right else Merge("unsafe", existing=existing)
 
@@ -113,7 +116,7 @@ def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = document(form, key, name, value).replace("\n", newline)
     if form == "json":
-        return text + whole if jsonc.is_blank(text) else jsonc.with_value(text, (key, name), value)
+        return _in_style_of(text, merge(json.loads(text), {key: {name: value}})) if text.strip() else whole
     parsed = tomlkit.parse(text)
     if isinstance(parsed.get(key), InlineTable):
         parsed[key][name] = value
@@ -124,10 +127,20 @@ def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
 
 def _without_entry(text: str, form: Form, key: str, name: str) -> str:
     if form == "json":
-        return jsonc.without_value(text, (key, name))
+        value = json.loads(text)
+        del value[key][name]
+        return _in_style_of(text, value)
     parsed = tomlkit.parse(text)
     del parsed[key][name]
     return tomlkit.dumps(parsed)
+
+
+def _in_style_of(text: str, value: JSON) -> str:
+    """Return the value as JSON, with the indentation and line ends of a text."""
+    indent = re.search(r'\n([ \t]+)"', text)
+    plain = json.dumps(value, ensure_ascii=text.isascii(), allow_nan=False, indent=indent[1] if indent else 2)
+    ending = text[len(text.rstrip()) :]
+    return plain.replace("\n", "\r\n" if "\r\n" in text else "\n") + ending
 
 
 def read(path: Path, label: str, project: Path | None = None) -> str | None:
