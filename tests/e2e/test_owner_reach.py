@@ -11,11 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from lore_etl.config.project import place_of
+from lore_etl.core.errors import Busy
 from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
 from lore_etl.system.processes import is_stopped
 from lore_server.owner import ending, find, line
@@ -34,6 +36,31 @@ lock.acquire()
 print("held", flush=True)
 sys.stdin.read()
 """
+
+SILENT = """
+import json, socket, sys, time
+from pathlib import Path
+from filelock import FileLock
+from lore_etl.stores.owner_file import Note, my_note, write_note
+folder, note, work_seconds = Path(sys.argv[1]), Note(**json.loads(sys.argv[2])), float(sys.argv[3])
+lock = FileLock(folder / "owner.lock")
+lock.acquire()
+listener = socket.create_server(("127.0.0.1", 0))
+me = my_note("background", address=f"tcp:127.0.0.1:{listener.getsockname()[1]}")
+write_note(folder, note._replace(pid=me.pid, born=me.born, address=me.address))
+print("held", flush=True)
+end = time.monotonic() + work_seconds
+while time.monotonic() < end:
+    sum(range(1000))
+if not work_seconds:
+    sys.stdin.read()
+while True:
+    try:
+        listener.accept()[0].sendall(b'{"ok": true}\\n')
+    except OSError:
+        pass  # a client that has given up
+"""
+"""An owner that accepts connections, but answers none; or only after it has computed for some seconds."""
 
 
 @pytest.fixture
@@ -188,6 +215,57 @@ def test_a_command_does_not_wait_for_an_owner_that_a_signal_has_stopped(project:
     assert reply["ok"]
     assert time.monotonic() - began < find.SILENT_SECONDS
     assert not owner.is_alive
+
+
+@pytest.fixture
+def hasty(prepared_python: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up waiting for an owner earlier than a user would."""
+    monkeypatch.setattr(find, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(line, "CONNECT_SECONDS", 0.4)
+    monkeypatch.setattr(ending, "KILL_SECONDS", 0.2)
+
+
+@contextmanager
+def silent_owner(project: Path, work_seconds: float) -> Iterator[Note]:
+    """Replace the owner by a process that accepts connections but does not answer while it works, or ever."""
+    kill(note := owner_of(project))
+    with child(SILENT, project / ".lore", json.dumps(note._asdict()), work_seconds) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield owner_of(project)
+
+
+@pytest.mark.promise(6)
+def test_an_owner_that_accepts_connections_but_never_answers_is_replaced(
+    project: Path, hasty: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with silent_owner(project, work_seconds=0) as silent:
+        connected, reply = find.connect(place_of(project), {"want": "mcp"})
+        connected.close()
+
+        assert reply["pid"] == owner_of(project).pid != silent.pid
+        assert not silent.is_alive
+        assert f"pid {silent.pid}) has not answered" in capsys.readouterr().err
+
+
+def test_an_owner_that_is_silent_because_it_works_hard_is_not_ended(project: Path, hasty: None) -> None:
+    with silent_owner(project, work_seconds=1.8) as busy:
+        connected, _ = find.connect(place_of(project), {"want": "call"})
+        connected.close()
+
+        assert owner_of(project) == busy
+
+
+@pytest.mark.long
+def test_a_command_gives_up_waiting_for_an_owner_that_works_hard(
+    project: Path, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "START_SECONDS", 2.0)
+    with silent_owner(project, work_seconds=600) as busy:
+        with pytest.raises(Busy, match="does not respond"):
+            find.connect(place_of(project), {"want": "call"})
+
+        assert busy.is_alive
 
 
 @pytest.mark.parametrize("command", ["search", "stop"])

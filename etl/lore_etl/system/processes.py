@@ -43,6 +43,10 @@ if sys.platform == "win32":
         """Return whether a signal has stopped a process."""
         return False
 
+    def cpu_seconds(pid: int) -> float:
+        """Return the time that a process has computed so far; 0 if it is unknown."""
+        return 0.0
+
 elif sys.platform == "linux":
 
     def born(pid: int) -> str | None:
@@ -53,6 +57,10 @@ elif sys.platform == "linux":
     def is_stopped(pid: int) -> bool:
         """Return whether a signal has stopped a process."""
         return _fields_of(pid)[:1] == ["T"]
+
+    def cpu_seconds(pid: int) -> float:
+        """Return the time that a process has computed so far; 0 if it is unknown."""
+        return sum(map(int, _fields_of(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def _fields_of(pid: int) -> list[str]:
         """Return the state and what follows it in the kernel's record of a process; nothing if it does not exist."""
@@ -86,6 +94,10 @@ else:
     def is_stopped(pid: int) -> bool:
         """Return whether a signal has stopped a process."""
         return _state_and_start(pid)[0].startswith("T")
+
+    def cpu_seconds(pid: int) -> float:
+        """Return the time that a process has computed so far; 0 if it is unknown."""
+        return 0.0
 
     def _state_and_start(pid: int) -> tuple[str, str]:
         command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]

@@ -63,9 +63,9 @@ def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
     return True
 
 
-def end(folder: Path, note: Note) -> None:
-    """Stop an owner in any state. Raises Busy."""
-    if not stop(folder, note):
+def end(folder: Path, note: Note, may_answer: bool = True) -> None:
+    """Stop an owner in any state; one that is known not to answer receives signals at once. Raises Busy."""
+    if not (stop(folder, note) if may_answer else _has_ended(folder, note, is_asked=False)):
         raise _unstoppable(note)
 
 

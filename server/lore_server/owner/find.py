@@ -22,7 +22,7 @@ from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
 from lore_etl.stores.owner_file import Note, living_note
 from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular
-from lore_etl.system.processes import detached, is_stopped
+from lore_etl.system.processes import cpu_seconds, detached, is_stopped
 from lore_server.console import terminal
 from lore_server.owner.ending import PAUSE_SECONDS, end
 from lore_server.owner.line import LineSocket, dial
@@ -32,7 +32,10 @@ START_SECONDS = 60.0
 DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to end
 LOG, LOG_BYTES = "owner.log", 1_000_000
 REFUSED_SECONDS = 3.0  # an owner checks its socket every second
-SILENT_SECONDS = 15.0  # the owner listens, but may be busy
+SILENT_SECONDS = 10.0  # the owner listens, but may be busy
+WORKING_SHARE = (
+    0.02  # of the time: less than a busy machine leaves to a process that computes, more than an idle one uses
+)
 NAMELESS_SECONDS = 5.0  # an owner checks its note every second
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 """Variables from which an owner reads keys, and the addresses that receive them."""
@@ -68,7 +71,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
         LoreError: another process holds the index, or an owner cannot start.
     """
     need, began, misfit = wanted(place), time.monotonic(), Misfit(must_fit)
-    starting, silent_since, nameless_since = None, 0.0, 0.0
+    starting, silence, nameless_since = None, Silence(), 0.0
     while (now := time.monotonic()) < began + START_SECONDS:
         note = _running(place.folder)
         if note is not None and note.address:
@@ -79,18 +82,16 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
             will_do = need.is_met_by(note) or (is_returning and bool(note.key))
             try:
                 if not is_ours(place.folder):  # it was deleted while the owner ran
-                    _replace_silent(place.folder, note)
+                    _replace(place.folder, note)
                 elif will_do or misfit.is_usable(place, need, note, may_replace or is_returning):
                     return _introduced(note, {**hello, "follows": configuration_of(place)})
                 else:
-                    began, silent_since = time.monotonic(), 0.0  # it answered
+                    began, silence = time.monotonic(), Silence()  # it answered
                 continue
             except OSError as error:
-                silent_since = silent_since or now
-                patience = REFUSED_SECONDS if isinstance(error, ConnectionRefusedError) else SILENT_SECONDS
-                if time.monotonic() - silent_since > patience:
-                    _replace_silent(place.folder, note)
-                    silent_since = 0.0
+                if silence.is_final(note, error, now):
+                    _replace(place.folder, note, may_answer=False)
+                    silence = Silence()
         elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
             message = f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}."
             raise Busy(message)
@@ -111,8 +112,29 @@ def _running(folder: Path) -> Note | None:
     note = living_note(folder)
     if note is None or not note.address or not is_stopped(note.pid):
         return note
-    _replace_silent(folder, note)
+    _replace(folder, note)
     return living_note(folder)
+
+
+class Silence:
+    """The time for which an owner has not answered, and what it did meanwhile."""
+
+    def __init__(self) -> None:
+        self._since = self._computed = 0.0
+        self._was_reported = False
+
+    def is_final(self, note: Note, error: OSError, now: float) -> bool:
+        """Return, after an attempt that began now, whether the owner hangs: one that computes may still answer."""
+        is_first, is_refused = not self._since, isinstance(error, ConnectionRefusedError)
+        if is_first:
+            self._since, self._computed = now, cpu_seconds(note.pid)
+        seconds = time.monotonic() - self._since
+        if isinstance(error, TimeoutError) and not self._was_reported:
+            terminal.err(f"The owner of this index (pid {note.pid}) has not answered for {seconds:.0f} s: waiting.\n")
+            self._was_reported = True
+        if is_first or seconds <= (REFUSED_SECONDS if is_refused else SILENT_SECONDS):
+            return False
+        return is_refused or cpu_seconds(note.pid) - self._computed < WORKING_SHARE * seconds
 
 
 def _introduced(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
@@ -137,10 +159,10 @@ def holder(folder: Path) -> Note | None:
         time.sleep(PAUSE_SECONDS)
 
 
-def _replace_silent(folder: Path, note: Note) -> None:
+def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
     if note.kind == "serve":
         raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", STOP_IT)
-    end(folder, note)
+    end(folder, note, may_answer)
 
 
 class Starting:
