@@ -35,7 +35,7 @@ from lore_server.framework.search_scope import Scopes
 from lore_server.framework.unified_search import UnifiedSearch
 from lore_server.framework.view import View
 from lore_server.operations.table import Services, methods
-from lore_server.query.freshness import Freshness
+from lore_server.query.freshness import ATTEMPTS, Freshness, from_one_state
 from lore_server.query.query_service import QueryService
 from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
@@ -132,9 +132,14 @@ class App:
     def _answer(self, operation: Operation, arguments: JSON, listener: Listener) -> JSON:
         accepted = operation.accept(arguments)
 
+        attempts = _attempts(operation)
+
+        def once() -> JSON:
+            return self._methods[operation.id](listener, accepted)
+
         def work() -> JSON:
             try:
-                result = self._methods[operation.id](listener, accepted)
+                result = from_one_state(self.index, once, attempts) if attempts else once()
             except IndexMissing as error:
                 raise self.jobs.unfinished() or error from error
             operation.check_result(result)
@@ -207,6 +212,13 @@ def warming() -> Iterator[None]:
         yield
     except LoreError as error:
         log.info("warm-up failed: %s", error.message)
+
+
+def _attempts(operation: Operation) -> int:
+    """Return how often a reply is read to come from one state of the index; 0 if it does not describe one."""
+    if not operation.hints["readOnlyHint"] or operation.is_waiting:
+        return 0
+    return ATTEMPTS if operation.hints["idempotentHint"] and not operation.hints["openWorldHint"] else 1
 
 
 def _is_shareable(operation: Operation) -> bool:

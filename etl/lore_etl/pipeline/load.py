@@ -304,13 +304,14 @@ def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
         with index.gate.switching():
             index.release_vectors()
     index.generations.keep_only(index.generation)
-    index.catalogue.set_meta(
-        dirty=None,
-        loaded=str(time.time_ns()),
-        model=index.model,
-        replaced=str(run.replaced),
-        **looked,
-    )
+    with index.gate.switching():  # so that a reply does not call a search fresh that ran before this
+        index.catalogue.set_meta(
+            dirty=None,
+            loaded=str(time.time_ns()),
+            model=index.model,
+            replaced=str(run.replaced),
+            **looked,
+        )
     with suppress(StorageError):  # on a full disk, the space is returned later
         _return_space(run)
 

@@ -17,7 +17,7 @@ class Gate:
         self._changed = threading.Condition()
         self._readers = 0
         self._switching = False
-        self.switches = 0  # the number of switches so far
+        self.switches = 0  # the number of beginnings and ends of switches so far
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -32,6 +32,12 @@ class Gate:
                 self._readers -= 1
                 self._changed.notify_all()
 
+    def settled(self) -> int:
+        """Return `switches` outside a switch, after waiting for the end of one; it differs once the next has begun."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.switches % 2 == 0)
+            return self.switches
+
     @contextmanager
     def switching(self) -> Iterator[None]:
         """Switch while there are no readers; only one thread switches at a time."""
@@ -39,6 +45,7 @@ class Gate:
             self._changed.wait_for(lambda: not self._switching)
             self._switching = True
             self._changed.wait_for(lambda: not self._readers)
+            self.switches += 1
         try:
             yield
         finally:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.clock import seconds_since
+from lore_etl.core.json_types import JSON
 from lore_etl.files.git_head import head
 from lore_etl.files.indexed import differing
 from lore_etl.index import Index
@@ -16,6 +17,7 @@ from lore_etl.stores.catalogue import FILES_AT, UNREAD
 if TYPE_CHECKING:
     from lore_server.replies.records import FreshnessRecord
 
+ATTEMPTS = 3  # a search takes a fraction of the time between two syncs
 SHARE_OF_TIME = 0.1  # checking the files takes at most a tenth of the time
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
 WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems), so check anyway
@@ -97,6 +99,20 @@ class Freshness:
         if not changed <= self._changed:
             self.notice()
         return changed
+
+
+def from_one_state(index: Index, read: Callable[[], JSON], attempts: int = ATTEMPTS) -> JSON:
+    """Return the reply of a read, repeated if the index changed meanwhile; after the last attempt, call it stale.
+
+    Otherwise a sync between the search and the comparison of the files would make outdated passages look fresh.
+    """
+    for _ in range(attempts):
+        before, reply = index.gate.settled(), read()
+        if index.gate.switches == before:
+            return reply
+    if (freshness := reply.get("freshness", {})).get("state") != "fresh":
+        return reply
+    return {**reply, "freshness": {**freshness, "state": "stale"}}
 
 
 def urgent(freshness: FreshnessRecord) -> FreshnessRecord:
