@@ -50,7 +50,7 @@ def through_http(project: Path, calls: Calls) -> Answers:
         serving(project) as url,
         httpx2.Client(base_url=f"{url}/api", timeout=LONG_SECONDS, headers=bearer(project)) as client,
     ):
-        return [_request(client, name, arguments).json() for name, arguments in calls]
+        return [send_call(client, name, arguments).json() for name, arguments in calls]
 
 
 INTERFACES: Mapping[str, Callable[[Path, Calls], Answers]] = {
@@ -118,7 +118,8 @@ async def _call_all(target: Callable[[], Any], calls: Calls, mode: str) -> Answe
         return answers
 
 
-def _request(client: httpx2.Client, name: str, arguments: JSON) -> httpx2.Response:
+def send_call(client: httpx2.Client, name: str, arguments: JSON) -> httpx2.Response:
+    """Send a call to the HTTP API, which is the base of the client's addresses."""
     operation = load_contract()[name]
     path = operation.path
     for key, value in arguments.items():
