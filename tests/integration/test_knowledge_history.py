@@ -350,3 +350,55 @@ def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> No
     assert messages(store.home)[-1] == "Sync storage: 2 files updated"
     assert storage.status()["uncommitted_files"] == 0
     assert store.reader.document(PROJECT, "by hand.md").document.text == "x"
+
+
+def write_after_a_killed_init(home: Path, left: dict[str, str]) -> None:
+    """Write to a folder in which `git init` was killed and left these files."""
+    for name, text in left.items():
+        (home / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / ".git" / name).write_text(text)
+    store = KnowledgeStore(home)
+    assert store.history.tip is None
+    assert store.open().problem is None
+
+    create(store)
+
+    assert git(home, "symbolic-ref", "HEAD") == "refs/heads/main\n"
+    assert_sound(home)
+
+
+INITIAL = {"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n"}
+
+
+@pytest.mark.promise(1)
+@pytest.mark.parametrize(
+    "left",
+    [
+        {"HEAD.lock": ""},
+        {"HEAD": INITIAL["HEAD"]},
+        {"HEAD": INITIAL["HEAD"], "config.lock": "[core]\n"},
+        {**INITIAL, "txyzabc": ""},
+    ],
+    ids=["HEAD.lock", "HEAD", "config.lock", "no objects"],
+)
+def test_a_write_completes_the_repository_of_a_killed_git_init(tmp_path: Path, left: dict[str, str]) -> None:
+    (tmp_path / "home" / ".git" / "refs" / "heads").mkdir(parents=True)
+    write_after_a_killed_init(tmp_path / "home", left)
+
+
+@pytest.mark.parametrize("pack", [False, True], ids=["loose branch", "packed branch"])
+def test_a_history_that_lost_its_objects_is_not_begun_anew(store: KnowledgeStore, pack: bool) -> None:
+    create(store)
+    if pack:
+        git(store.home, "pack-refs", "--all")
+    objects, lost, before = store.home / ".git" / "objects", store.home / "lost", messages(store.home)
+    objects.rename(lost)
+
+    with pytest.raises(GitError, match="lost its objects"):
+        create(KnowledgeStore(store.home), "second")
+
+    assert not objects.exists()
+    lost.rename(objects)
+    assert messages(store.home) == before
+    create(KnowledgeStore(store.home), "third")
+    assert messages(store.home)[: len(before)] == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,8 @@ _BEHIND = "lore-index-behind"
 _IMPORT = ("fast-import", "--quiet")
 FILE_MODES = ("100644", "100755")
 _LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first pattern: by earlier versions of Lore
+_LEFT_BY_KILLED_INIT = ("HEAD.lock", "config.lock")
+_RESTORE = "Restore `.git/objects` from a backup; or rename `.git`, and the next write begins a new history."
 _FEW = 500  # the maximum number of paths in the arguments of one command
 _IGNORED = ("activity.log*", TEMPORARY)
 _RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # git must not change a byte of a document
@@ -57,7 +60,9 @@ class History:
 
     @property
     def exists(self) -> bool:
-        return (self.home / ".git" / "HEAD").is_file()
+        """Return whether git takes the folder for a repository: a killed `git init` may leave a HEAD without objects."""
+        folder = self.home / ".git"
+        return (folder / "HEAD").is_file() and os.path.lexists(folder / "objects")
 
     @property
     def branch(self) -> str:
@@ -194,12 +199,21 @@ class History:
         if self._is_prepared:
             return
         if not self.exists:
-            self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
+            self._create()
         info = self.home / ".git" / "info"
         info.mkdir(exist_ok=True)
         _add_lines(info / "exclude", _IGNORED)
         _add_lines(info / "attributes", [_RAW.strip()])
         self._is_prepared = True
+
+    def _create(self) -> None:
+        """Create the repository, or complete that of a killed `git init`, which may have left its locks."""
+        folder = self.home / ".git"
+        if (folder / "packed-refs").exists() or any(path.is_file() for path in (folder / "refs").rglob("*")):
+            raise GitError("The history of the knowledge folder has lost its objects.", _RESTORE)
+        for left in _LEFT_BY_KILLED_INIT:
+            (folder / left).unlink(missing_ok=True)
+        self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
