@@ -1,8 +1,12 @@
-/* Makes the nth write below a folder fail, or kills the process group there. tests/harness/faults.py describes `plan`. */
+/* Makes the nth write below a folder fail, or kills the process group there. tests/harness/faults.py describes `plan`.
+
+   With a journal, it also records what tests/harness/power_cut.py needs to know: each new, renamed or deleted name, and
+   the content of each file when it is synced. The disk itself is never synced, because the machine goes on. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,11 +15,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 enum { COUNT = 0, KILL_BEFORE = -1, KILL_AFTER = -2 }; /* a positive mode is an errno */
-static struct plan { int at, mode, count; char below[1024], call[32], path[PATH_MAX]; } *plan; /* shared with children */
+static struct plan {
+    int at, mode, count, ignores_syncs, records;
+    char below[1024], call[32], path[PATH_MAX], journal[1024];
+} *plan; /* shared with children */
 
 __attribute__((constructor)) static void begin(void) {
     const char *name = getenv("LORE_FAULTS");
@@ -33,18 +41,95 @@ static void path_of(int file, char *path) { /* of a descriptor, or of the workin
     path[length < 0 ? 0 : length] = 0;
 }
 
-/* Count the call. Return 0 to go on, 1 to fail with errno, 2 to die after the call. */
-static int met(const char *call, int file, const char *name) {
-    char path[2 * PATH_MAX] = "";
-    if (!plan || !plan->below[0]) return 0;
-    int saved = errno, length = strlen(plan->below);
+static void full_path(int file, const char *name, char *path) {
+    int saved = errno;
+    path[0] = 0;
     if (!name || name[0] != '/') path_of(file, path);
     if (name) {
         if (path[0]) strcat(path, "/");
         strncat(path, name, PATH_MAX - 1);
     }
     errno = saved;
-    if (strncmp(path, plan->below, length) || (path[length] && path[length] != '/')) return 0;
+}
+
+static int is_below(const char *path) {
+    int length = strlen(plan->below);
+    return !strncmp(path, plan->below, length) && (!path[length] || path[length] == '/');
+}
+
+static void copy(const char *from, int number) {
+    char to[PATH_MAX], data[65536];
+    snprintf(to, sizeof to, "%s/%d", plan->journal, number);
+    int source = syscall(SYS_openat, AT_FDCWD, from, O_RDONLY | O_CLOEXEC, 0);
+    int target = syscall(SYS_openat, AT_FDCWD, to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    for (ssize_t n; source >= 0 && target >= 0 && (n = pread(source, data, sizeof data, lseek(target, 0, SEEK_CUR))) > 0;)
+        syscall(SYS_write, target, data, n);
+    close(source);
+    close(target);
+}
+
+/* Append a line to the journal; `content` is the path of a file whose content is kept under the number of the line. */
+static void record(const char *what, ino_t inode, const char *a, const char *b, const char *content) {
+    char line[5 * PATH_MAX], name[PATH_MAX];
+    int saved = errno, number = __sync_add_and_fetch(&plan->records, 1);
+    if (content) copy(content, number);
+    int length = snprintf(line, sizeof line, "%s\t%lu\t%d\t%s\t%s\n", what, (unsigned long) inode, number, a, b);
+    snprintf(name, sizeof name, "%s/log", plan->journal);
+    int log = syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    syscall(SYS_write, log, line, length);
+    close(log);
+    errno = saved;
+}
+
+static int has_journal(void) { return plan && plan->below[0] && plan->journal[0]; }
+
+static void named(const char *what, int file, const char *name, int other, const char *old) {
+    char path[2 * PATH_MAX], from[2 * PATH_MAX] = "";
+    struct stat facts = {0};
+    if (!has_journal()) return;
+    full_path(file, name, path);
+    if (old) full_path(other, old, from);
+    if (!is_below(path)) return;
+    int saved = errno;
+    lstat(path, &facts);
+    errno = saved;
+    record(S_ISDIR(facts.st_mode) && !strcmp(what, "create") ? "mkdir" : what, facts.st_ino, path, from, NULL);
+}
+
+static void synced(const char *what, int file) {
+    char path[2 * PATH_MAX], content[64];
+    struct stat facts;
+    if (!has_journal() || plan->ignores_syncs || fstat(file, &facts)) return;
+    full_path(file, NULL, path);
+    if (!is_below(path)) return;
+    snprintf(content, sizeof content, "/proc/self/fd/%d", file);
+    record(S_ISDIR(facts.st_mode) ? "folder" : what, facts.st_ino, path, "", S_ISDIR(facts.st_mode) ? NULL : content);
+}
+
+static int synced_file(const char *path, const struct stat *facts, int kind, struct FTW *place) {
+    if (kind == FTW_F) record("content", facts->st_ino, path, "", path);
+    return 0;
+}
+
+static void synced_all(void) {
+    if (!has_journal() || plan->ignores_syncs) return;
+    nftw(plan->below, synced_file, 16, FTW_PHYS);
+    record("all", 0, "", "", NULL);
+}
+
+static int is_there(int file, const char *name) {
+    struct stat facts;
+    int saved = errno, found = !fstatat(file, name, &facts, AT_SYMLINK_NOFOLLOW);
+    errno = saved;
+    return found;
+}
+
+/* Count the call. Return 0 to go on, 1 to fail with errno, 2 to die after the call. */
+static int met(const char *call, int file, const char *name) {
+    char path[2 * PATH_MAX];
+    if (!plan || !plan->below[0]) return 0;
+    full_path(file, name, path);
+    if (!is_below(path)) return 0;
     if (__sync_add_and_fetch(&plan->count, 1) != plan->at) return 0;
     snprintf(plan->call, sizeof plan->call, "%s", call);
     snprintf(plan->path, sizeof plan->path, "%s", path);
@@ -53,13 +138,14 @@ static int met(const char *call, int file, const char *name) {
     return plan->mode > 0 ? 1 : plan->mode == KILL_AFTER ? 2 : 0;
 }
 
-#define REPLACE(type, call, parameters, file, name, arguments) \
+#define REPLACE(type, call, parameters, file, name, arguments, after) \
     type call parameters { \
         static type (*real) parameters; \
         if (!real) real = (type (*) parameters) dlsym(RTLD_NEXT, #call); \
         int fault = met(#call, file, name); \
         if (fault == 1) return -1; \
         type result = real arguments; \
+        if (result >= 0) after; \
         if (fault == 2) kill(0, SIGKILL); \
         return result; \
     }
@@ -73,28 +159,43 @@ static int met(const char *call, int file, const char *name) {
         va_end(rest); \
         int fault = flags & (O_CREAT | O_TRUNC) ? met(#call, file, name) : 0; \
         if (fault == 1) return -1; \
+        int is_new = has_journal() && flags & O_CREAT && !is_there(file, name); \
         int result = real arguments; \
+        if (result >= 0 && is_new) named("create", file, name, 0, NULL); \
         if (fault == 2) kill(0, SIGKILL); \
         return result; \
     }
+#define REPLACE_SYNC(call, parameters, what) \
+    int call parameters { \
+        int fault = met(#call, f, NULL); \
+        if (fault == 1) return -1; \
+        synced(what, f); \
+        if (fault == 2) kill(0, SIGKILL); \
+        return 0; \
+    }
+#define NOTHING (void) 0
 
-REPLACE(ssize_t, write, (int f, const void *b, size_t n), f, NULL, (f, b, n))
-REPLACE(ssize_t, pwrite, (int f, const void *b, size_t n, off_t o), f, NULL, (f, b, n, o))
-REPLACE(ssize_t, pwrite64, (int f, const void *b, size_t n, off64_t o), f, NULL, (f, b, n, o))
-REPLACE(ssize_t, writev, (int f, const struct iovec *v, int n), f, NULL, (f, v, n))
-REPLACE(int, fsync, (int f), f, NULL, (f))
-REPLACE(int, fdatasync, (int f), f, NULL, (f))
-REPLACE(int, ftruncate, (int f, off_t n), f, NULL, (f, n))
-REPLACE(int, ftruncate64, (int f, off64_t n), f, NULL, (f, n))
-REPLACE(int, rename, (const char *a, const char *b), AT_FDCWD, b, (a, b))
-REPLACE(int, renameat, (int f, const char *a, int g, const char *b), g, b, (f, a, g, b))
-REPLACE(int, renameat2, (int f, const char *a, int g, const char *b, unsigned int how), g, b, (f, a, g, b, how))
-REPLACE(int, mkdir, (const char *name, mode_t mode), AT_FDCWD, name, (name, mode))
-REPLACE(int, mkdirat, (int f, const char *name, mode_t mode), f, name, (f, name, mode))
-REPLACE(int, unlink, (const char *name), AT_FDCWD, name, (name))
-REPLACE(int, unlinkat, (int f, const char *name, int how), f, name, (f, name, how))
-REPLACE(int, rmdir, (const char *name), AT_FDCWD, name, (name))
+REPLACE(ssize_t, write, (int f, const void *b, size_t n), f, NULL, (f, b, n), NOTHING)
+REPLACE(ssize_t, pwrite, (int f, const void *b, size_t n, off_t o), f, NULL, (f, b, n, o), NOTHING)
+REPLACE(ssize_t, pwrite64, (int f, const void *b, size_t n, off64_t o), f, NULL, (f, b, n, o), NOTHING)
+REPLACE(ssize_t, writev, (int f, const struct iovec *v, int n), f, NULL, (f, v, n), NOTHING)
+REPLACE(int, ftruncate, (int f, off_t n), f, NULL, (f, n), NOTHING)
+REPLACE(int, ftruncate64, (int f, off64_t n), f, NULL, (f, n), NOTHING)
+REPLACE(int, rename, (const char *a, const char *b), AT_FDCWD, b, (a, b), named("rename", AT_FDCWD, b, AT_FDCWD, a))
+REPLACE(int, renameat, (int f, const char *a, int g, const char *b), g, b, (f, a, g, b), named("rename", g, b, f, a))
+REPLACE(int, renameat2, (int f, const char *a, int g, const char *b, unsigned int how), g, b, (f, a, g, b, how), named("rename", g, b, f, a))
+REPLACE(int, link, (const char *a, const char *b), AT_FDCWD, b, (a, b), named("link", AT_FDCWD, b, 0, NULL))
+REPLACE(int, linkat, (int f, const char *a, int g, const char *b, int how), g, b, (f, a, g, b, how), named("link", g, b, 0, NULL))
+REPLACE(int, mkdir, (const char *name, mode_t mode), AT_FDCWD, name, (name, mode), named("create", AT_FDCWD, name, 0, NULL))
+REPLACE(int, mkdirat, (int f, const char *name, mode_t mode), f, name, (f, name, mode), named("create", f, name, 0, NULL))
+REPLACE(int, unlink, (const char *name), AT_FDCWD, name, (name), named("delete", AT_FDCWD, name, 0, NULL))
+REPLACE(int, unlinkat, (int f, const char *name, int how), f, name, (f, name, how), named("delete", f, name, 0, NULL))
+REPLACE(int, rmdir, (const char *name), AT_FDCWD, name, (name), named("delete", AT_FDCWD, name, 0, NULL))
 REPLACE_OPEN(open, (const char *name, int flags, ...), AT_FDCWD, (AT_FDCWD, name, flags, mode))
 REPLACE_OPEN(open64, (const char *name, int flags, ...), AT_FDCWD, (AT_FDCWD, name, flags | O_LARGEFILE, mode))
 REPLACE_OPEN(openat, (int f, const char *name, int flags, ...), f, (f, name, flags, mode))
 REPLACE_OPEN(openat64, (int f, const char *name, int flags, ...), f, (f, name, flags | O_LARGEFILE, mode))
+REPLACE_SYNC(fsync, (int f), "file")
+REPLACE_SYNC(fdatasync, (int f), "file")
+REPLACE_SYNC(sync_file_range, (int f, off64_t at, off64_t n, unsigned int how), "content")
+void sync(void) { synced_all(); }

@@ -1,25 +1,18 @@
-"""The operations that tests run with a fault at each of their writes."""
+"""Writes that tests run with a fault at each call: to the knowledge folder, and of one file."""
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
-from lore_etl.pipeline.sync import sync
+from lore_etl.core.atomic import write_atomically
+from lore_etl.files.redaction import redact
 from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT
-from tests.harness.models import counter
-from tests.harness.projects import SMALL, open_index
 
 NOW = "2026-01-02T03:04:05.000Z"
-counter()  # loaded once, before the forks
-
-
-def sync_project(root: str) -> None:
-    with closing(open_index(Path(root), limits=SMALL)) as index:
-        sync(index)
+redact("a text")  # loads the rules once, before the forks
 
 
 def write_knowledge(home: str, text: str) -> None:
@@ -31,4 +24,8 @@ def add_memory(home: str, name: str) -> None:
     MemoryStore(KnowledgeStore(Path(home))).add(PROJECT, memory, AGENT)
 
 
-OPERATIONS = {"sync": sync_project, "knowledge": write_knowledge, "memory": add_memory}
+def write_file(folder: str, text: str) -> None:
+    write_atomically(Path(folder) / "file", [text])
+
+
+OPERATIONS = {"knowledge": write_knowledge, "memory": add_memory, "file": write_file}

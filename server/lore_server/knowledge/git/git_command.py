@@ -19,6 +19,8 @@ _OPTIONS = {
     "core.autocrlf": "false",
     "core.quotePath": "false",
     "core.fileMode": "false",  # documents are not executable
+    "core.fsync": "all",  # by default, a power failure can leave empty objects, which no later command accepts
+    "core.fsyncMethod": "batch",
     "core.attributesFile": "/dev/null",
     "core.excludesFile": "/dev/null",
     "commit.gpgSign": "false",

@@ -60,7 +60,7 @@ class History:
 
     @property
     def exists(self) -> bool:
-        """Return whether git takes the folder for a repository: a killed `git init` may leave a HEAD without objects."""
+        """Return whether git takes the folder for a repository: a killed `git init` may leave only a HEAD."""
         folder = self.home / ".git"
         return (folder / "HEAD").is_file() and os.path.lexists(folder / "objects")
 
@@ -214,6 +214,7 @@ class History:
         for left in _LEFT_BY_KILLED_INIT:
             (folder / left).unlink(missing_ok=True)
         self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
+        Files(folder).write("HEAD", f"ref: refs/heads/{BRANCH}\n".encode())  # durably, unlike git
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,132 @@
+"""After a cut of the power, acknowledged writes are there, and the next write succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lore_etl.core.errors import LoreError
+from tests.harness.faults import Faults, Outcome, faults, has_compiler
+from tests.harness.faulty import add_memory, write_file, write_knowledge
+from tests.harness.knowledge import git
+from tests.harness.power_cut import Disk
+
+pytestmark = pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux")
+WRITES: dict[str, Callable[[str, str], None]] = {
+    "knowledge": write_knowledge, "memory": add_memory, "file": write_file,
+}  # fmt: skip
+NAMES = pytest.mark.parametrize("keeps_names", [False, True], ids=["names are lost", "names are kept"])
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faults]:
+    with faults(tmp_path_factory.mktemp("faults"), "tests.harness.faulty") as started:
+        yield started
+
+
+@dataclass
+class Cut:
+    """A folder whose power is cut in or after a write."""
+
+    faulty: Faults
+    folder: Path
+    operation: str
+    keeps_names: bool
+
+    def texts(self) -> str:
+        """Return what readers find in the folder."""
+        files = (path for path in self.folder.rglob("*") if ".git" not in path.parts and path.is_file())
+        return "\n".join(path.read_text(errors="replace") for path in files if not path.name.endswith(".tmp"))
+
+    def write(self, text: str, at: int = 0, *, ignores_syncs: bool = False) -> Outcome:
+        """Write a text, with a cut of the power before the nth call, or else afterwards."""
+        self.folder.mkdir(exist_ok=True)
+        disk = Disk(self.folder, self.folder.with_name("journal"))
+        outcome = self.faulty.run(
+            self.operation, self.folder, text,
+            below=self.folder, at=at, mode="killed before", disk=disk, ignores_syncs=ignores_syncs,
+        )  # fmt: skip
+        assert outcome.code in (0, -9), outcome.error
+        disk.cut_the_power(self.keeps_names)
+        return outcome
+
+    def problems_of_next(self, text: str) -> list[str]:
+        """Return what is wrong with a write after the cut."""
+        try:
+            WRITES[self.operation](str(self.folder), text)
+            assert text in self.texts(), "the next write is missing"
+            if self.operation != "file":
+                assert text in git(self.folder, "grep", "-h", "", "HEAD", "--", "projects"), "it is not committed"
+                assert git(self.folder, "fsck", "--full", "--strict", "--no-dangling").strip() == "", "git fsck"
+                left = [path.name for path in self.folder.rglob("*") if path.name.endswith((".tmp", ".lock"))]
+                assert set(left) <= {"lore.lock"}, left
+        except (AssertionError, LoreError) as error:  # a finding
+            return [f"{type(error).__name__}: {str(error)[:200]}"]
+        return []
+
+
+@pytest.mark.promise(1)
+@pytest.mark.parametrize(
+    ("operation", "keeps_names"),
+    [
+        ("file", False),
+        ("file", True),
+        ("knowledge", True),
+        ("memory", False),
+        pytest.param("knowledge", False, marks=pytest.mark.long),
+        pytest.param("memory", True, marks=pytest.mark.long),
+    ],
+)
+def test_a_cut_of_the_power_loses_no_acknowledged_write_unless_nothing_was_synced(
+    faulty: Faults, tmp_path: Path, operation: str, keeps_names: bool
+) -> None:
+    cut = Cut(faulty, tmp_path / "h", operation, keeps_names)
+
+    for text in ("the first text", "another text"):
+        assert cut.write(text).code == 0
+        assert text in cut.texts()
+    assert cut.problems_of_next("the next text") == []
+
+    assert cut.write("the last text", ignores_syncs=True).code == 0
+    assert "the last text" not in cut.texts()  # so this test sees a missing sync
+
+
+def sweep(cut: Cut, is_first: bool) -> list[str]:
+    """Return what is wrong after a cut at each call of a write."""
+    found, at, outcome = list[str](), 1, None
+    while outcome is None or outcome.call:
+        before = f"before {at}"
+        if is_first:
+            cut.folder = cut.folder.with_name(f"h{at}")
+        else:
+            cut.folder.mkdir(exist_ok=True)
+            WRITES[cut.operation](str(cut.folder), before)
+        outcome = cut.write(f"during {at}", at)
+        problems = [] if is_first or before in cut.texts() or f"during {at}" in cut.texts() else ["a text is lost"]
+        problems += cut.problems_of_next(f"after {at}")
+        if problems:
+            found.append(f"n={at} {outcome.where()}: {'; '.join(problems)}")
+        at += 1
+    return found
+
+
+@pytest.mark.promise(1)
+@NAMES
+def test_a_file_has_its_old_or_its_new_content_after_a_cut_at_any_call(
+    faulty: Faults, tmp_path: Path, keeps_names: bool
+) -> None:
+    assert sweep(Cut(faulty, tmp_path / "h", "file", keeps_names), is_first=False) == []
+
+
+@pytest.mark.long
+@pytest.mark.promise(1)
+@NAMES
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first", "a further"])
+@pytest.mark.parametrize("operation", ["knowledge", "memory"])
+def test_a_write_succeeds_after_a_cut_at_any_call_of_another(
+    faulty: Faults, tmp_path: Path, operation: str, is_first: bool, keeps_names: bool
+) -> None:
+    assert sweep(Cut(faulty, tmp_path / "h", operation, keeps_names), is_first) == []
