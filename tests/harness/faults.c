@@ -96,14 +96,14 @@ static void named(const char *what, int file, const char *name, int other, const
     record(S_ISDIR(facts.st_mode) && !strcmp(what, "create") ? "mkdir" : what, facts.st_ino, path, from, NULL);
 }
 
-static void synced(const char *what, int file) {
+static void synced(int file) {
     char path[2 * PATH_MAX], content[64];
     struct stat facts;
     if (!has_journal() || plan->ignores_syncs || fstat(file, &facts)) return;
     full_path(file, NULL, path);
     if (!is_below(path)) return;
     snprintf(content, sizeof content, "/proc/self/fd/%d", file);
-    record(S_ISDIR(facts.st_mode) ? "folder" : what, facts.st_ino, path, "", S_ISDIR(facts.st_mode) ? NULL : content);
+    record(S_ISDIR(facts.st_mode) ? "folder" : "file", facts.st_ino, path, "", S_ISDIR(facts.st_mode) ? NULL : content);
 }
 
 static int synced_file(const char *path, const struct stat *facts, int kind, struct FTW *place) {
@@ -165,11 +165,11 @@ static int met(const char *call, int file, const char *name) {
         if (fault == 2) kill(0, SIGKILL); \
         return result; \
     }
-#define REPLACE_SYNC(call, parameters, what) \
-    int call parameters { \
+#define REPLACE_SYNC(call) \
+    int call(int f) { \
         int fault = met(#call, f, NULL); \
         if (fault == 1) return -1; \
-        synced(what, f); \
+        synced(f); \
         if (fault == 2) kill(0, SIGKILL); \
         return 0; \
     }
@@ -195,7 +195,6 @@ REPLACE_OPEN(open, (const char *name, int flags, ...), AT_FDCWD, (AT_FDCWD, name
 REPLACE_OPEN(open64, (const char *name, int flags, ...), AT_FDCWD, (AT_FDCWD, name, flags | O_LARGEFILE, mode))
 REPLACE_OPEN(openat, (int f, const char *name, int flags, ...), f, (f, name, flags, mode))
 REPLACE_OPEN(openat64, (int f, const char *name, int flags, ...), f, (f, name, flags | O_LARGEFILE, mode))
-REPLACE_SYNC(fsync, (int f), "file")
-REPLACE_SYNC(fdatasync, (int f), "file")
-REPLACE_SYNC(sync_file_range, (int f, off64_t at, off64_t n, unsigned int how), "content")
+REPLACE_SYNC(fsync)
+REPLACE_SYNC(fdatasync)
 void sync(void) { synced_all(); }

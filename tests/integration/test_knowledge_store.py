@@ -459,14 +459,17 @@ def test_a_concurrent_git_command_of_the_user_is_waited_for(tmp_path: Path) -> N
     assert lock.exists()
 
 
-@pytest.mark.parametrize("place", ["", "elsewhere", "."])
-def test_the_lock_of_a_git_process_that_was_killed_is_removed(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("index", ""), ("index", "elsewhere"), ("index", "."), ("HEAD", ""), ("refs/heads/main", "")],
+)
+def test_the_lock_of_a_git_process_that_was_killed_is_removed(tmp_path: Path, name: str, place: str) -> None:
     """The lock outlives git, whoever started it; git processes in other folders do not matter."""
     store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
     create(store)
     (tmp_path / "elsewhere").mkdir()
     with git_in(store.home) as editing:
-        lock = store.home / ".git" / "index.lock"
+        lock = store.home / ".git" / f"{name}.lock"
         lock.touch()
         editing.kill()
     os.utime(lock, (0, 0))
@@ -504,12 +507,13 @@ def test_a_branch_locked_briefly_by_git_is_waited_for(tmp_path: Path, monkeypatc
     store = KnowledgeStore(tmp_path / "home")
     main = store.home / create(store).path.replace("knowledge/guide.md", "main.md")
     lock = store.home / ".git" / "refs" / "heads" / "main.lock"
-    lock.touch()
-    writer = threading.Thread(target=store.write_main, args=(PROJECT, "x", AGENT))
-    writer.start()
-    wait_until(main.exists)  # which is written before the branch is moved
-    lock.unlink()
-    writer.join()
+    with store.writer.writing():
+        lock.touch()  # like another git process at this moment
+        writer = threading.Thread(target=store.writer.commit, args=({"projects/my-app/main.md": b"x"}, "x", AGENT))
+        writer.start()
+        wait_until(main.exists)  # which is written before the branch is moved
+        lock.unlink()
+        writer.join()
 
-    assert messages(store.home)[-1].endswith("Updated main.md")
+    assert messages(store.home)[-1] == "x"
     assert_sound(store.home)

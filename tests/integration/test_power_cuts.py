@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import LoreError
+from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.faults import Faults, Outcome, faults, has_compiler
 from tests.harness.faulty import add_memory, write_file, write_knowledge
 from tests.harness.knowledge import git
@@ -60,6 +61,7 @@ class Cut:
             assert text in self.texts(), "the next write is missing"
             if self.operation != "file":
                 assert text in git(self.folder, "grep", "-h", "", "HEAD", "--", "projects"), "it is not committed"
+                KnowledgeStore(self.folder).open()  # as every owner does when it starts
                 assert git(self.folder, "fsck", "--full", "--strict", "--no-dangling").strip() == "", "git fsck"
                 left = [path.name for path in self.folder.rglob("*") if path.name.endswith((".tmp", ".lock"))]
                 assert set(left) <= {"lore.lock"}, left

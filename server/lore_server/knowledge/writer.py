@@ -22,7 +22,7 @@ _PAUSE_SECONDS = 0.01
 _OTHERS_SECONDS = 2.0
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
-_INDEX_LOCK = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
+_LOCKS = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
 
 
 @dataclass(frozen=True)
@@ -87,21 +87,20 @@ class Writer:
             self._changed()
 
     def _wait_for_others(self) -> None:
-        """Wait for another git process in the folder, or remove the lock that a killed one left.
+        """Wait for another git process in the folder, or remove the locks that a killed one left.
 
         Lore's own git processes hold our lock until they end, so the owner of git's lock is another git process: if
         none works in the folder, nobody will release it. Other programs hold it for milliseconds.
         """
-        index_lock = self._history.home / ".git" / "index.lock"
         deadline = time.monotonic() + self._lock.wait_seconds
-        while index_lock.exists():
-            with contextlib.suppress(FileNotFoundError):
-                is_old = time.time() - index_lock.lstat().st_mtime > _OTHERS_SECONDS
-                if is_old and not may_run("git", self._history.home):
-                    index_lock.unlink()
-                    return
+        while locks := self._history.locks():
+            for lock in locks:
+                with contextlib.suppress(FileNotFoundError):
+                    is_old = time.time() - lock.lstat().st_mtime > _OTHERS_SECONDS
+                    if is_old and not may_run("git", self._history.home):
+                        lock.unlink()
             if time.monotonic() > deadline:
-                raise Busy("Git is running in the knowledge folder, or was killed there.", _INDEX_LOCK)
+                raise Busy("Git is running in the knowledge folder, or was killed there.", _LOCKS)
             time.sleep(_PAUSE_SECONDS)
 
     def save(self, project: Project, changes: Changes, what: str, author: Author, path: str) -> Written:

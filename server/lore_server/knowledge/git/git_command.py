@@ -19,8 +19,9 @@ _OPTIONS = {
     "core.autocrlf": "false",
     "core.quotePath": "false",
     "core.fileMode": "false",  # documents are not executable
-    "core.fsync": "all",  # by default, a power failure can leave empty objects, which no later command accepts
-    "core.fsyncMethod": "batch",
+    # by default, a power failure leaves empty objects, which no later command accepts; core.fsyncMethod=batch would
+    # ignore errors, and move the branch to objects that could not be written
+    "core.fsync": "all",
     "core.attributesFile": "/dev/null",
     "core.excludesFile": "/dev/null",
     "commit.gpgSign": "false",

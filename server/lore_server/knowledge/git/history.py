@@ -33,7 +33,7 @@ _IMPORT = ("fast-import", "--quiet")
 FILE_MODES = ("100644", "100755")
 _LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first pattern: by earlier versions of Lore
 _LEFT_BY_KILLED_INIT = ("HEAD.lock", "config.lock")
-_RESTORE = "Restore `.git/objects` from a backup; or rename `.git`, and the next write begins a new history."
+_RESTORE = "Restore them in `.git` from a backup; or rename `.git`, and the next write begins a new history."
 _FEW = 500  # the maximum number of paths in the arguments of one command
 _IGNORED = ("activity.log*", TEMPORARY)
 _RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # git must not change a byte of a document
@@ -60,9 +60,9 @@ class History:
 
     @property
     def exists(self) -> bool:
-        """Return whether git takes the folder for a repository: a killed `git init` may leave only a HEAD."""
+        """Return whether git takes the folder for a repository: an interrupted `git init` may leave an empty HEAD."""
         folder = self.home / ".git"
-        return (folder / "HEAD").is_file() and os.path.lexists(folder / "objects")
+        return _has_content(folder / "HEAD") and os.path.lexists(folder / "objects")
 
     @property
     def branch(self) -> str:
@@ -73,6 +73,11 @@ class History:
     def tip(self) -> str | None:
         """Return the id of the last commit."""
         return head(self.home).commit if self.exists else None
+
+    def locks(self) -> list[Path]:
+        """Return git's locks on the index, the branches and its other files."""
+        folder = self.home / ".git"
+        return [path for path in (*folder.glob("*.lock"), *(folder / "refs").rglob("*.lock")) if path.name != LOCK]
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -115,9 +120,8 @@ class History:
         message = ""
         if left_off := self._lock.left_off():
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
-            for stale in (*(self.home / ".git").glob("*.lock"), *(self.home / ".git" / "refs").rglob("*.lock")):
-                if stale.name != LOCK:
-                    stale.unlink(missing_ok=True)
+            for stale in self.locks():
+                stale.unlink(missing_ok=True)
         for left in _LEFT_BY_KILLED:
             for path in (self.home / ".git").glob(left):
                 path.unlink(missing_ok=True)
@@ -207,14 +211,17 @@ class History:
         self._is_prepared = True
 
     def _create(self) -> None:
-        """Create the repository, or complete that of a killed `git init`, which may have left its locks."""
+        """Create the repository, or complete that of an interrupted `git init`, which may have left its locks."""
         folder = self.home / ".git"
-        if (folder / "packed-refs").exists() or any(path.is_file() for path in (folder / "refs").rglob("*")):
-            raise GitError("The history of the knowledge folder has lost its objects.", _RESTORE)
+        if any(map(_has_content, (folder / "packed-refs", *(folder / "refs").rglob("*")))):
+            raise GitError("The history of the knowledge folder has lost its objects, or its HEAD.", _RESTORE)
+        if not _has_content(folder / "HEAD"):
+            (folder / "HEAD").unlink(missing_ok=True)
         for left in _LEFT_BY_KILLED_INIT:
             (folder / left).unlink(missing_ok=True)
         self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
-        Files(folder).write("HEAD", f"ref: refs/heads/{BRANCH}\n".encode())  # durably, unlike git
+        with open(folder / "HEAD", "rb+") as written:
+            os.fsync(written.fileno())  # git does not do it
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -301,6 +308,10 @@ class History:
 def by_hand(files: int) -> str:
     """Return the message of a commit of files that were changed outside Lore."""
     return f"Sync storage: {counted(files, 'file')} updated"
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _entry(mode: str, name: str) -> TreeEntry | None:
