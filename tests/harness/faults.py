@@ -26,7 +26,7 @@ PLAN = struct.Struct("5i1024s32s4096s1024s")  # `struct plan` in C
 MODES = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "killed before": -1, "killed after": -2}
 COUNT = "counted"
 RAISED = 3
-"""The exit code of an operation that ends with an error of Lore."""
+"""The exit code of an operation that ends with an error that users can read."""
 
 # imports everything, opens nothing, and forks a process group for each operation; a started git belongs to it
 ZYGOTE = """
@@ -43,7 +43,7 @@ for line in sys.stdin:
         code = 0
         try:
             operations[name](*arguments)
-        except LoreError as error:
+        except (LoreError, OSError) as error:  # the interfaces show an OSError as a StorageError
             print(json.dumps(f"{type(error).__name__}: {error}"), flush=True)
             code = 3
         except BaseException:

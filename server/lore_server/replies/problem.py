@@ -36,7 +36,7 @@ def error_record(error: BaseException) -> ErrorRecord:
     own_id = error.trace_id if isinstance(error, LoreError) else None
     trace_id = own_id or secrets.token_hex(8)
     if isinstance(error, OSError):
-        log.error("system error, trace_id=%s", trace_id, exc_info=error)
+        log.info("system error, trace_id=%s", trace_id, exc_info=error)  # it is no bug, so users see no traceback
         error = StorageError(f"System error: {error.strerror or type(error).__name__}.")
     elif not isinstance(error, LoreError):
         log.error("unexpected error, trace_id=%s", trace_id, exc_info=error)
