@@ -434,3 +434,55 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     assert len(counts) == 1
     assert counts.pop() > 5
     assert all(edition.count("edition") == 1 for edition, _ in seen)
+
+
+KILLED_BEFORE_THE_GUARD = """
+import os, signal, sys, threading
+from pathlib import Path
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import load_contract
+from tests.harness.models import HashModel
+
+printed = threading.Event()
+class Fatal(HashModel):
+    def prepare(self, progress, may_download):
+        printed.wait()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+app = App(Path(sys.argv[1]), Settings(), load_contract(), Fatal())
+arguments = {"action": "sync", "wait_seconds": 0, "allow_mass_delete": sys.argv[2] == "True"}
+job = app.call("manage_knowledge_base", arguments)
+print(job["id"], flush=True)
+printed.set()
+threading.Event().wait(600)
+"""
+
+
+@pytest.fixture
+def project_without_most_files(app: App) -> Path:
+    """Return the root of a project that lost most of its files since its last sync."""
+    manage(app, wait_seconds=600)
+    app.close()
+    for number in range(4):
+        (app.index.root / f"docs/{number}.md").unlink()
+    return app.index.root
+
+
+@pytest.mark.parametrize(("allowed", "by_a_sync"), [(True, False), (True, True), (False, False)])
+@pytest.mark.promise(1)
+def test_a_killed_job_is_resumed_with_the_permission_that_it_was_given(
+    project_without_most_files: Path, contract: Contract, allowed: bool, by_a_sync: bool
+) -> None:
+    killed = run(KILLED_BEFORE_THE_GUARD, project_without_most_files, str(allowed))
+    assert killed.returncode == -9, killed.stderr
+    id_ = killed.stdout.strip()
+    app = App(project_without_most_files, Settings(), contract, HashModel())
+    try:
+        job = manage(app, wait_seconds=600) if by_a_sync else ended(app, id_)
+
+        assert (job["id"], job["state"]) == (id_, "done" if allowed else "failed")
+        assert allowed or job["problem"]["code"] == "SYNC_GUARD"
+        assert app.index.catalogue.total() == (1 if allowed else 5)
+    finally:
+        app.close()
