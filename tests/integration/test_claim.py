@@ -326,3 +326,31 @@ def test_a_damaged_record_is_ignored(project: Path, content: str) -> None:
 def test_only_regular_files_are_opened(path: str) -> None:
     with pytest.raises(OSError, match="not a regular file"):
         open_regular(Path(path))
+
+
+def test_a_folder_that_replaced_ours_is_not_ours_whatever_it_contains(project: Path) -> None:
+    folder = synced(project)
+    shutil.copytree(folder, project / "copy")  # while the other exists, so that it gets another inode
+    shutil.rmtree(folder)
+    (project / "copy").rename(folder)
+
+    assert not claim.is_ours(folder)
+    synced(project)
+    assert (project / ".lore.foreign").is_dir()
+
+
+def test_a_folder_with_another_mark_is_not_ours(project: Path) -> None:
+    """A new folder may get the inode of one that was deleted."""
+    folder = synced(project)
+    (folder / claim.MARK).write_text("0" * 32)
+
+    assert not claim.is_ours(folder)
+
+
+def test_a_folder_that_belongs_to_another_user_than_at_its_creation_is_not_ours(project: Path) -> None:
+    folder = synced(project)
+    record = claim.record_folder(folder) / "record.json"
+    values = json.loads(record.read_text())
+    record.write_text(json.dumps({**values, "uid": values["uid"] + 1}))  # only root can change that of the folder
+
+    assert not claim.is_ours(folder)
