@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,8 @@ import pytest
 from lore_etl.config.settings import load_settings
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import SyncReport
+from lore_etl.files.indexed import ADDED, KNOWLEDGE
+from lore_etl.pipeline.guard import _refuse_loss
 from lore_etl.pipeline.sync import sync
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.projects import open_index, settle, write_project
@@ -117,3 +119,26 @@ def test_an_excluded_file_that_is_gone_has_disappeared(project: Path) -> None:
 
     with pytest.raises(GuardTripped, match="4 files disappeared"):
         synced(project)
+
+
+@pytest.mark.parametrize(("share", "is_refused"), [("0.25", False), ("0.24", True)])
+def test_exactly_the_configured_share_may_be_deleted(tmp_path: Path, share: str, is_refused: bool) -> None:
+    pages = {path: text for path, text in FILES.items() if path != "README.md"}
+    config = f"[index]\nguard_share = {share}\n"
+    root = write_project(tmp_path / "eight", {**pages, "lore.toml": config})
+    synced(root)
+    for name in ("docs/page0.md", "src/ship0.py"):
+        (root / name).unlink()
+
+    with pytest.raises(GuardTripped, match=r"2 of 8 chunks \(25 %\)") if is_refused else nullcontext():
+        assert synced(root).deleted == 2
+
+
+@pytest.mark.parametrize("folder", [KNOWLEDGE, ADDED])
+def test_what_agents_and_the_user_delete_through_lore_is_no_loss(folder: str) -> None:
+    before = {**dict.fromkeys(FILES, 1), f"{folder}/a.md": 50, f"{folder}/b.md": 50}
+
+    _refuse_loss(before, (), [f"{folder}/a.md", f"{folder}/b.md"], share=0.3)
+
+    with pytest.raises(GuardTripped, match=r"5 of 9 chunks"):  # nor does it dilute what the project lost
+        _refuse_loss(before, (), sorted(FILES)[:5], share=0.3)
