@@ -17,7 +17,7 @@ from lore_etl.core.errors import Busy
 from lore_etl.index import Index
 from lore_etl.stores.claim import claim
 from lore_etl.stores.index_lock import Ownership
-from lore_etl.stores.owner_file import my_note, note_of, remove_note, write_note
+from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
 from lore_server.owner.find import holder
 from tests.harness.models import HashModel
 from tests.harness.processes import child, run
@@ -207,3 +207,26 @@ def test_only_one_of_several_processes_starting_on_an_empty_folder_owns_it(tmp_p
         assert sorted(process.stdout.readline() for process in processes if process.stdout) == [
             "1\n", "busy\n", "busy\n",
         ]  # fmt: skip
+
+
+def test_an_owner_that_ends_leaves_the_note_of_its_successor(tmp_path: Path) -> None:
+    claim(tmp_path / "index")
+    mine, successor = my_note(), my_note()._replace(pid=os.getppid(), born="another time")
+    write_note(tmp_path / "index", successor)
+
+    remove_note(tmp_path / "index", mine)
+    assert read_note(tmp_path / "index") == successor
+
+    remove_note(tmp_path / "index", successor)
+    assert read_note(tmp_path / "index") is None
+
+
+def test_a_process_that_got_the_id_of_an_ended_owner_is_not_taken_for_it(tmp_path: Path) -> None:
+    claim(tmp_path / "index")
+    mine = my_note()
+    write_note(tmp_path / "index", mine)
+    assert living_note(tmp_path / "index") == mine
+
+    write_note(tmp_path / "index", mine._replace(born=f"{mine.born}0"))
+
+    assert living_note(tmp_path / "index") is None

@@ -15,7 +15,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from lore_server.app import App
-from lore_server.owner.listen import Connections, SocketServer
+from lore_server.owner.listen import Connections, SocketServer, until_quiet
 from tests.harness.commands import SECONDS
 
 TOKEN = "played"
@@ -68,3 +68,28 @@ def test_other_clients_are_answered_while_mcp_is_imported_for_the_first_agent(
 
     assert json.loads(status) == {"ok": True, "kind": "background", "free": False}
     assert json.loads(greeting.splitlines()[0])["ok"] is True
+
+
+def test_an_owner_without_clients_stays_until_its_job_has_ended() -> None:
+    looks = 0
+
+    def is_needed() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks < 4
+
+    anyio.run(until_quiet, Connections(), 0.01, is_needed)
+
+    assert looks == 4
+
+
+def test_an_owner_with_a_client_stays() -> None:
+    async def main() -> None:
+        connections = Connections()
+        async with connections.inside():
+            with anyio.move_on_after(0.2) as time:
+                await until_quiet(connections, 0.01, lambda: False)
+            assert time.cancelled_caught
+        await until_quiet(connections, 0.01, lambda: False)
+
+    anyio.run(main)
