@@ -9,11 +9,16 @@ DEMO := -c data/demo.toml
 ELSEWHERE := -p lore_server -p lore_etl --no-site-packages --ignore-missing-imports --allow-subclassing-any \
 	--allow-untyped-decorators --no-warn-return-any --no-warn-unused-ignores
 SETS ?= ../shared/benchmarks
+PYTEST := $(BIN)/python -m pytest -q
+# An idle worker takes half of the remaining tests of the other in one block, so they share few modules.
+WORKERS := -n 3 --dist worksteal
+# What starts a browser, or runs the commands as on another platform. CI runs these tests after `make test`.
+LATER := tests/browser tests/e2e/test_platforms.py
 
 # The processes of a run share the compiled modules: without them each would compile thousands again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo inspector conformance test suite test-all coverage lint golden bench clean
+.PHONY: install demo inspector conformance test suite test-page test-all coverage lint golden bench clean
 
 install: .venv/installed
 
@@ -66,16 +71,18 @@ conformance: install
 test: install inspector
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 lint suite
 
-# An idle worker takes half of the remaining tests of the other in one block, so they share few modules.
 suite: install
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal $(OPTIONS)
+	$(PYTEST) $(WORKERS) $(LATER:%=--ignore=%) $(OPTIONS)
+
+test-page: install
+	$(PYTEST) $(WORKERS) $(LATER) $(OPTIONS)
 
 test-all: install lint inspector conformance
-	$(BIN)/python -m pytest -q -m "long or not long" --hypothesis-profile=long
+	$(PYTEST) -m "long or not long" --hypothesis-profile=long
 
 # Slower, so not part of `make test`. The floor is in pyproject.toml.
 coverage: install inspector
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal --cov --cov-report=term
+	$(PYTEST) $(WORKERS) --cov --cov-report=term
 
 lint: install
 	$(BIN)/ruff format --check .

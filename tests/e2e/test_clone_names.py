@@ -22,6 +22,8 @@ MAKEFILE = """
 test:
 	@pwd -P && cat ../shared/benchmarks/set && git log --format=%s
 	@printf '==== slowest 40 durations ====\\n$(OPTIONS)\\n1 passed in 0.01s\\n' && exit 3
+test-page:
+	@echo 'the page too'
 """
 SCRIPT = """#!/bin/sh
 '''exec' "{python}" "$0" "$@"
@@ -90,6 +92,7 @@ def test_ci_runs_in_a_clone_named_lore_and_leaves_its_logs_and_its_status(tmp_pa
     assert done.returncode == 2, done.stderr  # that of make
     assert lines[:3] == [str(checkout / ".ci" / "clone" / "lore"), "the set", "begin"]
     assert "1 passed in 0.01s" in lines
+    assert "the page too" in lines
     assert (checkout / ".ci" / "test.log").read_text(encoding="utf-8") == done.stdout
     assert (checkout / ".ci" / "slowest.txt").read_text(encoding="utf-8").splitlines()[1] == "--durations=40"
     assert not (checkout / ".ci" / "clone").exists()
