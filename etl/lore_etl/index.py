@@ -50,7 +50,7 @@ class LoadLimits:
     first_words: int = 500  # chunks of a first sync that become searchable by keywords before the other files are read
     more_words: int = 4_000  # chunks in a later portion, or a quarter of those before; the last one is indexed alone
     unreached: float = 0.001  # share of the vectors that a search may miss for good, as HNSW is an approximation
-    rebuild_minimum: int = 500  # vectors; with fewer, a lookup of every row is cheap and finds lost rows
+    rebuild_minimum: int = 500  # vectors; a smaller index is renewed as rarely as one of this size
     conversion: SyncBudget = DEFAULT_BUDGET  # no setting, because a project may come from an attacker
 
 

@@ -200,7 +200,7 @@ def _rebuild_reason(run: _Load) -> str | None:
     if count < (had_vector - old if run.was_dirty else had_vector):
         return f"{had_vector - count} vectors were lost"
     run.replaced = int(run.index.catalogue.meta("replaced") or 0) + old
-    if had_vector >= run.index.limits.rebuild_minimum and run.replaced > REBUILD_SHARE * had_vector:
+    if run.replaced > REBUILD_SHARE * max(had_vector, run.index.limits.rebuild_minimum):
         return "more than a quarter of it was replaced or deleted"
     return None
 

@@ -22,7 +22,7 @@ from lore_etl.stores.sqlite_file import in_portions, use_log, vacuum
 CACHE = "embeddings.sqlite"
 VERSION = 1
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB
-FEW = 1_000  # vectors of other texts, as after a switch of branches
+FEW, UNSHARED_FEW = 250, 1_000  # vectors of other texts, as after a switch of branches
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
 LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
 _HALF, _SINGLE = "<f2", "<f4"
@@ -167,12 +167,13 @@ class EmbeddingCache:
         return found
 
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
-        """Delete this model's vectors of other texts, and free their space, once there are more than 1,000.
+        """Delete this model's vectors of other texts, and free their space, once there are too many.
 
-        In a large index, there may be a quarter as many as texts, or twice as many if no shared cache keeps them for
-        other branches. The hashes are read only beyond that limit.
+        There may be 250, or a quarter as many as texts; more if no shared cache keeps them for other branches: 1,000,
+        or twice as many as texts. The hashes are read only beyond that limit.
         """
-        allowed = max(FEW, int(number * (UNSHARED_SHARE if self._shared is None else STALE_SHARE)))
+        few, share = (UNSHARED_FEW, UNSHARED_SHARE) if self._shared is None else (FEW, STALE_SHARE)
+        allowed = max(few, int(number * share))
         if self._run(lambda connection: self._keep_only(connection, number + allowed, hashes)):
             self._run(vacuum)
 

@@ -7,13 +7,20 @@ from collections.abc import Iterable, Iterator
 
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 LOG_BYTES = 4_000_000  # of a log that has been copied into the file; a large transaction leaves one of its own size
+LOG_PAGES = 16, 1_000  # the least and the most pages of a log before it is copied; between them, those of the file
 
 
 def use_log(connection: sqlite3.Connection) -> None:
-    """Write through a log, so that readers see whole transactions and a commit syncs no file."""
+    """Write through a log, so that readers see whole transactions and a commit syncs no file.
+
+    The log is copied into the file when it has grown as large, so that the log of a small index stays small.
+    """
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    least, most = LOG_PAGES
+    connection.execute(f"PRAGMA wal_autocheckpoint = {min(max(pages, least), most)}")
 
 
 def in_portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
