@@ -15,7 +15,8 @@ from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.embed import SPREAD
 from lore_etl.stores.embedding_cache import CACHE, EmbeddingCache
-from lore_etl.stores.shared_vectors import SharedVectors
+from lore_etl.stores.integrity import is_suspect
+from lore_etl.stores.shared_vectors import SHARED, SharedVectors
 
 DIMENSION = 8
 
@@ -90,6 +91,66 @@ def test_a_vector_whose_length_is_not_one_is_computed_again(cache: EmbeddingCach
     connection.close()
 
     assert list(cache.get(hashes(2))) == hashes(2)[1:]
+
+
+def turn_around(value: bytes) -> bytes:
+    """Change the sign of a vector's first number: one bit, and the length stays 1."""
+    return bytes([value[0], value[1] ^ 0x80]) + value[2:]
+
+
+def change_a_value(file: Path, content_hash: str, value: Callable[[bytes], object]) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        (stored,) = connection.execute("SELECT value FROM embedding WHERE content = ?", (content_hash,)).fetchone()
+        connection.execute("UPDATE embedding SET value = ? WHERE content = ?", (value(stored), content_hash))
+
+
+def test_a_changed_bit_is_noticed_by_every_reader_and_repaired(cache: EmbeddingCache, tmp_path: Path) -> None:
+    names = hashes(3)
+    cache.put(names, vectors_of(3))
+    change_a_value(tmp_path / CACHE, names[0], turn_around)
+
+    assert list(cache.similarities(vectors_of(1)[0], names)) == names[1:]
+    assert is_suspect(tmp_path / CACHE)
+    assert list(cache.get(names)) == names[1:]
+    assert cache.repair() == names[:1]
+    assert not is_suspect(tmp_path / CACHE)
+    assert cache.repair() == []
+
+
+def test_a_vector_of_another_text_is_not_used(cache: EmbeddingCache, tmp_path: Path) -> None:
+    names = hashes(2)
+    cache.put(names, vectors_of(2))
+    with closing(sqlite3.connect(tmp_path / CACHE)) as connection:
+        (other,) = connection.execute("SELECT value FROM embedding WHERE content = ?", (names[1],)).fetchone()
+    change_a_value(tmp_path / CACHE, names[0], lambda value: other)
+
+    assert list(cache.get(names)) == names[1:]
+
+
+@pytest.mark.parametrize("file", [CACHE, SHARED])
+def test_vectors_without_a_seal_are_sealed_once(tmp_path: Path, file: str) -> None:
+    """Both files had none before."""
+    used = ", used INTEGER" if file == SHARED else ""
+    value = np.eye(1, DIMENSION, dtype="<f2").tobytes()
+    with closing(sqlite3.connect(tmp_path / file)) as connection, connection:
+        connection.execute(
+            f"CREATE TABLE embedding (model TEXT, content TEXT{used}, value BLOB, UNIQUE (model, content))"
+        )
+        columns = "model, content, value" + (", used" if file == SHARED else "")
+        rows = [(sha256("model one")[:16], one, value, *([0] if file == SHARED else [])) for one in hashes(5)]
+        connection.executemany(f"INSERT INTO embedding ({columns}) VALUES ({','.join('?' * len(rows[0]))})", rows)
+        connection.execute(f"PRAGMA user_version = {0 if file == SHARED else 1}")
+
+    for _ in range(2):
+        shared = SharedVectors(tmp_path, 1_000_000) if file == SHARED else None
+        with closing(EmbeddingCache(tmp_path, "model one", DIMENSION, shared)) as cache:
+            assert list(cache.get(hashes(5))) == hashes(5)
+    change_a_value(tmp_path / file, hashes(1)[0], turn_around)
+    if file == SHARED:
+        (tmp_path / CACHE).unlink()
+    shared = SharedVectors(tmp_path, 1_000_000) if file == SHARED else None
+    with closing(EmbeddingCache(tmp_path, "model one", DIMENSION, shared)) as cache:
+        assert list(cache.get(hashes(5))) == hashes(5)[1:]
 
 
 def test_similarities_are_those_of_the_known_vectors_also_during_a_write(cache: EmbeddingCache, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,13 +16,14 @@ from lore_etl.core.model import SyncReport
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.integrity import SEAL, mark
 from lore_server.contract import load_contract
 from lore_server.query.freshness import Freshness
 from lore_server.services.health import HealthService
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.projects import copy_project, open_index, write_project
+from tests.harness.projects import chunks_of, copy_project, open_index, write_project
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 PAGES = 12
@@ -165,3 +167,28 @@ def test_damage_that_a_call_of_chroma_met_is_cured_by_a_sync_of_the_same_process
         assert is_loaded(index)
         assert_equals_fresh(index)
         assert not list(index.folder.glob("*.suspect"))
+
+
+def turn_cached_vectors_around(project: Path, where: str = "1") -> None:
+    """Change the sign of the first number of cached vectors: a changed bit after which their length is still 1."""
+    with closing(sqlite3.connect(project / ".lore" / CACHE)) as connection, connection:
+        connection.create_function("turned", 1, lambda value: bytes([value[0], value[1] ^ 0x80]) + value[2:])
+        connection.execute(f"UPDATE embedding SET value = turned(value) WHERE {where}")
+
+
+@pytest.mark.promise(7)
+def test_a_changed_bit_of_a_cached_vector_is_never_used_and_cured_by_one_sync(project: Path) -> None:
+    turn_cached_vectors_around(project, "rowid = 1")
+    model = HashModel()
+    with closing(open_index(project, model=model)) as index:
+        names = {chunk.content_hash for chunk in chunks_of(index)}
+        assert len(index.cache.get(names)) == PAGES - 1
+        assert not is_loaded(index)
+
+        report = sync(index)
+
+        assert report.warnings == ["1 cached vector damaged: deleted, or computed again."]
+        assert len(model.embedder.embedded) == 1
+        assert index.cache.get(names).keys() == names
+        assert is_loaded(index)
+        assert_equals_fresh(index)

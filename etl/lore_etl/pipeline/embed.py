@@ -104,6 +104,11 @@ class Filler:
                     pending = ahead.submit(self._vectors, following[1])
                 yield start, some, vectors
 
+    def recompute(self, chunks: list[ChunkKey]) -> None:
+        """Add the vectors of these chunks that the cache lacks to it."""
+        for _, batch in _batches(chunks, self.index.limits.embed_batch):
+            self._vectors(batch)
+
     def look_up(self, store: VectorStore, chunks: list[ChunkKey]) -> list[ChunkKey]:
         """Search for each chunk by its vector, and rewrite chunks that are not found; return those still not found."""
         portions = (chunks[start : start + LOOKED_UP] for start in range(0, len(chunks), LOOKED_UP))

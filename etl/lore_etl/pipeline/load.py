@@ -16,6 +16,7 @@ from itertools import chain
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, StorageError
 from lore_etl.core.model import SyncReport, row_id_of
 from lore_etl.core.progress import Progress
+from lore_etl.core.text import counted
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.diff import SyncPlan, plan
@@ -24,6 +25,7 @@ from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores.catalogue import ChunkKey, ChunkState
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.export import write_export
 from lore_etl.stores.integrity import is_sealed, is_suspect
 from lore_etl.system.memory import release_unused_memory
@@ -60,6 +62,7 @@ def is_loaded(index: Index) -> bool:
         and catalogue.meta("model") == index.model
         and catalogue.meta("refused") is None
         and catalogue.waiting() == 0
+        and not is_suspect(index.folder / CACHE)
         and is_sealed(index.folder / KEYWORDS)
         and index.generations.is_as_left(index.generation, catalogue.with_vector())
     )
@@ -298,8 +301,18 @@ def _rebuild(run: _Load, reason: str) -> None:
     run.report.rebuilt, run.replaced = reason, 0
 
 
+def _repair_cache(run: _Load) -> None:
+    """Compute cached vectors again that were found to be damaged."""
+    damaged = set(run.index.cache.repair())
+    if damaged:
+        keys = run.index.catalogue.chunk_keys()
+        run.filler.recompute([key for key in keys if key.content_hash in damaged])
+        run.report.warnings.append(f"{counted(len(damaged), 'cached vector')} damaged: deleted, or computed again.")
+
+
 def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
     index = run.index
+    _repair_cache(run)
     if index.vectors.is_outgrown():
         with index.gate.switching():
             index.release_vectors()

@@ -14,13 +14,14 @@ from lore_etl.core.atomic import put_aside
 from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
+from lore_etl.stores import integrity
 from lore_etl.stores.kept import Kept
 from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors
 from lore_etl.stores.soundness import is_damage
 from lore_etl.stores.sqlite_file import in_portions, use_log, vacuum
+from lore_etl.stores.vector_seal import seal_all, sealed, unsealed
 
 CACHE = "embeddings.sqlite"
-VERSION = 1
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB
 FEW, UNSHARED_FEW = 250, 1_000  # vectors of other texts, as after a switch of branches
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
@@ -34,8 +35,9 @@ class EmbeddingCache:
     """Vectors by model fingerprint and content hash, on disk. Each batch is committed: an interruption costs one batch.
 
     Vectors are kept in half precision, which moves them by less than `embed.spread` does anyway.
-    An unreadable file is set aside, and its vectors are computed again. Texts that this index does not
-    know are looked up in the cache that all projects share, which also receives computed vectors.
+    An unreadable file is set aside, and its vectors are computed again. A vector that differs from its seal is not
+    used, and the file is marked until `repair` has removed it. Texts that this index does not know are looked up in the
+    cache that all projects share, which also receives computed vectors.
 
     Raises:
         StorageError: from any method: the disk failed.
@@ -67,7 +69,17 @@ class EmbeddingCache:
     def _get(self, connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, Vectors]:
         sql = "SELECT value FROM embedding WHERE model = ? AND content = ?"
         rows = ((one, connection.execute(sql, (self._model, one)).fetchone()) for one in hashes)
-        return self._checked({content_hash: row[0] for content_hash, row in rows if row})
+        return self._checked(self._intact((content_hash, row[0]) for content_hash, row in rows if row))
+
+    def _intact(self, stored: Iterable[tuple[str, object]]) -> dict[str, bytes]:
+        """Return the packed vectors that match their seals; mark the file if there is another."""
+        found: dict[str, bytes] = {}
+        for content_hash, value in stored:
+            if (packed := unsealed(self._model, content_hash, value)) is None:
+                integrity.mark(self._path)
+            else:
+                found[content_hash] = packed
+        return found
 
     def similarities(self, vector: Vectors, hashes: Sequence[str]) -> dict[str, float]:
         """Return content hash -> cosine similarity for those of these texts whose vectors can be read here.
@@ -89,16 +101,18 @@ class EmbeddingCache:
         return self._kept.read(hashes, self._read)
 
     def _read(self, hashes: Sequence[str]) -> dict[str, bytes]:
-        found: list[tuple[str, bytes]] = []
+        found: list[tuple[str, object]] = []
         with self._reading:
             try:
                 self._reader = self._reader or sqlite3.connect(self._path, timeout=1, check_same_thread=False)
                 for marks, some in in_portions(hashes):
                     sql = f"SELECT content, value FROM embedding WHERE model = ? AND content IN ({marks})"
                     found += self._reader.execute(sql, (self._model, *some)).fetchall()
-            except sqlite3.Error:  # the next sync reports or repairs it
+            except sqlite3.Error as error:
+                if is_damage(error):
+                    integrity.mark(self._path)
                 return {}
-        return {content_hash: value for content_hash, value in found if isinstance(value, bytes)}
+        return self._intact(found)
 
     def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
         """Return the vectors of this dimension whose length is 1; earlier versions kept them in single precision."""
@@ -124,7 +138,8 @@ class EmbeddingCache:
         self._insert({one: _packed(vector) for one, vector in zip(hashes, vectors, strict=True)})
 
     def _insert(self, packed: Mapping[str, bytes]) -> None:
-        rows = [(self._model, content_hash, value) for content_hash, value in packed.items()]
+        model = self._model
+        rows = [(model, content_hash, sealed(model, content_hash, value)) for content_hash, value in packed.items()]
         self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?)", rows))
         self._kept.drop(packed)
 
@@ -165,6 +180,23 @@ class EmbeddingCache:
             except sqlite3.Error:  # the next sync reports or repairs it
                 return []
         return found
+
+    def repair(self) -> list[str]:
+        """If a call has found damage, delete all damaged vectors, and return the hashes of their texts."""
+        if not integrity.is_suspect(self._path):
+            return []
+        damaged = self._run(self._drop_damaged)
+        integrity.unmark(self._path)
+        return damaged
+
+    def _drop_damaged(self, connection: sqlite3.Connection) -> list[str]:
+        if (found := connection.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+            raise sqlite3.DatabaseError(found)
+        stored = connection.execute("SELECT rowid, model, content, value FROM embedding")
+        damaged = [(row, content) for row, model, content, value in stored if unsealed(model, content, value) is None]
+        connection.executemany("DELETE FROM embedding WHERE rowid = ?", ((row,) for row, _ in damaged))
+        self._kept.drop(content for _, content in damaged)
+        return [str(content) for _, content in damaged]
 
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
         """Delete this model's vectors of other texts, and free their space, once there are too many.
@@ -207,6 +239,7 @@ class EmbeddingCache:
                 raise StorageError(f"The embedding cache is not usable: {error}.") from error
             self.close()
             put_aside(self._path)
+            integrity.unmark(self._path)
             with self._opened() as connection:
                 return action(connection)
 
@@ -231,16 +264,16 @@ def _packed(vector: Vectors) -> bytes:
 
 def _take_over(connection: sqlite3.Connection) -> None:
     """Convert the vectors of earlier layouts, once. A vector took 4.7 KB in the first and 1.7 KB in the second."""
-    if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
-        return
-    connection.create_function("half", 1, _halved, deterministic=True)
-    with connection:
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vector'").fetchone():
-            connection.execute("INSERT OR IGNORE INTO embedding SELECT model, content, value FROM vector")
-            connection.execute("DROP TABLE vector")
-        changed = connection.execute("UPDATE embedding SET value = half(value)").rowcount
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    if changed:
+    changed = 0
+    if not connection.execute("PRAGMA user_version").fetchone()[0]:
+        connection.create_function("half", 1, _halved, deterministic=True)
+        with connection:
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vector'").fetchone():
+                connection.execute("INSERT OR IGNORE INTO embedding SELECT model, content, value FROM vector")
+                connection.execute("DROP TABLE vector")
+            changed = connection.execute("UPDATE embedding SET value = half(value)").rowcount
+            connection.execute("PRAGMA user_version = 1")
+    if seal_all(connection) or changed:
         connection.execute("VACUUM")
 
 

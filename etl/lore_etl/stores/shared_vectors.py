@@ -12,6 +12,7 @@ from typing import TypeVar
 from lore_etl.config.user_folders import private_folder
 from lore_etl.stores.soundness import is_damage
 from lore_etl.stores.sqlite_file import use_log
+from lore_etl.stores.vector_seal import seal_all, sealed, unsealed
 
 SHARED = "vectors.sqlite"
 PAGE_BYTES = 16_384  # a vector in half precision with its keys takes 0.9 KB, of 3,072 dimensions 6.3 KB
@@ -25,7 +26,7 @@ class SharedVectors:
     """Vectors by model and content hash in one file of at most `limit` bytes, used by several processes at once.
 
     It contains no text. The vectors used least recently are deleted first, by day. A file that cannot be used is only
-    logged: without it, texts are embedded again.
+    logged: without it, texts are embedded again. So are those whose vector differs from its seal.
     """
 
     def __init__(self, folder: Path, limit: int, today: Callable[[], float] = time.time) -> None:
@@ -41,7 +42,7 @@ class SharedVectors:
 
     def put(self, model: str, vectors: Mapping[str, bytes]) -> None:
         """Add vectors that were computed on this machine, never those from a file of another origin."""
-        rows = [(model, content_hash, self._day, value) for content_hash, value in vectors.items()]
+        rows = [(model, one, self._day, sealed(model, one, value)) for one, value in vectors.items()]
         self._run(lambda connection: self._put(connection, rows), None)
 
     def close(self) -> None:
@@ -55,8 +56,8 @@ class SharedVectors:
         sql = "SELECT value, used FROM embedding WHERE model = ? AND content = ?"
         for content_hash in hashes:
             row = connection.execute(sql, (model, content_hash)).fetchone()
-            if row and isinstance(row[0], bytes):  # damage can turn it into a number
-                found[content_hash] = row[0]
+            if row and (value := unsealed(model, content_hash, row[0])) is not None:
+                found[content_hash] = value
                 if row[1] != self._day:
                     old.append((self._day, model, content_hash))
         if old:
@@ -102,6 +103,7 @@ class SharedVectors:
                 " (model TEXT, content TEXT, used INTEGER, value BLOB, UNIQUE (model, content))"
             )
             connection.execute("CREATE INDEX IF NOT EXISTS least_used ON embedding (used)")
+            seal_all(connection)
         return self._connection
 
     def _delete(self) -> None:
