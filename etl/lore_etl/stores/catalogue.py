@@ -165,9 +165,13 @@ class Catalogue(CatalogueFile):
 
     def every_chunk(self) -> Iterator[Chunk]:
         """Yield all chunks by source and line."""
-        for _, some in in_portions(row[0] for row in self._rows("SELECT id FROM chunk ORDER BY source, position, id")):
+        for _, some in in_portions(self.ids()):
             found = self.chunks(some)
             yield from (found[id_] for id_ in some if id_ in found)
+
+    def ids(self) -> list[str]:
+        """Return the ids of all chunks by source and line."""
+        return [row[0] for row in self._rows("SELECT id FROM chunk ORDER BY source, position, id")]
 
     def titles(self) -> dict[str, str]:
         """Return the title of every file that has chunks, by path."""

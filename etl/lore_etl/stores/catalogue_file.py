@@ -85,6 +85,11 @@ class CatalogueFile:
                     check_catalogue(connection)
                 self._left = found
 
+    def check(self) -> int:
+        """Check the whole content, whoever wrote it, and return the number of rows."""
+        with self._reporting(), closing(self._opened()) as connection:  # others have pages in memory
+            return check_catalogue(connection)
+
     def _sealed(self) -> str | None:
         with suppress(OSError, UnicodeDecodeError):
             return self._seal.read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -101,6 +102,25 @@ class EmbeddingCache:
         return self._kept.read(hashes, self._read)
 
     def _read(self, hashes: Sequence[str]) -> dict[str, bytes]:
+        return self._intact(self._stored(hashes))
+
+    def compared(self, hashes: Iterable[str]) -> tuple[dict[str, Vectors], int]:
+        """Return content hash -> vector of these texts as in the file, and how many differ from their seals."""
+        stored = self._stored(list(hashes))
+        intact = self._intact(stored)
+        return self._checked(intact), len(stored) - len(intact)
+
+    def check(self) -> None:
+        """Mark the file if its pages or its index are damaged."""
+        with self._reading, closing(sqlite3.connect(self._path)) as connection:
+            try:
+                is_damaged = connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok"
+            except sqlite3.DatabaseError as error:
+                is_damaged = is_damage(error)
+            if is_damaged:
+                integrity.mark(self._path)
+
+    def _stored(self, hashes: Sequence[str]) -> list[tuple[str, object]]:
         found: list[tuple[str, object]] = []
         with self._reading:
             try:
@@ -111,8 +131,8 @@ class EmbeddingCache:
             except sqlite3.Error as error:
                 if is_damage(error):
                     integrity.mark(self._path)
-                return {}
-        return self._intact(found)
+                return []
+        return found
 
     def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
         """Return the vectors of this dimension whose length is 1; earlier versions kept them in single precision."""

@@ -24,6 +24,7 @@ FEW = 500  # chunks whose ids may be terms of a query; with more, it is cheaper 
 Field = Literal["words", "path"]
 _KNOWN_RUNS = 1 << 15  # a project repeats most of its words
 _KNOWN_TERMS = 256  # a search needs the stem of each of its terms several times
+_LONGEST_TERM = 65_000  # bytes; tantivy does not index longer ones
 _LONG_RUN = 100  # characters; longer ones are rarely repeated
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
 
@@ -206,6 +207,24 @@ class KeywordStore:
                 for containing in (searcher.doc_freq("words", _stem(word)),)
             }
 
+    def differing(self, chunks: Iterable[Chunk]) -> list[str]:
+        """Return the ids of those of these chunks that are not found by all of their words, or have another version."""
+        with self._reporting():
+            searcher = self._snapshot.searcher
+            return [chunk.id for chunk in chunks if searcher.search(self._exactly(chunk), 1).count != 1]
+
+    def _exactly(self, chunk: Chunk) -> tantivy.Query:
+        fields = _fields(chunk)
+        terms = {(name, fields[name]) for name in ("id", "version", "type")}
+        terms |= {(name, term) for name in get_args(Field) for term in fields[name].split()}
+        return tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Must, tantivy.Query.term_query(self._schema, name, term, index_option="basic"))
+                for name, term in sorted(terms)
+                if len(term.encode()) <= _LONGEST_TERM
+            ]
+        )
+
     def ids(self) -> set[str]:
         return set(self.versions())
 
@@ -299,7 +318,11 @@ _known_stems = lru_cache(_KNOWN_RUNS)(_stems_of)
 
 
 def _document(chunk: Chunk) -> tantivy.Document:
-    """Return the document of a chunk, with a single field for all words.
+    return tantivy.Document(**_fields(chunk))
+
+
+def _fields(chunk: Chunk) -> dict[str, str]:
+    """Return the fields of a chunk's document, with a single field for all words.
 
     On code and tickets, one field beat the best combination of several by .05 nDCG@10 (benchmarks/results.md).
     """
@@ -307,4 +330,4 @@ def _document(chunk: Chunk) -> tantivy.Document:
     title = chunk.title if chunk.title != chunk.source else ""
     place = f"{path} {_stems(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
     words = place * _REPEATED + _stems(" ".join((*chunk.tags, *chunk.details, chunk.text)))
-    return tantivy.Document(id=chunk.id, version=chunk.metadata_hash, type=chunk.type.value, path=path, words=words)
+    return {"id": chunk.id, "version": chunk.metadata_hash, "type": chunk.type.value, "path": path, "words": words}

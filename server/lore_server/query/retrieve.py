@@ -156,6 +156,7 @@ def _check(index: Index) -> None:
     index.require()
     if not index.catalogue.total():
         raise emptiness(index)
+    index.keywords.verify()
     if not index.keywords.count():
         raise IndexDamaged("The keyword index has lost its chunks.")
 

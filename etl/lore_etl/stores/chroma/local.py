@@ -60,6 +60,10 @@ class FolderGenerations:
         """Return whether it is unchanged since the last load, as far as can be checked without opening its vectors."""
         return integrity.is_sealed(self._of(number))
 
+    def mark(self, number: int) -> None:
+        """Mark a generation in which damage was found."""
+        integrity.mark(self._of(number))
+
     def remove(self, number: int) -> None:
         _remove(self._of(number))
 

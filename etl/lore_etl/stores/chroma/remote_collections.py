@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import IndexDamaged, LoreError
+from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
 from lore_etl.stores.chroma.backend import Limits
 
@@ -43,6 +44,8 @@ class RemoteGenerations:
     def open(self, number: int, at_least: int = 0) -> VectorStore:
         from lore_etl.stores.chroma.vector_store import VectorStore  # imports numpy
 
+        if integrity.is_suspect(self._marked(number)):
+            raise IndexDamaged("The vector store is damaged: vectors differ from those of their texts.")
         backend = RemoteBackend(self.name(number), self._settings, self._address, self._limits)
         return VectorStore(backend, at_least)
 
@@ -50,12 +53,25 @@ class RemoteGenerations:
         return self._ask(lambda chroma: chroma.count(self.name(number))) is not None
 
     def is_as_left(self, number: int, rows: int) -> bool:
+        if integrity.is_suspect(self._marked(number)):
+            return False
         return bool(self._ask(lambda chroma: chroma.count(self.name(number))) == rows)
+
+    def mark(self, number: int) -> None:
+        """Mark a generation in which damage was found."""
+        integrity.mark(self._marked(number))
+
+    def _marked(self, number: int) -> Path:
+        return self._folder / f"vectors-{number}"
 
     def remove(self, number: int) -> None:
         self._ask(lambda chroma: chroma.remove(self.name(number)))
+        integrity.unmark(self._marked(number))
 
     def keep_only(self, number: int) -> None:
+        for mark in self._folder.glob("vectors-*.suspect"):
+            if mark != self._marked(number).with_suffix(".suspect"):
+                mark.unlink(missing_ok=True)
         prefix, kept = self._prefix(), self.name(number)
 
         def remove_others(chroma: HttpChroma) -> None:

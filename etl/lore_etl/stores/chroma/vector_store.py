@@ -144,6 +144,18 @@ class VectorStore:
         found = self._call(self._collection.get, ids=list(row_ids), include=["embeddings"])
         return found["ids"], np.asarray(found["embeddings"], dtype=np.float32)
 
+    def stored(self, row_ids: Sequence[str]) -> dict[str, tuple[str, str, Vectors]]:
+        """Return row id -> (type, source, vector) for those of these rows that exist."""
+        found: dict[str, tuple[str, str, Vectors]] = {}
+        step = self._backend.limits.read
+        for start in range(0, len(row_ids), step):
+            some = list(row_ids[start : start + step])
+            page = self._call(self._collection.get, ids=some, include=["embeddings", "metadatas"])
+            for id_, metadata, vector in zip(page["ids"], page["metadatas"], page["embeddings"], strict=True):
+                known = metadata or {}
+                found[id_] = known.get("type", ""), known.get("source", ""), np.asarray(vector, dtype=np.float32)
+        return found
+
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
         """Return the positions of the rows that a search for their vector does not find.
 
