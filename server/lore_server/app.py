@@ -53,6 +53,7 @@ from lore_server.services.question_log import QuestionLog
 from lore_server.services.saved_answers import AnswerSaver
 from lore_server.services.search_service import SearchService
 from lore_server.services.storage import StorageService
+from lore_server.services.verification import Pace, Verifier
 
 if TYPE_CHECKING:
     from lore_server.replies.records import HealthOwnerRecord
@@ -77,6 +78,7 @@ class App:
         model: Model | None = None,
         owner: Callable[[], HealthOwnerRecord | None] = lambda: None,
         home: Path | None = None,
+        pace: Pace | None = None,
     ) -> None:
         if settings.sources:  # their patterns may be wrong; those of Lore take a tenth of a second to compile
             SourceSet(SourceContext((), lambda path: None), settings.sources)
@@ -88,6 +90,8 @@ class App:
         self._view = View(self.index)
         self._output = Output(self.index, self._view, self.freshness)
         self._questions = QuestionLog(root, settings.insights)
+        self.verifier = Verifier(self.index, self.jobs.running_id, pace)
+        self._called_at = time.monotonic()
         queries, kept = QueryService(self.index), KeptAnswers(self._questions.earlier)
         self._answer_model = ModelAnswers(settings.answer)
         self._recorder = Recorder(self._library)
@@ -96,8 +100,8 @@ class App:
             answers=AnswerService(self.index, queries, self.freshness, kept, self._answer_model),
             documents=DocumentService(self.index, self.freshness),
             jobs=self.jobs,
-            database=DatabaseService(self.index),
-            health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness),
+            database=DatabaseService(self.index, self.verifier),
+            health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness, self.verifier),
             projects=ProjectService(self._library),
             chapters=ChapterService(self._library),
             saver=AnswerSaver(self._library, kept),
@@ -131,6 +135,7 @@ class App:
 
     def _answer(self, operation: Operation, arguments: JSON, listener: Listener) -> JSON:
         accepted = operation.accept(arguments)
+        self._called_at = time.monotonic()
 
         attempts = _attempts(operation)
 
@@ -142,6 +147,8 @@ class App:
                 result = from_one_state(self.index, once, attempts) if attempts else once()
             except IndexMissing as error:
                 raise self.jobs.unfinished() or error from error
+            finally:
+                self._called_at = time.monotonic()
             operation.check_result(result)
             return result
 
@@ -194,8 +201,13 @@ class App:
                 self._view.entries()
                 self.index.preload()
 
+    def verify_when_quiet(self) -> None:
+        """Verify the index in the background, while nobody calls."""
+        self.verifier.begin(lambda: time.monotonic() - self._called_at)
+
     def close(self) -> None:
         """Stop a running build at its next step, finish other calls and close the index."""
+        self.verifier.stop()
         self.jobs.stop()
         self._calls.close()
         self._library.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,26 @@ def test_the_project_is_the_nearest_folder_with_a_configuration_or_git(tmp_path:
 
     assert json.loads(done.stdout)["report"]["files"] == 2
     assert (tmp_path / ".lore").is_dir()
+
+
+def test_verify_fails_until_a_sync_has_repaired_the_damage(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "# Price\n\nIt costs 500 euro.\n"})
+    assert run_lore("verify", cwd=tmp_path).returncode == 1
+    assert not (tmp_path / ".lore").exists()
+    run_lore("sync", cwd=tmp_path)
+    with closing(sqlite3.connect(tmp_path / ".lore" / "catalogue.sqlite")) as connection, connection:
+        connection.execute("UPDATE chunk SET own = replace(own, '500 euro', '900 euro')")
+
+    found = run_lore("verify", "--json", cwd=tmp_path)
+    status = run_lore("status", cwd=tmp_path)
+    run_lore("sync", cwd=tmp_path)
+    again = run_lore("verify", cwd=tmp_path)
+
+    assert (found.returncode, json.loads(found.stdout)["status"]) == (1, "damaged")
+    assert status.returncode == 1
+    assert "Damage was found" in status.stdout
+    assert again.returncode == 0
+    assert again.stdout.startswith("verified: Everything was compared; there is no damage.")
 
 
 def test_sync_prints_its_report_as_data(project: Path) -> None:

@@ -24,7 +24,8 @@ from tests.harness.trying import often
 Start = Callable[..., subprocess.CompletedProcess[str]]
 ORDER = [
     "python", "platform", "program", "dependencies", "configuration", "project", "knowledge", "index folder", "owner",
-    "model", "contract", "database", "collection", "keywords", "embedding", "answers", "disk", "port", "mcp", "clients",
+    "model", "contract", "database", "collection", "keywords", "verification", "embedding", "answers", "disk", "port",
+    "mcp", "clients",
 ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from lore_etl.stores.chroma.remote_collections import RemoteGenerations
 from lore_server.evaluation.bench import scratch_index
 from lore_server.query.retrieve import retrieve
 from lore_server.services.database import DatabaseService
+from lore_server.services.verification import Verifier
 from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
@@ -421,7 +422,7 @@ def test_the_database_is_started_and_stopped_in_every_mode(
     with closing(open_index(project, settings)) as index:
         sync(index)
         index.release_vectors()
-        service = DatabaseService(index)
+        service = DatabaseService(index, Verifier(index, lambda: None))
         states = [service.manage(action=action) for action in ("start", "start", "stop", "stop")]
 
         assert [state["status"] for state in states] == ["started", "already_running", "stopped", "not_running"]

@@ -17,6 +17,7 @@ BY_PATH = {
     "etl/lore_etl/index.py": "the same",
     "server/lore_server/services/job_file.py": "the same",
     "server/lore_server/services/health.py": "the same: its size",
+    "server/lore_server/services/verification.py": "the same: marks of damage, and the last result",
     "server/lore_server/setup/place.py": "the same: whether locks work",
     "server/lore_server/hook/upload_state.py": "the user's state folder",
     "server/lore_server/hook/background.py": "the user's state folder, and a pipe",

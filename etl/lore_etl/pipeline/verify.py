@@ -50,6 +50,7 @@ class Verification:
     portion: int = 50
     until_damage: bool = False
     found: dict[str, Compared] = field(default_factory=lambda: {name: Compared() for name in STORES})
+    has_ended: bool = False
     _failed: set[str] = field(default_factory=set)
     _unreached: int = 0
     _alone: int = 0
@@ -74,6 +75,11 @@ class Verification:
     def is_damaged(self) -> bool:
         return any(store.damaged for store in self.found.values())
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether every item was compared."""
+        return self.has_ended and not self._failed
+
     def _run(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), self.portion):
             self.pause(start, len(ids))
@@ -85,6 +91,7 @@ class Verification:
             self._try(WORDS, self._compare_words_as_a_whole)
             self._try(CACHED, self.index.cache.check)
             self._try(VECTORS, self._compare_vectors_as_a_whole)
+        self.has_ended = True
 
     @contextmanager
     def _unchanging(self) -> Iterator[None]:

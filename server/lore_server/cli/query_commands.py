@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lore_etl.core.errors import Cancelled, InvalidArgument, NotFound, UsageError, from_record
+from lore_etl.core.errors import Cancelled, IndexMissing, InvalidArgument, NotFound, UsageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.cli.command import CursorOption, Words, command
@@ -182,6 +182,15 @@ def status(session: Session) -> None:
     """Check every component and suggest repairs."""
     result = session.call("healthcheck")
     if result["status"] == "unhealthy":
+        raise typer.Exit(1)
+
+
+@command
+def verify(session: Session) -> None:
+    """Compare the whole content of the index; `lore sync` repairs damage."""
+    if not session.has_index:
+        raise IndexMissing("This project has no index yet.")
+    if session.call("manage_database", action="verify")["status"] != "verified":
         raise typer.Exit(1)
 
 

@@ -17,6 +17,8 @@ from lore_server.http.site import Site
 from lore_server.replies.problem import in_envelope
 
 API = "/api"
+READY = "/readyz"
+NEEDED = {"database", "collection", "keywords", "verification"}  # the parts without which answers may be wrong
 
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
@@ -39,7 +41,21 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
 
         return Route(API + operation.path, endpoint, methods=[operation.method])
 
-    return [*map(route, contract), Route(f"{API}/openapi.yaml", _contract_text, methods=["GET"])]
+    async def ready(request: Request) -> Response:
+        """Tell whether searches answer from a sound index, when that was verified last, and what is wrong."""
+        try:
+            health = await calls.run("healthcheck", {})
+        except LoreError as error:
+            return refused(error)
+        checks = [check for check in health["checks"] if check["part"] in NEEDED]
+        is_ready = bool(health["counts"]) and all(check["status"] != "failed" for check in checks)
+        return JSONResponse({"ready": is_ready, "checks": checks}, 200 if is_ready else 503)
+
+    return [
+        *map(route, contract),
+        Route(f"{API}/openapi.yaml", _contract_text, methods=["GET"]),
+        Route(READY, ready, methods=["GET"]),
+    ]
 
 
 async def _contract_text(request: Request) -> Response:

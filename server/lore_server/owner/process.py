@@ -90,6 +90,7 @@ class Owner:
         self.app.warm()
         server.prepare()
         keep_present_objects()
+        self.app.verify_when_quiet()
 
     async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
         """Restore the note and the socket if they vanish, and end if the index folder does."""

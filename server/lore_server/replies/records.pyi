@@ -406,10 +406,23 @@ class KnowledgeFoundRecord(TypedDict):
     degraded: NotRequired[str]
     freshness: FreshnessRecord
 
+class VerificationStoresRecord(TypedDict):
+    store: str
+    items: int
+    damaged: int
+    note: str
+
+class VerificationRecord(TypedDict):
+    at: str
+    by: str
+    whole: bool
+    stores: list[VerificationStoresRecord]
+
 class DatabaseStateRecord(TypedDict):
     status: str
     mode: str
     detail: str
+    verification: NotRequired[VerificationRecord]
 
 class CheckRecord(TypedDict):
     part: str

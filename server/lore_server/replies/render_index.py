@@ -265,7 +265,12 @@ def _pace(result: records.JobRecord) -> str:
 
 
 def database(result: records.DatabaseStateRecord) -> ReplyText:
-    return ReplyText(f"{result['status']}: {result['detail']}")
+    compared = result["verification"]["stores"] if "verification" in result else []
+    rows = [
+        f"  {row['store']:11} {row['items']:>9,} compared, {row['damaged']:,} damaged  {row['note']}".rstrip()
+        for row in compared
+    ]
+    return ReplyText("\n".join([f"{result['status']}: {result['detail']}", *rows]))
 
 
 def health(result: records.HealthRecord) -> ReplyText:

@@ -1,13 +1,15 @@
-"""Start and stop the vector database, in each of the configured modes."""
+"""Start and stop the vector database, in each of the configured modes, and verify the index."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lore_etl.index import Index
+from lore_server.execution.progress import NOBODY, Listener
 
 if TYPE_CHECKING:
     from lore_server.replies.records import DatabaseStateRecord
+    from lore_server.services.verification import Verifier
 
 _STOPPED = {
     "embedded": "Closed.",
@@ -20,16 +22,30 @@ _STOPPED = {
 class DatabaseService:
     """The vector database: files opened in this process, a server that Lore starts, or a connection to a server."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, verifier: Verifier) -> None:
         self._index = index
+        self._verifier = verifier
 
-    def manage(self, *, action: str) -> DatabaseStateRecord:
-        """Start or stop the database.
+    def manage(self, *, action: str, listener: Listener = NOBODY) -> DatabaseStateRecord:
+        """Start or stop the database, or compare the whole content of the index.
 
         Raises:
             IndexMissing, IndexDamaged, DatabaseUnavailable, Busy: the database cannot be started.
         """
+        if action == "verify":
+            return self._verify(listener)
         return self._start() if action == "start" else self._stop()
+
+    def _verify(self, listener: Listener) -> DatabaseStateRecord:
+        record = self._verifier.verify(listener)
+        damaged = [row["store"] for row in record["stores"] if row["damaged"]]
+        if damaged:
+            state = self._state("damaged", f"Damaged: {', '.join(damaged)}. Run `lore sync`, which repairs it.")
+        elif record["whole"]:
+            state = self._state("verified", "Everything was compared; there is no damage.")
+        else:
+            state = self._state("incomplete", "There is no damage in what was compared.")
+        return {**state, "verification": record}
 
     def _start(self) -> DatabaseStateRecord:
         self._index.require()

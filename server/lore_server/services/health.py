@@ -24,6 +24,7 @@ from lore_server import __version__
 from lore_server.answer.providers import chosen
 from lore_server.contract import Contract
 from lore_server.query.freshness import Freshness
+from lore_server.services.verification import Verifier
 
 if TYPE_CHECKING:
     from lore_server.replies.records import CheckRecord, HealthOwnerRecord, HealthRecord, JobRecord
@@ -45,12 +46,14 @@ class HealthService:
         job: Callable[[], JobRecord | None],
         owner: Callable[[], HealthOwnerRecord | None],
         freshness: Freshness,
+        verifier: Verifier | None = None,
     ) -> None:
         self._index = index
         self._contract = contract
         self._job = job
         self._owner = owner
         self._freshness = freshness
+        self._verifier = verifier or Verifier(index, lambda: None)
         self._guard = threading.Lock()
         self._probe: tuple[float, Verdict] | None = None
 
@@ -83,6 +86,7 @@ class HealthService:
             ("database", self._check_database),
             ("collection", self._check_collection),
             ("keywords", self._check_keywords),
+            ("verification", self._check_verification),
             ("embedding", self._check_embedding),
             ("answers", self._check_answers),
             ("disk", self._check_disk),
@@ -161,6 +165,12 @@ class HealthService:
         if count != chunks:
             return self._repaired("failed", f"The keyword index contains {count} of {chunks} chunks.")
         return "ok", f"{count} chunks."
+
+    def _check_verification(self) -> Verdict:
+        if not self._index.exists():
+            return "ok", "Nothing is indexed."
+        is_intact, detail = self._verifier.state()
+        return ("ok", detail) if is_intact else self._repaired("failed", detail)
 
     def _check_embedding(self) -> Verdict:
         with self._guard:

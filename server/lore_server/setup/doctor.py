@@ -13,7 +13,7 @@ from lore_server.setup import machine, place, wiring
 from lore_server.setup.finding import Examined, Finding, Report
 
 CHECK_SECONDS = 30.0
-HEALTH = ("contract", "database", "collection", "keywords", "embedding", "answers", "disk")
+HEALTH = ("contract", "database", "collection", "keywords", "verification", "embedding", "answers", "disk")
 """The checks of `lore status`, which run as one."""
 Check = tuple[str, Callable[[], Finding]]
 
