@@ -71,18 +71,22 @@ def send(url: str, method: str, path: str, headers: dict[str, str], body: Any = 
         return reply
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
+FOREIGN = [
+    ("Host", "evil.example", 421), ("Host", "127.0.0.1.evil.example", 421), ("Host", "", 421),
+    ("Host", "[::1", 421), ("Host", "me@127.0.0.1", 421), ("Host", "127.0.0.1:x", 421), ("Host", "0.0.0.0", 421),
+    ("Origin", "http://evil.example", 403), ("Origin", "null", 403), ("Origin", "", 403),
+    ("Origin", "file://", 403), ("Origin", "http://127.0.0.1@evil.example", 403),
+    ("Origin", "http://localhost.evil.example", 403), ("Origin", "http://127.0.0.1:1", 403),
+    ("Origin", "http://localhost", 403), ("Origin", "chrome-extension://abcdefgh", 403),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("header", "value", "status"),
-    [
-        ("Host", "evil.example", 421), ("Host", "127.0.0.1.evil.example", 421), ("Host", "", 421),
-        ("Host", "[::1", 421), ("Host", "me@127.0.0.1", 421), ("Host", "127.0.0.1:x", 421), ("Host", "0.0.0.0", 421),
-        ("Origin", "http://evil.example", 403), ("Origin", "null", 403), ("Origin", "", 403),
-        ("Origin", "file://", 403), ("Origin", "http://127.0.0.1@evil.example", 403),
-        ("Origin", "http://localhost.evil.example", 403), ("Origin", "http://127.0.0.1:1", 403),
-        ("Origin", "http://localhost", 403), ("Origin", "chrome-extension://abcdefgh", 403),
-    ],
-)  # fmt: skip
+    ("method", "path", "header", "value", "status"),
+    # one guard decides for all routes: each value on one route, and one of each kind on every route
+    [(*ROUTES[0], *foreign) for foreign in FOREIGN]
+    + [(*route, *foreign) for route in ROUTES[1:] for foreign in (FOREIGN[0], FOREIGN[7])],
+)
 def test_a_foreign_host_or_origin_is_refused_on_every_route_even_with_the_token(
     url: str, sample: Path, method: str, path: str, header: str, value: str, status: int
 ) -> None:

@@ -241,11 +241,3 @@ def assert_promises_were_kept(scene: Scene, ask: Ask) -> None:
     assert shown_in(last) == newest
     assert scene.memories <= {memory["name"] for memory in memories["results"]}
     assert any(read.state == FRESH for read in scene.history.reads)
-    print(
-        len(scene.history.reads),
-        sum(r.state == FRESH for r in scene.history.reads),
-        len(scene.history.syncs),
-        len(scene.history.edits),
-        len(scene.history.writes),
-        scene.done,
-    )

@@ -25,7 +25,7 @@ def upload_memories(memories: str, state_file: str, url: str) -> None:
     target = target_of(url, {}, Path("/"))
     request = UploadRequest((Path(memories),), Path(state_file), target.name)
     connect = partial(connected, target, str)
-    anyio.run(partial(upload, request, connect, lambda tally: None))
+    anyio.run(partial(upload, request, connect))
 
 
 OPERATIONS = {"pull": pull_tickets, "hook": upload_memories}
