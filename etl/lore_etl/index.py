@@ -26,6 +26,7 @@ from lore_etl.stores.chroma.generations import generations_of, load_chroma
 from lore_etl.stores.chroma.patience import Patience
 from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
 from lore_etl.stores.index_lock import Ownership
+from lore_etl.stores.private_copy import copy_stores, create_copy_folder, folder_of_stores, remove_copy
 from lore_etl.stores.rwlock import Gate
 from lore_etl.stores.snapshot import Derived, Snapshot
 
@@ -60,6 +61,8 @@ DEFAULT_LIMITS = LoadLimits()
 class Index:
     """The index of a project. It is opened on first use; then this process owns its folder until `close`.
 
+    `folder` has the stores: it is `index_folder`, or a private copy of an index folder that cannot be written.
+
     Raises:
         ConfigError: the configuration keys of the database contradict each other.
     """
@@ -76,8 +79,9 @@ class Index:
         self.limits = limits
         self.settings = settings
         self._model = model or ConfiguredModel(settings.embedding)
-        self.folder = index_folder(root, settings.index.path)
-        self.files = ProjectFiles(root, settings.index.exclude, self.folder, knowledge, settings.index.include)
+        self.index_folder = index_folder(root, settings.index.path)
+        self.folder = folder_of_stores(self.index_folder)
+        self.files = ProjectFiles(root, settings.index.exclude, self.index_folder, knowledge, settings.index.include)
         self.generations = generations_of(self.folder, settings.database)
         self.gate = Gate()
         self.patience = Patience()
@@ -92,7 +96,12 @@ class Index:
 
     def exists(self) -> bool:
         """Return whether there is an index on disk that Lore created. Creates no files."""
-        return (self._ownership is not None or is_ours(self.folder)) and (self.folder / CATALOGUE).exists()
+        is_known = self._ownership is not None or is_ours(self.index_folder)
+        return is_known and (self.index_folder / CATALOGUE).exists()
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.folder != self.index_folder
 
     def own(self, kind: str = "direct") -> None:
         """Create the folder if necessary and take its lock as this kind of owner (see `Note`).
@@ -106,13 +115,19 @@ class Index:
             if self._ownership is not None:
                 return
             with os_errors_as(StorageError, "Cannot create the index folder"):
-                notice = claim(self.folder)
+                notice = claim(self.index_folder)
+            if self.is_read_only:
+                with os_errors_as(StorageError, "Cannot create a copy of the index, which is read-only"):
+                    create_copy_folder(self.folder)
             if notice:
                 log.warning(notice)
-            ownership = Ownership(self.folder, kind)
+            ownership = Ownership(self.index_folder, kind, self.folder)
             ownership.take()
             try:
-                inspect(self.folder)
+                inspect(self.index_folder)
+                if self.is_read_only:
+                    with os_errors_as(StorageError, "Cannot copy the index, which is read-only"):
+                        copy_stores(self.index_folder, self.folder)
             except BaseException:
                 ownership.release()
                 raise
@@ -124,8 +139,15 @@ class Index:
         """Own an index that has been synced. Raises IndexMissing, Busy."""
         if not self.exists():
             raise IndexMissing(
-                "This project has no index yet.", f"{IndexMissing.default_hint} {remark(self.folder)}".strip()
+                "This project has no index yet.", f"{IndexMissing.default_hint} {remark(self.index_folder)}".strip()
             )
+        self.own()
+
+    def own_for_writing(self) -> None:
+        """Own the index in order to change it. Raises the errors of `own`, and StorageError if it is read-only."""
+        if self.is_read_only:
+            message = f"The index is read-only: {self.index_folder} cannot be written."
+            raise StorageError(message, "Make it writable, or set index.path to another folder, then sync again.")
         self.own()
 
     @property
@@ -276,6 +298,8 @@ class Index:
         with self._guard, ExitStack() as ending:
             if self._ownership is not None:
                 ending.callback(self._ownership.release)
+                if self.is_read_only:
+                    ending.callback(remove_copy, self.folder)
             for store in (self._cache, self._catalogue):
                 if store is not None:
                     ending.callback(store.close)

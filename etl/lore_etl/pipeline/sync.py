@@ -108,7 +108,7 @@ def delete_all(index: Index) -> SyncReport:
 def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
     """Run the steps and measure their time. A failure is remembered for searches in an index that is still empty."""
     started = time.monotonic()
-    index.own()
+    index.own_for_writing()
     try:
         report = _completed(index, steps)
     except LoreError as error:

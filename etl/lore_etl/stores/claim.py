@@ -26,7 +26,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.system.entries import entry_facts, is_link, is_real_folder
 from lore_etl.system.file_locks import is_locked, lock
 from lore_etl.system.nofollow import open_regular, read_regular
-from lore_etl.system.ownership import user_id
+from lore_etl.system.ownership import may_write, user_id
 
 MARK = "index.id"
 ASIDE = ".foreign"
@@ -138,8 +138,11 @@ def adopt(index: Path) -> None:
     with _alone():
         if found != index:
             found.rename(index)
-        index.chmod(0o700)
-        _mark(index)
+        if may_write(index):
+            index.chmod(0o700)
+            _mark(index)
+        else:
+            _record(index, _mark_in(index))
 
 
 def aside_of(index: Path) -> Path:
@@ -168,7 +171,7 @@ def _objection(index: Path) -> str | None:
         info = index.lstat()
         if not stat.S_ISDIR(info.st_mode):
             return "it is not a folder"
-        mark = read_regular(index / MARK, 100).decode("ascii", "replace")
+        mark = _mark_in(index)
     except OSError as error:
         _raise_if_exhausted(error)
         return "it has no mark by this user's Lore"
@@ -207,7 +210,7 @@ def _set_aside(index: Path, objection: str) -> str:
     """Rename the folder without following symlinks. Done only for the default name, because a configured name may be
     any folder of the user."""
     aside = aside_of(index)
-    if index.name != INDEX_NAME or os.path.lexists(aside):
+    if index.name != INDEX_NAME or os.path.lexists(aside) or not may_write(index.parent):
         raise _foreign(index, objection)
     if index.lstat().st_uid != user_id():
         raise _foreign(index, "it belongs to another user")
@@ -259,12 +262,21 @@ def _create(index: Path) -> None:
 
 def _mark(index: Path) -> None:
     """Write the record, then the mark: a mark without a record is not ours, and a record without a mark is harmless."""
-    mark, info = os.urandom(16).hex(), index.lstat()
-    record = ClaimRecord(str(index), mark, info.st_dev, info.st_ino, info.st_uid, stat.S_IMODE(info.st_mode))
-    _write(private_folder(record_folder(index)), record)
+    mark = os.urandom(16).hex()
+    _record(index, mark)
     (index / MARK).unlink(missing_ok=True)
     with open(open_regular(index / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
         file.write(mark)
+
+
+def _mark_in(index: Path) -> str:
+    return read_regular(index / MARK, 100).decode("ascii", "replace")
+
+
+def _record(index: Path, mark: str) -> None:
+    info = index.lstat()
+    record = ClaimRecord(str(index), mark, info.st_dev, info.st_ino, info.st_uid, stat.S_IMODE(info.st_mode))
+    _write(private_folder(record_folder(index)), record)
 
 
 def _record_in(folder: Path) -> ClaimRecord | None:

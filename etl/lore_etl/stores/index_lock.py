@@ -16,12 +16,15 @@ PAUSE_SECONDS = 0.02
 
 
 class Ownership:
-    """The lock of an index, held from its first use to its close; the system releases it if the process is killed."""
+    """The lock of an index, held from its first use to its close; the system releases it if the process is killed.
 
-    def __init__(self, folder: Path, kind: str = "direct") -> None:
+    The lock is in the folder of the stores, which differs from the index folder if that is read-only.
+    """
+
+    def __init__(self, folder: Path, kind: str = "direct", stores: Path | None = None) -> None:
         self._folder = folder
         # acquired in one thread, released in another
-        self._lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
+        self._lock = FileLock((stores or folder) / LOCK, mode=0o600, thread_local=False)
         self._note = my_note(kind)
 
     def take(self, wait_seconds: float = RELEASE_SECONDS) -> None:

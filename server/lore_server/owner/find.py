@@ -18,10 +18,11 @@ import lore_server
 from lore_etl.config.project import INDEX_NAME, Place, build_of, knowledge_home, place_of
 from lore_etl.core.errors import Busy, InternalError, StorageError, from_record
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
+from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours, record_folder
 from lore_etl.stores.owner_file import Note, living_note
 from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular
+from lore_etl.system.ownership import may_write
 from lore_etl.system.processes import cpu_seconds, detached, is_stopped
 from lore_server.console import terminal
 from lore_server.owner.earlier import earlier_owner
@@ -205,7 +206,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
     try:
         if notice := claim(place.folder):
             terminal.err(f"{notice}\n")
-        with _log(place.folder / LOG) as errors:
+        with _log((place.folder if may_write(place.folder) else record_folder(place.folder)) / LOG) as errors:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, **detached(),
                 cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
@@ -222,9 +223,9 @@ def _log(file: Path) -> BinaryIO:
     return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
-def nameless() -> Busy:
+def nameless(folder: Path) -> Busy:
     """Return the error for an index that is held by a process without a note."""
-    hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
     if owner := earlier_owner(folder):
         return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", STOP_IT)
+    hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
     return Busy("An unidentified process holds this index.", hint)

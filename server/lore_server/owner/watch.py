@@ -42,7 +42,7 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bo
     limit = max_files(app.index.settings)
     events = awatch(
         *folders,
-        watch_filter=_ProjectFilter(app.index.folder),
+        watch_filter=_ProjectFilter(app.index.index_folder),
         debounce=DEBOUNCE_MS,
         stop_event=stop,
         rust_timeout=LOOK_AGAIN_MS,
@@ -72,7 +72,8 @@ def max_files(settings: Settings) -> int:
 def sync_if_few(app: App, limit: int) -> None:
     """Start a sync if there is an index and only a few files have changed since the last one."""
     try:
-        if app.index.exists() and app.index.model and app.index.catalogue.meta("synced_at") is not None:
+        is_kept_up = app.index.exists() and not app.index.is_read_only
+        if is_kept_up and app.index.model and app.index.catalogue.meta("synced_at") is not None:
             changed = len(app.freshness.changed_files())
             if 0 < changed <= limit:
                 app.jobs.sync_changes()

@@ -103,7 +103,7 @@ class HealthService:
             "checks": checks,
             "counts": self._known(Catalogue.counts, {}),
             "files": self._known(Catalogue.files_with_chunks, 0),
-            "size_bytes": size_of(self._index.folder) if is_ours(self._index.folder) else 0,
+            "size_bytes": size_of(self._index.index_folder) if is_ours(self._index.index_folder) else 0,
             "model": model_name(self._index.settings.embedding),
             "database": self._index.settings.database.mode,
             "project": self._index.root.name,
@@ -198,6 +198,8 @@ class HealthService:
         return "ok", f"{provider.kind}: {provider.model}{at}; only ask calls it."
 
     def _check_disk(self) -> Verdict:
+        if self._index.is_read_only:
+            return "ok", "The index is read-only: it is read from a private copy, and cannot be synced."
         try:
             free = shutil.disk_usage(self._index.folder).free
         except FileNotFoundError:  # there is no index yet, or it is being deleted

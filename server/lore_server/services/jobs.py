@@ -83,7 +83,7 @@ class JobService:
         If nothing has been synced yet, the first sync finds them. A failure is logged, and `freshness` reports it.
         """
         try:
-            if self._is_loaded():
+            if self._is_loaded() and not self._index.is_read_only:
                 self._start_or_join("sync", wanted=0, knowledge=True)
         except LoreError as error:
             log.warning("new knowledge is not indexed yet: %s %s", error.message, error.hint)

@@ -12,7 +12,7 @@ from pathlib import Path
 from lore_etl.config.layers import CONFIG_NAME, read_layers, user_config
 from lore_etl.config.project import knowledge_home
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.claim import remark
+from lore_etl.stores.claim import is_ours, remark
 from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server.owner.session import Session
 from lore_server.setup.finding import Examined, Finding
@@ -101,9 +101,10 @@ def index_folder(here: Examined) -> Finding:
         return Finding("warn", detail, f"If {remedy}")
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        return Finding(
-            "failed", f"{existing} is not writable.", "Fix its permissions, or set index.path to another folder."
-        )
+        remedy = "Fix its permissions, or set index.path to another folder."
+        if is_ours(folder):
+            return Finding("warn", f"{folder} is read-only: a copy is searched, and it cannot be synced.", remedy)
+        return Finding("failed", f"{existing} is not writable.", remedy)
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         return Finding("failed", f"SQLite is {sqlite3.sqlite_version}.", "Use a Python with SQLite 3.35 or later.")
     free = shutil.disk_usage(existing).free
@@ -130,16 +131,16 @@ def owner(here: Examined) -> Finding:
     """Report the current owner of the index; ignore the note of a crashed process."""
     from lore_etl.stores.claim import is_in_use
     from lore_etl.stores.owner_file import read_note
-
     from lore_server.owner.earlier import earlier_owner
+
     note = read_note(here.index)
     if note is None or not note.is_alive:
-        return Finding("warn", "an unidentified process", "Wait for it to finish, or find and stop it.")
         if not is_in_use(here.index):
             left = "; a crashed process left its note, which is harmless" if note else ""
             return Finding("ok", f"not running{left}")
         if owner := earlier_owner(here.index):
             return Finding("warn", f"an earlier version of Lore (pid {owner.pid})", "Stop it with `lore stop`.")
+        return Finding("warn", "an unidentified process", "Wait for it to finish, or find and stop it.")
     where = f"at {note.web}" if note.web else "in the background" if note.address else "for its own use only"
     return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
 

@@ -1,0 +1,90 @@
+"""Serve an index that cannot be written, such as one on a read-only disk, from a private copy of its stores.
+
+SQLite, Chroma and the lock write to their folder even if they are only read. A copy keeps all of them unchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lore_etl.config.user_folders import cache_folder, private_folder
+from lore_etl.core.errors import Busy
+from lore_etl.stores.claim import LOCK
+from lore_etl.system.file_locks import close_locked, try_lock
+from lore_etl.system.nofollow import open_regular
+from lore_etl.system.ownership import may_write
+
+COPIES = "read-only"
+PREFIXES = ("catalogue.", "embeddings.", "keywords", "vectors-", "chroma-id.json")
+"""The beginnings of the names in an index folder that searches need."""
+
+
+def folder_of_stores(index: Path) -> Path:
+    """Return the folder whose stores are opened: the index folder, or the place of its copy if it cannot be written."""
+    if not index.is_dir() or may_write(index):
+        return index
+    return cache_folder() / COPIES / hashlib.sha256(os.fsencode(index)).hexdigest()[:16]
+
+
+def create_copy_folder(copy: Path) -> None:
+    """Create the folder of a copy, which only this user can enter. Raises OSError."""
+    private_folder(copy.parent)
+    private_folder(copy)
+
+
+def copy_stores(index: Path, copy: Path) -> None:
+    """Replace the content of the copy by that of the index, which was inspected. The caller holds the copy's lock.
+
+    Raises:
+        Busy: a process that can write the index owns it.
+        OSError: the index cannot be read, or the copy not written.
+    """
+    remove_copy(copy)
+    with _unchanging(index):
+        for entry in sorted(index.iterdir()):
+            if entry.name.startswith(PREFIXES):
+                _copy(entry, copy / entry.name)
+
+
+def remove_copy(copy: Path) -> None:
+    """Delete the content of a copy, except its lock. Raises OSError."""
+    for entry in copy.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        elif entry.name != LOCK:
+            entry.unlink()
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder with the times of the files, which their seals record; follow no symlink."""
+    if source.is_dir() and not source.is_symlink():
+        target.mkdir(mode=0o700)
+        for entry in source.iterdir():
+            _copy(entry, target / entry.name)
+        return
+    with open(open_regular(source), "rb") as content:
+        with open(open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as copied:
+            shutil.copyfileobj(content, copied, 1 << 20)
+        info = os.fstat(content.fileno())
+    os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
+
+
+@contextmanager
+def _unchanging(index: Path) -> Iterator[None]:
+    """Keep owners away that can write the same index through another path. Raises Busy."""
+    try:
+        descriptor = open_regular(index / LOCK)
+    except FileNotFoundError:
+        yield  # the index itself is a copy without its lock
+        return
+    try:
+        if not try_lock(descriptor, shared=True):
+            raise Busy("Another process owns this index, and changes it through a path that is writable.")
+        yield
+    finally:
+        close_locked(descriptor)
