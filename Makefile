@@ -79,6 +79,7 @@ test-page: install
 
 test-all: install lint inspector conformance
 	$(PYTEST) -m "long or not long" --hypothesis-profile=long
+	$(BIN)/python -m tests.golden.full_run # docs/reliability.md names date and commit
 
 # Slower, so not part of `make test`. The floor is in pyproject.toml.
 coverage: install inspector

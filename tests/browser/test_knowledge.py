@@ -238,6 +238,7 @@ def test_outdated_documents_are_marked_with_their_replacement(reader: Reader) ->
     expect(page.locator(".note:visible")).to_have_text(["Expired: valid until 2026-01-01.", "Supersedes The pool."])
 
 
+@pytest.mark.promise(22)
 def test_a_hostile_document_is_shown_as_text_without_requests_or_scripts(reader: Reader, post: Post) -> None:
     begun(post, "hostile", HOSTILE)
     page = reader.open(at("document", "hostile", file="guide.md"))

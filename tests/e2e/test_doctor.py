@@ -142,6 +142,7 @@ def test_an_index_folder_that_lore_did_not_create_is_reported_and_not_touched(pr
     assert found["python"]["status"] == "ok"
 
 
+@pytest.mark.promise(16)
 def test_an_index_folder_that_cannot_be_created_fails_its_check(project: Path) -> None:
     (project / "lore.toml").write_text('[index]\npath = "a.md/index"\n')
     (project / "a.md").write_text("")

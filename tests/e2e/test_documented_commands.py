@@ -149,6 +149,7 @@ def reader_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.promise(30)
 def test_the_commands_of_a_page_print_the_output_it_shows(page: Path, request: pytest.FixtureRequest) -> None:
     wanted = [step for step in steps(page) if is_run(step)]
     if wanted:

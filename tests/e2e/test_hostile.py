@@ -61,6 +61,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("shipped", [pytest.param(case, marks=[pytest.mark.long] * (case in LONG)) for case in SHIPPED])
+@pytest.mark.promise(19, 21)
 def test_a_hostile_project_reaches_nothing_outside_it(world: World, shipped: str) -> None:
     keep_a_secret(world)
     hostile.write_hostile(world)

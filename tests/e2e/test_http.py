@@ -111,6 +111,7 @@ SAFE = [
 
 @pytest.mark.parametrize("mode", ["positive", "negative"], ids=["right", "wrong"])
 @pytest.mark.parametrize("name", SAFE)
+@pytest.mark.promise(28)
 def test_generated_requests_never_break_the_contract(url: str, contract: Contract, name: str, mode: str) -> None:
     """Let schemathesis send valid and invalid requests from the contract, and check every reply."""
     import schemathesis

@@ -87,6 +87,7 @@ FOREIGN = [
     [(*ROUTES[0], *foreign) for foreign in FOREIGN]
     + [(*route, *foreign) for route in ROUTES[1:] for foreign in (FOREIGN[0], FOREIGN[7])],
 )
+@pytest.mark.promise(29)
 def test_a_foreign_host_or_origin_is_refused_on_every_route_even_with_the_token(
     url: str, sample: Path, method: str, path: str, header: str, value: str, status: int
 ) -> None:

@@ -164,6 +164,7 @@ def _answers(interface: Callable[[Path, Calls], Answers], project: Path, index: 
 @pytest.mark.parametrize("interface", [name for name in USED if name != "lore call"])
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=[f"{n} {name}" for n, (name, _) in enumerate(CALLS)])
 @pytest.mark.requirement("UQ-039", "UQ-040")
+@pytest.mark.promise(28)
 def test_every_interface_gives_the_same_result_as_the_command_line(
     answers: dict[str, Answers], interface: str, number: int
 ) -> None:
@@ -173,6 +174,7 @@ def test_every_interface_gives_the_same_result_as_the_command_line(
 
 
 @pytest.mark.requirement("NEO-040")
+@pytest.mark.promise(28)
 def test_every_reply_matches_its_schema(answers: dict[str, Answers], contract: Contract) -> None:
     for interface, results in answers.items():
         for (name, arguments), result in zip(CALLS, results, strict=True):
@@ -186,6 +188,7 @@ def test_every_reply_matches_its_schema(answers: dict[str, Answers], contract: C
                 assert {"code", "message", "hint", "trace_id", "error"} == result.keys(), interface
 
 
+@pytest.mark.promise(28)
 def test_every_tool_was_called(contract: Contract) -> None:
     assert {name for name, _ in CALLS} == set(contract.operations)
 

@@ -179,6 +179,7 @@ def test_writing_over_http_requires_the_token_and_errors_have_the_common_format(
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"], ids=["right", "wrong"])
+@pytest.mark.promise(28)
 def test_generated_requests_never_break_the_contract(url: str, contract: Contract, mode: str) -> None:
     import schemathesis
     from schemathesis.specs.openapi.checks import positive_data_acceptance

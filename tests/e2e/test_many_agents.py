@@ -58,6 +58,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 @pytest.mark.parametrize("searches", [5, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.promise(5)
 def test_eight_agents_share_an_index_while_two_sync_and_files_are_edited(
     scene: Scene, contract: Contract, searches: int
 ) -> None:
@@ -89,6 +90,7 @@ def test_eight_agents_share_an_index_while_two_sync_and_files_are_edited(
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.long)])
+@pytest.mark.promise(1, 5)
 def test_agents_do_not_notice_when_owners_are_killed_during_searches_and_syncs(
     scene: Scene, contract: Contract, kills: int
 ) -> None:

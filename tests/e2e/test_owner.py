@@ -69,6 +69,7 @@ def test_commands_share_one_owner_and_leave_it_running(project: Path) -> None:
     assert len(owners()) == 1
 
 
+@pytest.mark.promise(4)
 def test_concurrent_starts_result_in_one_owner(tmp_path: Path) -> None:
     write_project(tmp_path, PAGE)
     with ThreadPoolExecutor(6) as pool:
@@ -96,6 +97,7 @@ def test_an_owner_whose_starter_has_gone_does_not_take_the_index(project: Path) 
     assert owners() == []
 
 
+@pytest.mark.promise(6)
 def test_a_killed_owner_is_replaced_by_the_next_command(project: Path) -> None:
     dead = owner_of(project)
     kill(dead)

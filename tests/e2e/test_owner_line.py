@@ -124,6 +124,7 @@ def test_arbitrary_bytes_from_a_client_end_only_the_connection(
     assert owner.is_alive
 
 
+@pytest.mark.promise(29)
 def test_the_owner_still_serves_after_malformed_input(owner: Note) -> None:
     line, reply = dial(owner.address, {"want": "call", "token": owner.token})
     line.send_message({"operation": "healthcheck", "arguments": {}})

@@ -71,6 +71,7 @@ def test_every_request_gets_its_reply_even_if_the_input_ends_immediately(sample:
 
 
 @pytest.mark.parametrize("options", [[], ["--no-daemon"]], ids=["owner", "no owner"])
+@pytest.mark.promise(29)
 def test_malformed_messages_get_replies_without_a_crash_or_a_leak(tmp_path: Path, options: list[str]) -> None:
     hello = [json.dumps(message) for message in HELLO]
 

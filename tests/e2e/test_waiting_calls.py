@@ -36,6 +36,7 @@ def project(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return copy_project(sample, tmp_path / "ferry", "token")
 
 
+@pytest.mark.promise(24, 27)
 def test_searches_are_answered_over_standard_input_and_output(project: Path) -> None:
     with model_server.serving(model_server.silence) as fake:
         endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}
@@ -52,6 +53,7 @@ def test_searches_are_answered_over_standard_input_and_output(project: Path) -> 
 
 
 @pytest.mark.parametrize("way", ["mcp", "api"])
+@pytest.mark.promise(24, 27)
 def test_searches_are_answered_over_http(project: Path, way: str) -> None:
     with model_server.serving(model_server.silence) as fake:
         endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}

@@ -14,7 +14,7 @@ from lore_server.contract import load_contract
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
 from tests.golden import file_types, outlines, records
-from tests.harness.requirements import PAGE, page
+from tests.harness import promises, requirements
 
 TARGET = Path(__file__).with_name("tools.json")
 
@@ -30,7 +30,8 @@ async def tools() -> list[dict[str, Any]]:
 if __name__ == "__main__":
     TARGET.write_text(json.dumps(anyio.run(tools), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     records.TARGET.write_text(records.source(load_contract().document), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
+    for table in (requirements, promises):
+        table.PAGE.write_text(table.page(), encoding="utf-8")
     file_types.TARGET.write_text(file_types.source(), encoding="utf-8")
     for language in code_languages():
         outlines.target_of(language).write_text(outlines.rendered(language), encoding="utf-8")

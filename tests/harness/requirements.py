@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
+from tests.harness.marked import marked, with_section
 from tests.harness.projects import ROOT
 
 LIST = ROOT / "tests" / "requirements.toml"
 PAGE = ROOT / "docs" / "compatibility.md"
-BEGIN, END = "<!-- begin: written by `make golden` -->\n", "<!-- end -->\n"
 TITLES = {
     "KB": "Knowledge MCP Server (002)",
     "NEO": "Knowledge base of Neo.mjs (004)",
@@ -21,7 +17,6 @@ TITLES = {
     "KM": "Knowledge management, PRP-29.3 (000)",
     "HOOK": "Sync hook (003)",
 }
-_ID = re.compile(rf"(?:{'|'.join(TITLES)})-\d{{3}}")
 
 
 class Requirement(NamedTuple):
@@ -42,23 +37,8 @@ def listed() -> dict[str, Requirement]:
 
 
 def proven() -> dict[str, list[str]]:
-    """Return the tests that name an id in a decorator, by id."""
-    found: dict[str, list[str]] = {}
-    for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        for id_, test in _named_in(file):
-            found.setdefault(id_, []).append(test)
-    return {id_: list(dict.fromkeys(tests)) for id_, tests in found.items()}
-
-
-def _named_in(file: Path) -> Iterator[tuple[str, str]]:
-    text = file.read_text(encoding="utf-8")
-    if "mark.requirement" not in text:
-        return
-    for test in ast.parse(text).body:
-        if isinstance(test, ast.FunctionDef):
-            for node in (part for decorator in test.decorator_list for part in ast.walk(decorator)):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    yield from ((id_, test.name) for id_ in node.value.split() if _ID.fullmatch(id_))
+    """Return the tests that name an id in a marker, by id."""
+    return {id_: [test.test for test in tests] for id_, tests in marked("requirement").items()}
 
 
 def section() -> str:
@@ -78,5 +58,4 @@ def section() -> str:
 
 def page() -> str:
     """Return the page with the current section."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    return f"{before}{BEGIN}{section()}{END}{rest.partition(END)[2]}"
+    return with_section(PAGE, section())

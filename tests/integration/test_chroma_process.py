@@ -389,6 +389,7 @@ class KillServerAt:
             kill_server(newest, self.index.has_open_vectors if is_in_use else lambda: born(pid) is not None)
 
 
+@pytest.mark.promise(1)
 def test_a_sync_whose_server_is_killed_at_any_step_is_completed_by_the_next_sync(tmp_path: Path) -> None:
     """Of 70 rows, every third sync replaces more than half: this covers loads in place and new generations."""
     from tests.integration.test_interruption import become
@@ -410,6 +411,7 @@ def test_a_sync_whose_server_is_killed_at_any_step_is_completed_by_the_next_sync
 
 
 @pytest.mark.parametrize("restarts", [1, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.promise(8)
 def test_every_row_is_found_after_repeated_kills_and_restarts(folder: Path, restarts: int) -> None:
     """chroma#7090, #5925: "Error loading hnsw index" after a restart with more than a thousand rows."""
     rows, vectors = rows_of(250 * restarts + 2_000), vectors_of(250 * restarts + 2_000)

@@ -66,6 +66,7 @@ def make_fifo(_: Path, path: Path) -> None:
 
 @pytest.mark.parametrize("name", LINKED)
 @pytest.mark.parametrize("make", [os.symlink, os.link])
+@pytest.mark.promise(19)
 def test_symlinks_in_a_foreign_index_folder_are_not_followed(
     project: Path, outside: Path, name: str, make: Callable[[Path, Path], None]
 ) -> None:
@@ -323,6 +324,7 @@ def test_a_damaged_record_is_ignored(project: Path, content: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the device is Linux's")
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
+@pytest.mark.promise(19)
 def test_only_regular_files_are_opened(path: str) -> None:
     with pytest.raises(OSError, match="not a regular file"):
         open_regular(Path(path))

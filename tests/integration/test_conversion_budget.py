@@ -70,6 +70,7 @@ def test_a_document_that_changes_before_every_sync_does_not_delay_those_that_wai
         (LARGE, ConversionLimits(megabytes=140), "too large: reading it needs more than 140 MB of memory"),
     ],
 )
+@pytest.mark.promise(20)
 def test_a_bomb_spends_the_budget_of_one_sync_and_is_not_tried_again(
     tmp_path: Path, bomb: bytes, limits: ConversionLimits, reason: str
 ) -> None:

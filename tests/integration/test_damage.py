@@ -211,6 +211,7 @@ def names(index: Index) -> list[str] | str:
 
 
 @pytest.mark.parametrize(("damage", "searched_before"), in_both_orders(DAMAGES))
+@pytest.mark.promise(7)
 def test_a_search_is_correct_or_rejected_and_a_sync_repairs_without_the_model(
     project: Path, damage: Callable[[Path], object], searched_before: bool
 ) -> None:
@@ -218,6 +219,7 @@ def test_a_search_is_correct_or_rejected_and_a_sync_repairs_without_the_model(
 
 
 @pytest.mark.parametrize(("damage", "searched_before"), in_both_orders(HNSW_DAMAGES))
+@pytest.mark.promise(7)
 def test_damage_to_the_files_of_a_large_index_is_repaired_too(
     large_project: Path, damage: Callable[[Path], object], searched_before: bool
 ) -> None:
@@ -256,6 +258,7 @@ def test_broken_records_found_by_a_reader_are_repaired_by_the_next_sync(project:
         assert (report.embedded, answer(index)) == (0, ("docs/77.md", True))
 
 
+@pytest.mark.promise(7)
 def test_a_repaired_index_equals_a_fresh_index(large_project: Path) -> None:
     lore = large_project / ".lore"
     garble(lore / "catalogue.sqlite")

@@ -249,6 +249,7 @@ def test_an_unexpected_server_is_reported_and_the_index_is_kept(
         assert_equals_fresh(index, Settings())
 
 
+@pytest.mark.promise(27)
 def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, project: Path) -> None:
     with chroma_running(tmp_path / "chroma") as running, closing(open_index(project, at(running.port))) as index:
         sync(index)

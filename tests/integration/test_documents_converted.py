@@ -183,6 +183,7 @@ def test_a_document_without_readable_text_is_refused_with_the_reason(path: str, 
         ("<p>word" * 300_000, ConversionLimits(seconds=1), "too large: reading it takes more than 1 s"),
     ],
 )
+@pytest.mark.promise(20)
 def test_a_document_that_exceeds_a_limit_is_refused(text: str, limits: ConversionLimits, reason: str) -> None:
     with pytest.raises(NotConverted) as found:
         converted("a.epub", epub({"Long": text}), limits)

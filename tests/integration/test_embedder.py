@@ -101,6 +101,7 @@ def test_a_text_beyond_the_limit_is_read_up_to_the_limit(embedder: Embedder) -> 
     assert np.abs(whole - cut).max() < 1e-5
 
 
+@pytest.mark.promise(26)
 def test_sixteen_concurrent_threads_get_the_same_vectors(embedder: Embedder) -> None:
     texts = [text[:100] for text in TEXTS]
     expected = embedder.embed(texts)
@@ -165,6 +166,7 @@ def test_the_guard_of_the_next_test_kills_processes_that_connect(tmp_path: Path)
 
 
 @pytest.mark.requirement("UQ-037")
+@pytest.mark.promise(30)
 def test_sync_and_search_with_the_real_model_connect_to_nothing(tmp_path: Path) -> None:
     files = {
         "docs/brake.md": "# Brake\n\nTo halt the vessel, pull the lever.\n",

@@ -64,6 +64,7 @@ def test_half_precision_moves_a_vector_less_than_two_equal_texts_are_moved_apart
     assert (tmp_path / CACHE).stat().st_size < 500 * 1_200
 
 
+@pytest.mark.promise(14)
 def test_another_model_or_dimension_finds_no_vectors(cache: EmbeddingCache, tmp_path: Path) -> None:
     cache.put(hashes(1), vectors_of(1))
 
@@ -206,6 +207,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("table", LAYOUTS)
+@pytest.mark.promise(15)
 def test_the_vectors_of_earlier_layouts_are_kept_in_a_smaller_file(tmp_path: Path, table: str) -> None:
     with sqlite3.connect(tmp_path / CACHE) as connection:
         connection.execute(f"CREATE TABLE {table} ({LAYOUTS[table]}")
@@ -258,6 +260,7 @@ def test_a_damaged_file_is_set_aside_and_the_cache_starts_empty(
     again.close()
 
 
+@pytest.mark.promise(3)
 def test_a_full_disk_is_reported(cache: EmbeddingCache) -> None:
     cache.put(hashes(1), vectors_of(1))
     cache._opened().execute("PRAGMA max_page_count = 1")  # SQLite then reports a full disk

@@ -31,6 +31,7 @@ LONG = [pytest.param(share, FILES, DEFAULT_LIMITS, marks=pytest.mark.long) for s
 
 
 @pytest.mark.parametrize(("share", "count", "limits"), [(0.5, FEW, SMALL), *LONG])
+@pytest.mark.promise(9)
 def test_after_many_switches_everything_is_found_and_the_index_is_small(
     tmp_path: Path, share: float, count: int, limits: LoadLimits
 ) -> None:

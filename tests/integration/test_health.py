@@ -72,6 +72,7 @@ def test_an_empty_index_is_degraded(tmp_path: Path, contract: Contract) -> None:
 
 
 @pytest.mark.parametrize(("lost", "part"), [("vectors-1", "database"), ("keywords", "keywords")])
+@pytest.mark.promise(30)
 def test_a_lost_store_is_reported_and_other_parts_are_checked_independently(
     project: Path, contract: Contract, lost: str, part: str
 ) -> None:

@@ -124,6 +124,7 @@ def status_of(reply: bytes) -> int:
     ids=["10,000 headers", "200 headers", "large headers", "20 MB", "200 kB", "a name of 20 MB"],
 )
 @pytest.mark.parametrize("is_complete", [True, False], ids=["complete", "never complete"])
+@pytest.mark.promise(29)
 def test_a_request_with_too_many_or_too_large_headers_is_refused(
     address: Address, lines: list[str], is_complete: bool
 ) -> None:
@@ -165,6 +166,7 @@ def sent_in_full(address: Address, data: bytes) -> bytes:
     [b"", b"P", b"POST / HT", head(9)[:-2], head(1000), head(1000) + QUERY, b"\r\n"],
     ids=["nothing", "a byte", "half a line", "half a head", "no body", "half a body", "a blank line"],
 )
+@pytest.mark.promise(29)
 def test_an_incomplete_request_times_out_with_a_reply(quick: Address, sent: bytes) -> None:
     with connected(quick) as slow:
         slow.sendall(sent)
@@ -192,6 +194,7 @@ def test_a_slowly_sent_request_does_not_keep_a_connection(quick: Address, start:
         thread.join()
 
 
+@pytest.mark.promise(24)
 def test_excess_connections_are_refused_and_the_others_are_served(app: App) -> None:
     with serving(app, Crowded) as address:
         path = "http://{}:{}{}".format(*address, PATH)
@@ -212,6 +215,7 @@ def test_excess_connections_are_refused_and_the_others_are_served(app: App) -> N
         wait_until(is_served)  # the server notices that they left
 
 
+@pytest.mark.promise(24)
 def test_of_hundreds_of_clients_at_once_each_is_served_or_told_to_come_back(app: App) -> None:
     """Each sends its whole request before it reads, so a reply that came too early would end in a reset."""
     body = QUERY + b" " * 1_000_000

@@ -127,10 +127,12 @@ def explore(examples: int, steps: int) -> None:
     run_state_machine_as_test(Project, settings=quick)
 
 
+@pytest.mark.promise(11)
 def test_an_incrementally_updated_index_equals_a_fresh_index() -> None:
     explore(examples=8, steps=12)
 
 
 @pytest.mark.long
+@pytest.mark.promise(11)
 def test_an_index_updated_over_a_long_time_equals_a_fresh_index() -> None:
     explore(examples=200, steps=40)

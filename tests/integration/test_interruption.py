@@ -70,6 +70,7 @@ class StopAt:
 
 
 @pytest.mark.parametrize("reopened", [True, False], ids=["another process goes on", "the same index goes on"])
+@pytest.mark.promise(1)
 def test_a_sync_stopped_at_any_step_is_completed_by_the_next_without_embedding_twice(
     tmp_path: Path, reopened: bool
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_sync_stopped_at_any_step_is_completed_by_the_next_without_embedding_t
     assert {stop.partition(" ")[0] for stop in stops} == {"looking", "reading", "indexing", "reusing", "embedding"}
 
 
+@pytest.mark.promise(1)
 def test_a_first_sync_stopped_while_its_first_chunks_are_searchable_is_completed_by_the_next(tmp_path: Path) -> None:
     become(tmp_path, 0)
     limits, partly = replace(SMALL, first_words=2), set[int]()
@@ -115,6 +117,7 @@ def test_a_first_sync_stopped_while_its_first_chunks_are_searchable_is_completed
     assert len(partly) > 2
 
 
+@pytest.mark.promise(1)
 def test_a_search_after_an_interruption_is_correct_or_reported_as_partial(tmp_path: Path) -> None:
     become(tmp_path, 0)
     for step in range(1, 30):
@@ -213,6 +216,7 @@ def kill_and_check(root: Path, zygote: subprocess.Popen[str], kills: int) -> Non
             assert_equals_fresh(index)
 
 
+@pytest.mark.promise(1)
 def test_a_killed_sync_is_completed_by_the_next_without_a_manual_step(
     tmp_path: Path, zygote: subprocess.Popen[str]
 ) -> None:
@@ -220,10 +224,12 @@ def test_a_killed_sync_is_completed_by_the_next_without_a_manual_step(
 
 
 @pytest.mark.long
+@pytest.mark.promise(1)
 def test_a_hundred_kills_lose_nothing(tmp_path: Path, zygote: subprocess.Popen[str]) -> None:
     kill_and_check(tmp_path / "project", zygote, kills=100)
 
 
+@pytest.mark.promise(1)
 def test_several_killed_syncs_are_completed_by_a_single_sync(tmp_path: Path, zygote: subprocess.Popen[str]) -> None:
     root, dice = tmp_path / "project", random.Random(11)
     for version in range(8):
@@ -262,6 +268,7 @@ def open_on(disk: Path, root: Path) -> Index:
 
 
 @pytest.mark.parametrize("kilobytes", often([100, 400, 700, 1_000, 1_400, 1_800, 2_200], {100, 700, 2_200}))
+@pytest.mark.promise(3)
 def test_a_full_disk_is_reported_and_the_next_sync_recovers(tmp_path: Path, small_disk: Path, kilobytes: int) -> None:
     root = tmp_path / "project"
     become(root, 0, MANY)
@@ -299,6 +306,7 @@ class closing_quietly(closing[Index]):
             super().__exit__(*error)
 
 
+@pytest.mark.promise(3)
 def test_after_a_full_disk_synced_files_are_searchable_once_there_is_space(tmp_path: Path, small_disk: Path) -> None:
     root = tmp_path / "project"
     become(root, 0, MANY)

@@ -116,6 +116,7 @@ def test_a_job_without_a_waiting_caller_blocks_nobody(app: App, model: BlockedMo
     assert returned < 10
 
 
+@pytest.mark.promise(4)
 def test_a_second_request_joins_the_job_and_includes_later_changes(app: App, model: BlockedModel) -> None:
     first = blocked_sync(app, model)
     write_project(app.index.root, {"docs/late.md": "# Late\n\nWritten while the first pass was running.\n"})
@@ -395,6 +396,7 @@ def test_replies_name_the_running_job(app: App, model: BlockedModel) -> None:
     assert "job" not in after
 
 
+@pytest.mark.promise(5)
 def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     tmp_path: Path, contract: Contract
 ) -> None:

@@ -201,6 +201,7 @@ def test_any_text_can_be_searched_for(filled: KeywordStore, query: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=300))
+@pytest.mark.promise(18)
 def test_any_text_can_be_indexed(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     store = KeywordStore(tmp_path_factory.mktemp("any"))
     store.replace([make_chunk("a.md", text=text + " lighthouse")], ())

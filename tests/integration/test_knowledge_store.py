@@ -483,6 +483,7 @@ def test_the_lock_of_a_git_process_that_was_killed_is_removed(tmp_path: Path, na
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+@pytest.mark.promise(2)
 def test_an_error_of_the_system_during_a_write_is_reported_with_a_hint(tmp_path: Path) -> None:
     """No file may grow in this process, so each write fails in the system: EFBIG, as a failing disk gives EIO."""
     create(KnowledgeStore(tmp_path / "home"))

@@ -232,6 +232,7 @@ STREAMED = {"429", "garbage", "closed", "blank", "cut JSON", "invented quote"}
         {*((case, False) for case in cases(GEMINI)), *((case, True) for case in STREAMED)},
     ),
 )
+@pytest.mark.promise(27)
 def test_if_the_model_fails_passages_and_references_are_returned_with_the_reason(
     run: Run, wire: Wire, case: str, is_streamed: bool
 ) -> None:
@@ -262,6 +263,7 @@ def test_a_stream_that_breaks_is_replaced_by_passages_in_the_reply(run: Run, wir
 
 
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.promise(27)
 def test_a_model_that_never_replies_times_out(run: Run, wire: Wire, is_streamed: bool) -> None:
     with model_server.serving(model_server.silence) as fake:
         app = run(fake, timeout_seconds=0.3, attempts=1)
@@ -270,6 +272,7 @@ def test_a_model_that_never_replies_times_out(run: Run, wire: Wire, is_streamed:
     assert_consists_of_passages(reply, "in time")
 
 
+@pytest.mark.promise(27)
 def test_an_endless_slow_stream_times_out(run: Run, wire: Wire) -> None:
     with model_server.serving(wire.drips()) as fake:
         _, reply = streamed(run(fake, timeout_seconds=0.5, attempts=1))
@@ -278,6 +281,7 @@ def test_an_endless_slow_stream_times_out(run: Run, wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("failure", ["429", "500", "closed"])
+@pytest.mark.promise(27)
 def test_a_temporary_failure_is_retried(run: Run, wire: Wire, failure: str) -> None:
     with model_server.serving(cases(wire)[failure][0], wire.stream(honest(FIRST))) as fake:
         pieces, reply = streamed(run(fake))
@@ -285,6 +289,7 @@ def test_a_temporary_failure_is_retried(run: Run, wire: Wire, failure: str) -> N
     assert (pieces, reply["mode"], len(fake.requests)) == ([f"{FIRST} [1]"], "synthesized", 2)
 
 
+@pytest.mark.promise(27)
 def test_a_retry_after_the_deadline_is_not_attempted(run: Run, wire: Wire) -> None:
     with model_server.serving(wire.status(429, Retry_After="60")) as fake:
         ask(run(fake))
@@ -292,6 +297,7 @@ def test_a_retry_after_the_deadline_is_not_attempted(run: Run, wire: Wire) -> No
     assert len(fake.requests) == 1
 
 
+@pytest.mark.promise(27)
 def test_a_model_that_keeps_failing_is_not_asked_for_a_while(run: Run, wire: Wire) -> None:
     with model_server.serving(wire.status(503)) as fake:
         app = run(fake, attempts=1)

@@ -120,6 +120,7 @@ def part(project: Path, name: str) -> str:
 
 
 @pytest.mark.parametrize("pattern", ["*.term", "*.idx", "*.store", "*.fast", "meta.json"])
+@pytest.mark.promise(7, 30)
 def test_a_flipped_byte_of_a_keyword_file_is_reported_until_one_sync(project: Path, pattern: str) -> None:
     flip(next((project / ".lore" / KEYWORDS).glob(pattern)))
 
@@ -145,6 +146,7 @@ def test_damage_that_a_search_by_keywords_meets_is_cured_by_a_sync_of_the_same_p
 
 @pytest.mark.parametrize("name", ["data_level0.bin", "link_lists.bin", "header.bin", "length.bin", "chroma.sqlite3"])
 @pytest.mark.parametrize("at", [0.1, 0.7])
+@pytest.mark.promise(7)
 def test_a_flipped_byte_of_a_vector_file_is_reported_until_one_sync(large_project: Path, name: str, at: float) -> None:
     flip(next(path for path in (large_project / ".lore").glob(f"vectors-*/**/{name}") if path.stat().st_size), at)
 

@@ -96,6 +96,7 @@ def test_citations_files_and_commits_say_where_they_come_from(app: App) -> None:
     assert (guide["origin"], guide["history"][0]["origin"]) == ("project", "commit")
 
 
+@pytest.mark.promise(22)
 def test_every_reply_marks_the_text_of_documents_as_data_with_another_mark(app: App) -> None:
     texts = [asked(app, "query_documents", query="delete the zebra")[1] for _ in range(2)]
 

@@ -49,6 +49,7 @@ def holding(folder: Path) -> str:
     return HOLD.replace("FOLDER", repr(str(folder)))
 
 
+@pytest.mark.promise(4)
 def test_a_second_process_learns_who_owns_the_index(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
@@ -59,6 +60,7 @@ def test_a_second_process_learns_who_owns_the_index(tmp_path: Path) -> None:
         assert second.stdout.endswith(" 75\n")
 
 
+@pytest.mark.promise(6)
 def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
@@ -71,6 +73,7 @@ def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.long  # it measures time
+@pytest.mark.promise(4, 6)
 def test_taking_an_index_does_not_wait_for_its_owner(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
@@ -193,6 +196,7 @@ index.close()
 """
 
 
+@pytest.mark.promise(4)
 def test_only_one_of_several_processes_starting_on_an_empty_folder_owns_it(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nferry\n", encoding="utf-8")
     with child(RACE, tmp_path) as first, child(RACE, tmp_path) as second, child(RACE, tmp_path) as third:

@@ -183,6 +183,7 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     assert_sound(home)
 
 
+@pytest.mark.promise(15)
 def test_knowledge_of_an_earlier_version_is_kept_offered_and_adopted_with_its_history(
     opened: Open, home: Path, tmp_path: Path
 ) -> None:

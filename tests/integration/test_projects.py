@@ -506,6 +506,7 @@ def test_every_call_is_logged_with_its_trace_id_and_without_content(call: Call, 
     assert all(row["duration"] >= 0 and row["project_id"] == "My App" for row in rows)
 
 
+@pytest.mark.promise(16)
 def test_an_unwritable_log_does_not_fail_a_call(call: Call, home: Path) -> None:
     write(call)
     (home / "activity.log").unlink()

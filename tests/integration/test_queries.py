@@ -157,6 +157,7 @@ def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, cont
     assert (before, after) == ("fresh", "stale")
 
 
+@pytest.mark.promise(13)
 def test_a_file_written_at_the_moment_of_the_sync_is_fresh(tmp_path: Path, contract: Contract) -> None:
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     states = []
@@ -274,6 +275,7 @@ def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(
     assert all(source in pages for source in sources(reply))
 
 
+@pytest.mark.promise(14)
 def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
     index = open_index(tmp_path, model=HashModel("one"))

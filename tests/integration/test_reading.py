@@ -143,6 +143,7 @@ def test_nothing_outside_the_framework_is_read_as_a_framework_document(root: Pat
 
 
 @pytest.mark.parametrize("path", [*OUTSIDE_USER, *NOT_FOR_READING])
+@pytest.mark.promise(19)
 def test_outside_and_unindexed_files_are_not_read_as_project_documents(root: Path, path: str) -> None:
     with pytest.raises(PathRefused) as caught:
         reader(root).user(path=path, max_tokens=BUDGET)
@@ -234,6 +235,7 @@ while True:
 """
 
 
+@pytest.mark.promise(19)
 def test_a_symlink_created_by_another_process_meanwhile_is_not_followed(tmp_path: Path) -> None:
     root = write_project(tmp_path / "root", {"docs/a.md": "# A\n"})
     write_project(tmp_path / "evil", {"a.md": "# Secret\n"})

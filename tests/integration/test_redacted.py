@@ -30,6 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("UQ-036")
+@pytest.mark.promise(21)
 def test_no_file_of_the_index_contains_a_secret(project: Path) -> None:
     index = open_index(project, model=HashModel())
     report = sync(index)
@@ -41,6 +42,7 @@ def test_no_file_of_the_index_contains_a_secret(project: Path) -> None:
 
 
 @pytest.mark.parametrize("others", [0, 600], ids=["everywhere", "in few of many chunks"])
+@pytest.mark.promise(21)
 def test_secrets_indexed_by_an_older_version_are_removed_by_the_next_sync(
     project: Path, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:

@@ -111,6 +111,7 @@ def test_documents_that_differ_in_substance_stay_apart(opened: Open, files: dict
     assert not any("similar" in one for one in reply["results"])
 
 
+@pytest.mark.promise(23)
 def test_a_thousand_copies_leave_room_for_the_other_results(opened: Open) -> None:
     app = opened({f"docs/copies/{n:04}/install.md": page() for n in range(1000)})
 

@@ -36,6 +36,7 @@ ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # otherwise glibc opens up to eight heaps 
     ("pages", "syncs", "requests"),
     [(60, 20, 100), pytest.param(1_100, MANY_SYNCS, MANY_REQUESTS, marks=pytest.mark.long)],
 )
+@pytest.mark.promise(25)
 def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
     tmp_path: Path, pages: int, syncs: int, requests: int
 ) -> None:
@@ -55,6 +56,7 @@ def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
 
 
 @pytest.mark.parametrize(("warm_up", "rounds"), [(8, 12), pytest.param(10, 100, marks=pytest.mark.long)])
+@pytest.mark.promise(25)
 def test_a_real_owner_grows_by_less_than_a_megabyte_with_each_edit_and_sync(
     tmp_path: Path, warm_up: int, rounds: int
 ) -> None:

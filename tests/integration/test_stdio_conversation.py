@@ -108,6 +108,7 @@ def test_every_request_gets_exactly_one_reply(server: Server[Any], requests: lis
 
 @trying(5, database=None)
 @given(st.lists(st.binary(min_size=1, max_size=30).filter(lambda line: b"\n" not in line and b"{" not in line)))
+@pytest.mark.promise(29)
 def test_every_invalid_line_gets_an_error_without_an_id(server: Server[Any], lines: list[bytes]) -> None:
     lines = [line for line in lines if line.strip()]
 
@@ -117,6 +118,7 @@ def test_every_invalid_line_gets_an_error_without_an_id(server: Server[Any], lin
     assert {reply["error"]["code"] for reply in replies if reply["id"] is None} <= {-32700, -32600}
 
 
+@pytest.mark.promise(29)
 def test_a_line_that_is_too_long_is_rejected_and_the_next_lines_are_answered(
     server: Server[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

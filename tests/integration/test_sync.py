@@ -83,6 +83,7 @@ def found_sources(index: Index, query: str) -> set[str]:
 
 
 @pytest.mark.requirement("NEO-047")
+@pytest.mark.promise(8)
 def test_the_first_sync_embeds_every_chunk_and_all_stores_agree(index: Index, model: HashModel) -> None:
     report = sync(index)
 
@@ -94,6 +95,7 @@ def test_the_first_sync_embeds_every_chunk_and_all_stores_agree(index: Index, mo
 
 
 @pytest.mark.requirement("KM-047", "NEO-042")
+@pytest.mark.promise(10)
 def test_a_second_sync_embeds_nothing_and_writes_nothing(index: Index, project: Path, model: HashModel) -> None:
     first = sync(index)
     before = stamps_below(project / ".lore")
@@ -107,6 +109,7 @@ def test_a_second_sync_embeds_nothing_and_writes_nothing(index: Index, project: 
     assert second.unchanged == first.created
 
 
+@pytest.mark.promise(10)
 def test_a_second_sync_by_another_process_writes_nothing_either(index: Index, project: Path) -> None:
     sync(index)
     index.close()
@@ -120,6 +123,7 @@ def test_a_second_sync_by_another_process_writes_nothing_either(index: Index, pr
     assert report.embedded == 0
 
 
+@pytest.mark.promise(13)
 def test_touching_a_file_embeds_nothing_and_keeps_the_chunks(index: Index, project: Path) -> None:
     sync(index)
     before = stamps_below(project / ".lore")[export.CHUNKS]
@@ -132,15 +136,19 @@ def test_touching_a_file_embeds_nothing_and_keeps_the_chunks(index: Index, proje
     assert stamps_below(project / ".lore")[export.CHUNKS] == before
 
 
-def test_an_edit_that_resets_the_modification_time_is_noticed(index: Index, project: Path) -> None:
+@pytest.mark.promise(13)
+@pytest.mark.parametrize("seconds", [None, 1, 4_000_000_000], ids=["the same", "in 1970", "in 2096"])
+def test_an_edit_is_noticed_whatever_its_modification_time(index: Index, project: Path, seconds: int | None) -> None:
     sync(index)
     old = (project / "docs/tide.md").stat()
     text = (project / "docs/tide.md").read_text(encoding="utf-8").replace("harbour", "HARBOUR")
     (project / "docs/tide.md").write_text(text, encoding="utf-8")
-    os.utime(project / "docs/tide.md", ns=(old.st_atime_ns, old.st_mtime_ns))
+    os.utime(project / "docs/tide.md", ns=(old.st_atime_ns, (seconds or 0) * 10**9 or old.st_mtime_ns))
     settle(project)
 
     assert sync(index).updated == 1
+    again = sync(index)
+    assert (again.updated, again.embedded) == (0, 0)
 
 
 def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read_the_others(tmp_path: Path) -> None:
@@ -486,6 +494,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("content", "reason"), UNREADABLE.values(), ids=UNREADABLE.keys())
+@pytest.mark.promise(18)
 def test_an_unreadable_file_keeps_its_chunks_and_is_reported_until_it_is_repaired(
     index: Index, content: bytes, reason: str
 ) -> None:
@@ -551,6 +560,7 @@ def test_a_configured_source_that_matches_nothing_always_causes_a_warning(projec
     index.close()
 
 
+@pytest.mark.promise(19)
 def test_a_symlink_out_of_the_project_is_reported_and_not_followed(index: Index, project: Path) -> None:
     (project.parent / "secret.md").write_text("# Canary\n", encoding="utf-8")
     (project / "docs/link.md").symlink_to(project.parent / "secret.md")
@@ -566,6 +576,7 @@ def test_a_symlink_out_of_the_project_is_reported_and_not_followed(index: Index,
     ["docs/with space.md", "docs/new\nline.md", "docs/quote'\".md", "docs/☂ umbrella.md", "docs/e\u0301.md",
      "docs/-rf.md", "docs/%s%n.md", "docs/" + "long" * 50 + ".md"],
 )  # fmt: skip
+@pytest.mark.promise(18)
 def test_files_with_unusual_names_are_indexed_by_their_names(tmp_path: Path, name: str) -> None:
     index = open_index(write_project(tmp_path, {name: "# Odd\n\nlighthouse keeper\n"}))
 
@@ -578,6 +589,7 @@ def test_files_with_unusual_names_are_indexed_by_their_names(tmp_path: Path, nam
     index.close()
 
 
+@pytest.mark.promise(18)
 def test_a_file_name_that_is_not_utf8_does_not_affect_other_files(index: Index, project: Path) -> None:
     (Path(os.fsdecode(os.fsencode(project) + b"/docs/\xff\xfe.md"))).write_text("# Odd\n", encoding="utf-8")
     settle(project)
@@ -661,6 +673,7 @@ def test_a_chunk_that_cannot_be_embedded_is_reported_and_retried_by_the_next_syn
     index.close()
 
 
+@pytest.mark.promise(14)
 def test_searches_fail_after_a_change_of_model_until_a_sync_builds_its_generation(index: Index, project: Path) -> None:
     sync(index)
     index.close()
@@ -773,6 +786,7 @@ def test_deleting_an_index_twice_succeeds(index: Index) -> None:
 # --- reproducible bytes ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise(12)
 def test_order_locale_time_zone_hash_seed_and_working_folder_do_not_change_a_byte(
     project: Path, tmp_path: Path
 ) -> None:
@@ -797,9 +811,11 @@ index.close()
         assert json.loads((folder / export.HIERARCHY).read_bytes()) == expected.hierarchy
 
 
-def test_thousands_of_equal_chunks_hide_no_other_chunk(tmp_path: Path) -> None:
+@pytest.mark.promise(8, 17)
+@pytest.mark.parametrize("copies", [1_500, pytest.param(5_000, marks=pytest.mark.long)])
+def test_thousands_of_equal_chunks_hide_no_other_chunk(tmp_path: Path, copies: int) -> None:
     pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(600)}
-    equal = {f"same/{n}.txt": "The very same sentence stands here.\n" for n in range(1_500)}
+    equal = {f"same/{n}.txt": "The very same sentence stands here.\n" for n in range(copies)}
     with closing(open_index(write_project(tmp_path, {**pages, **equal}))) as index:
         report = sync(index)
 

@@ -101,6 +101,7 @@ def test_any_number_of_rows_around_the_batch_limit_is_added_read_updated_and_del
 
 
 @both
+@pytest.mark.promise(8)
 def test_each_row_is_found_by_its_own_vector_with_similarity_one(store: VectorStore) -> None:
     rows, vectors = rows_of(1_500), vectors_of(1_500)
 
@@ -263,6 +264,7 @@ def test_almost_equal_texts_are_not_reported_as_missing_because_of_rounded_dista
     assert store.missing([row[0] for row in rows], vectors) == []
 
 
+@pytest.mark.promise(8)
 def test_upserts_before_deletes_lose_nothing_when_most_rows_are_replaced(store: VectorStore) -> None:
     rows, vectors = rows_of(1_600), vectors_of(1_600)
     store.add(rows[:800], vectors[:800])
@@ -274,6 +276,7 @@ def test_upserts_before_deletes_lose_nothing_when_most_rows_are_replaced(store: 
 
 
 @both
+@pytest.mark.promise(14)
 def test_a_vector_of_another_dimension_is_reported(store: VectorStore) -> None:
     store.add(rows_of(1), vectors_of(1, dimension=16))
 
@@ -404,6 +407,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+@pytest.mark.promise(7)
 def test_damaged_files_are_reported_before_they_are_opened(
     copy: Path, open_store: Open, damage: Callable[[Path], None]
 ) -> None:

@@ -23,6 +23,7 @@ def test_the_contract_is_a_valid_openapi_document(contract: Contract) -> None:
 
 
 @pytest.mark.requirement("NEO-038", "NEO-060")
+@pytest.mark.promise(22)
 def test_the_list_of_tools_equals_the_golden_file() -> None:
     """After a change, update the golden file with `make golden` and review the diff."""
     assert anyio.run(tools) == json.loads(GOLDEN.read_text(encoding="utf-8"))

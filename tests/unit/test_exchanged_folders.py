@@ -131,6 +131,7 @@ OPERATIONS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.promise(19)
 def test_nothing_outside_is_read_whenever_a_folder_is_exchanged_for_a_symlink(tmp_path: Path, operation: str) -> None:
     write_project(tmp_path / "outside", OUTSIDE)
     root, away = (tmp_path / "project").resolve(), tmp_path / "away"

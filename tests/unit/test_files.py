@@ -145,6 +145,7 @@ def test_configured_patterns_also_exclude_and_a_gitignore_can_reinclude(tmp_path
     assert files(tmp_path, ["b.md"]) == ["a.md", "c/b.md"]
 
 
+@pytest.mark.promise(19)
 def test_symlinks_are_not_followed_and_those_leading_outside_the_project_are_reported(tmp_path: Path) -> None:
     root = write_project(tmp_path / "project", {"a.md": "", "b/c.md": "", ".gitignore": "ignored\n"}).resolve()
     write_project(tmp_path / "other", {"secret.md": ""})
@@ -172,6 +173,7 @@ def test_files_generated_by_lore_and_their_copies_are_skipped(tmp_path: Path) ->
     assert files(tmp_path) == [".ce/RULES.md", "sub/.ce/syntropy-index.json"]
 
 
+@pytest.mark.promise(19)
 def test_a_fifo_is_skipped_without_blocking(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": ""})
     os.mkfifo(tmp_path / "pipe.md")
@@ -211,6 +213,7 @@ def test_text_is_read_without_byte_order_mark_and_with_normalized_line_ends(
         (b"\xff\xfea", "not valid UTF-16 at byte 2; save it as UTF-8"),
     ],
 )
+@pytest.mark.promise(18)
 def test_a_file_that_is_not_text_is_rejected_with_a_reason(tmp_path: Path, data: bytes, reason: str) -> None:
     write_project(tmp_path, {"a.md": data})
 
@@ -270,6 +273,7 @@ def test_unreadable_folders_are_reported_and_other_files_are_found() -> None:
         shutil.rmtree(root)
 
 
+@pytest.mark.promise(13)
 def test_a_stamp_changes_with_the_text_even_if_the_modification_time_is_reset(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": "one", "b.md": "same"})
     before, info = scan(tmp_path, []), (tmp_path / "a.md").stat()

@@ -75,6 +75,7 @@ def test_a_block_that_is_not_a_safe_mapping_is_rejected(block: str, message: str
         read_front_matter(f"---\n{block}\n---\n")
 
 
+@pytest.mark.promise(20)
 def test_an_alias_bomb_is_rejected_before_it_is_expanded() -> None:
     levels = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
 

@@ -137,6 +137,7 @@ both = pytest.mark.parametrize("is_linear", BY, ids=["steps", "seconds"])
 
 @both
 @pytest.mark.parametrize(("path", "name"), SHAPES, ids=lambda value: value.replace(" ", "-"))
+@pytest.mark.promise(20)
 def test_files_are_read_in_linear_time(path: str, name: str, is_linear: Check) -> None:
     source = SourceSet(SourceContext([path], lambda _: None), {"guides": ["*.md", "*.rst", "*.txt"]}).owner(path)
     assert source is not None
@@ -146,12 +147,14 @@ def test_files_are_read_in_linear_time(path: str, name: str, is_linear: Check) -
 
 @both
 @pytest.mark.parametrize("piece", SECRETS)
+@pytest.mark.promise(20)
 def test_secrets_are_searched_for_in_linear_time(piece: str, is_linear: Check) -> None:
     is_linear(lambda n: redact(piece * (n // len(piece))), 200_000)
 
 
 @both
 @pytest.mark.parametrize("piece", ["/", "+", " ", '"', "\\n", "A: ", "a", "a\n", "=\n"])
+@pytest.mark.promise(20)
 def test_lines_of_a_private_key_are_read_in_linear_time(piece: str, is_linear: Check) -> None:
     begin = "-----BEGIN PRIVATE " + "KEY-----\n"
 
@@ -160,12 +163,14 @@ def test_lines_of_a_private_key_are_read_in_linear_time(piece: str, is_linear: C
 
 @both
 @pytest.mark.parametrize("piece", ["a", "aA", "a.", "a1", "漢", "$", "-", "A_"])
+@pytest.mark.promise(20)
 def test_words_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
     is_linear(lambda n: list(terms(piece * n)), 50_000)
 
 
 @both
 @pytest.mark.parametrize("piece", ["[", "{", "a: &a [", "- ", "? ", "' ", "*a ", "!!x "])
+@pytest.mark.promise(20)
 def test_front_matter_is_rejected_in_linear_time(piece: str, is_linear: Check) -> None:
     def read(n: int) -> None:
         with pytest.raises(FrontMatterError):
@@ -175,6 +180,7 @@ def test_front_matter_is_rejected_in_linear_time(piece: str, is_linear: Check) -
 
 
 @both
+@pytest.mark.promise(20)
 def test_a_long_chain_of_classes_is_resolved_in_linear_time(is_linear: Check) -> None:
     def resolved(n: int) -> None:
         text = "class A0: pass\n" + "".join(f"class A{m}(A{m - 1}): pass\n" for m in range(1, n))
@@ -184,6 +190,7 @@ def test_a_long_chain_of_classes_is_resolved_in_linear_time(is_linear: Check) ->
 
 
 @both
+@pytest.mark.promise(20)
 def test_modules_that_import_everything_from_each_other_are_resolved_in_linear_time(is_linear: Check) -> None:
     def resolved(n: int) -> None:
         stars = [f"from m{m} import *\nfrom m{m + 1} import *\nfrom m{m // 2} import *\n" for m in range(n)]

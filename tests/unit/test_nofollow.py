@@ -219,6 +219,7 @@ def step_by_step(folder: int, path: str, flags: int) -> int:
 
 
 @pytest.mark.parametrize("open_path", [beneath.open_beneath, step_by_step])
+@pytest.mark.promise(19)
 def test_a_path_below_a_folder_is_opened_only_without_symlinks(
     open_path: Callable[[int, str, int], int], home: Path, outside: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_markdown_becomes_elements_with_consecutive_heading_levels() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.promise(22)
 def test_hostile_markup_stays_text_or_loses_its_address(text: str) -> None:
     elements = elements_of(text)
 

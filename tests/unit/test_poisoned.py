@@ -33,6 +33,7 @@ def test_there_are_forty_documents() -> None:
 
 
 @pytest.mark.parametrize("name", POISONED)
+@pytest.mark.promise(22)
 def test_the_structure_of_the_prompt_is_unchanged(name: str) -> None:
     text = POISONED[name]
 
@@ -51,6 +52,7 @@ def test_the_structure_of_the_prompt_is_unchanged(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POISONED)
+@pytest.mark.promise(22)
 def test_a_model_that_obeys_cannot_lead_the_reader_elsewhere(name: str) -> None:
     text = POISONED[name]
     numbered = {passage.number: passage for passage in passages(text)}

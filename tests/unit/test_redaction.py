@@ -18,6 +18,7 @@ def test_more_than_a_hundred_and_fifty_formats_are_tested() -> None:
 
 
 @pytest.mark.parametrize("secret", FORMATS, ids=lambda value: value.name)
+@pytest.mark.promise(21)
 def test_a_secret_is_redacted_and_lines_keep_their_numbers(secret: Secret) -> None:
     text, count = redact(f"before\n{secret.text}\nafter\n")
 

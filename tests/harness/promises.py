@@ -1,0 +1,73 @@
+"""Read the list of promises and the tests that name them, and write the table of docs/reliability.md from them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from tests.harness.marked import Marked, marked, with_section
+from tests.harness.projects import ROOT
+
+LIST = ROOT / "tests" / "promises.toml"
+RECORD = ROOT / "tests" / "full_run.toml"
+PAGE = ROOT / "docs" / "reliability.md"
+NAMED = 2  # tests of a file that a row names; of more it gives the number
+
+
+class Promise(NamedTuple):
+    """A promise, its figure, what the tests that name it assert, and what no test proves yet."""
+
+    promise: str
+    figure: str
+    asserted: str
+    missing: str
+
+
+def listed() -> dict[str, Promise]:
+    """Return the promises by number."""
+    tables = tomllib.loads(LIST.read_text(encoding="utf-8"))
+    return {number: Promise(**fields) for number, fields in tables.items()}
+
+
+def last_run() -> str:
+    """Return a sentence about the last run of the long suite, from the record that `make test-all` writes."""
+    if not RECORD.exists():
+        return (
+            "No complete run of the long suite has been recorded yet: `make test-all` records one when all tests pass."
+        )
+    run = tomllib.loads(RECORD.read_text(encoding="utf-8"))
+    return f"The long suite last passed on {run['date']}, at commit {run['commit']}."
+
+
+def section() -> str:
+    """Return the last run, the counts, and a row for each promise, as Markdown."""
+    promises, tests = listed(), marked("promise")
+    whole = sum(not one.missing for one in promises.values())
+    lines = [
+        f"{last_run()} Of {len(promises)} promises, {whole} are shown with their figures, the others in part.",
+        "",
+        "| | promise | promised figure | what the tests assert | tests |",
+        "|---|---|---|---|---|",
+    ]
+    for number, one in promises.items():
+        shown = f"{one.asserted}. *Not shown:* {one.missing}" if one.missing else one.asserted
+        lines.append(f"| {number} | {one.promise} | {one.figure} | {shown} | {_places(tests.get(number, []))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _places(tests: Sequence[Marked]) -> str:
+    """Return the files with their tests, or the number of these, and in which runs they take part."""
+    places = []
+    for file, some in groupby(tests, lambda test: test.file):
+        own = list(some)
+        names = ", ".join(f"`{test.test}`" for test in own) if len(own) <= NAMED else f"{len(own)} tests"
+        runs = ", ".join(dict.fromkeys(test.runs for test in own))
+        places.append(f"`{file}`: {names} ({runs})")
+    return "; ".join(places)
+
+
+def page() -> str:
+    """Return the page with the current section."""
+    return with_section(PAGE, section())
