@@ -5,14 +5,21 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-import chromadb  # noqa: F401 - imported once, before the forks
+import chromadb.api.rust
+import chromadb.telemetry.product.posthog  # noqa: F401
+import numpy.random  # noqa: F401
 import tantivy  # noqa: F401
 
+from lore_etl.files.redaction import redact
+from lore_etl.pipeline.prebuilt import export_index, import_index
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.chroma import client  # noqa: F401
+from lore_etl.stores.embedding_cache import EmbeddingCache  # noqa: F401
 from tests.harness.models import counter
 from tests.harness.projects import SMALL, open_index
 
 counter()  # loaded once, before the forks
+redact("a text")
 
 
 def sync_project(root: str) -> None:
@@ -20,4 +27,14 @@ def sync_project(root: str) -> None:
         sync(index)
 
 
-OPERATIONS = {"sync": sync_project}
+def export_project(root: str, file: str) -> None:
+    with closing(open_index(Path(root), limits=SMALL)) as index:
+        export_index(index, Path(file))
+
+
+def import_project(root: str, file: str) -> None:
+    with closing(open_index(Path(root), limits=SMALL)) as index:
+        import_index(index, Path(file))
+
+
+OPERATIONS = {"sync": sync_project, "export": export_project, "import": import_project}

@@ -9,11 +9,12 @@ import pytest
 
 from lore_etl.core.errors import LoreError
 from lore_server.hook.upload_state import read_state
-from tests.harness.faults import MODES, RAISED, Faults, Outcome, faults, has_compiler
+from tests.harness.faults import MODES, Faults, Outcome, faults, has_compiler
 from tests.harness.faulty_network import pull_tickets, upload_memories
 from tests.harness.memory_server import MemoryServer
 from tests.harness.memory_server import running as memory_server
 from tests.harness.projects import write_project
+from tests.harness.sweeps import last_line, sweep
 from tests.harness.tracker import github, github_comment, github_issue
 from tests.harness.tracker import running as tracker
 
@@ -45,60 +46,79 @@ def tickets(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): file.read_text() for file in sorted(folder.rglob("*.md"))}
 
 
-def check_pulls(faulty: Faults, folder: Path, address: str, mode: str, step: int = 1) -> list[str]:
-    """Return what is wrong after a fault at each nth call of a pull, and after the next pull."""
-    pull_tickets(str(folder / "whole"), address)
-    expected, found, at, outcome = tickets(folder / "whole"), list[str](), 1, None
-    while outcome is None or outcome.call:
-        home = folder / str(at)
-        home.mkdir()
-        outcome = faulty.run("pull", home, address, below=home, at=at, mode=mode)
-        problems = unexpected(outcome)
-        if outcome.code == 0 and tickets(home) != expected:
-            problems.append("reported as complete, but it is not")
+class Pulls:
+    """A folder of tickets for each pull with a fault."""
+
+    def __init__(self, faulty: Faults, folder: Path, address: str) -> None:
+        self._faulty, self._folder, self._address = faulty, folder, address
+        pull_tickets(str(folder / "whole"), address)
+        self._expected = tickets(folder / "whole")
+        assert len(self._expected) > TICKETS
+
+    def sweep(self, mode: str, step: int = 1) -> list[str]:
+        return sweep(self._prepare, lambda at: self._run(at, mode), self._check, step=step)
+
+    def _prepare(self, at: int) -> None:
+        self._home = self._folder / str(at)
+        self._home.mkdir()
+
+    def _run(self, at: int, mode: str) -> Outcome:
+        return self._faulty.run("pull", self._home, self._address, below=self._home, at=at, mode=mode)
+
+    def _check(self, outcome: Outcome) -> list[str]:
+        """Return what is wrong after the fault, and after the next pull."""
+        problems = ["said to be complete"] if outcome.code == 0 and tickets(self._home) != self._expected else []
         try:
-            pull_tickets(str(home), address)
-            assert tickets(home) == expected, "tickets differ"
-        except (AssertionError, LoreError) as error:
-            problems.append(f"not cured: {error}")
-        if problems:
-            found.append(f"n={at} {mode} {outcome.where()}: {'; '.join(problems)[-300:]}")
-        at += step
-    return found
+            pull_tickets(str(self._home), self._address)
+            assert tickets(self._home) == self._expected, "tickets differ"
+        except (AssertionError, LoreError) as error:  # a finding
+            problems.append(f"not cured: {last_line(error)}")
+        return problems
 
 
-def check_uploads(faulty: Faults, folder: Path, server: MemoryServer, mode: str, step: int = 1) -> list[str]:
-    """Return what is wrong after a fault at each nth call of the hook, and after its next run."""
-    write_project(folder / "m", MEMORIES)
-    found, at, outcome = list[str](), 1, None
-    while outcome is None or outcome.call:
-        server.reset()
-        home = folder / str(at)
-        home.mkdir()
-        state = home / "hook" / "state.json"
-        outcome = faulty.run("hook", folder / "m", state, server.url, below=home, at=at, mode=mode)
-        problems = unexpected(outcome)
+class Uploads:
+    """A state of the hook and an empty server for each run with a fault."""
+
+    def __init__(self, faulty: Faults, folder: Path, server: MemoryServer) -> None:
+        self._faulty, self._folder, self._server = faulty, folder, server
+        self._memories = write_project(folder / "m", MEMORIES)
+
+    def sweep(self, mode: str) -> list[str]:
+        return sweep(self._prepare, lambda at: self._run(at, mode), self._check)
+
+    def _prepare(self, at: int) -> None:
+        self._server.reset()
+        self._home = self._folder / str(at)
+        self._home.mkdir()
+        self._state = self._home / "hook" / "state.json"
+
+    def _run(self, at: int, mode: str) -> Outcome:
+        arguments = self._memories, self._state, self._server.url
+        return self._faulty.run("hook", *arguments, below=self._home, at=at, mode=mode)
+
+    def _check(self, outcome: Outcome) -> list[str]:
+        """Return what is wrong after the fault, and after the next run."""
+        problems = list[str]()
         try:
-            upload_memories(str(folder / "m"), str(state), server.url)
-            sent = sorted(episode["episode_body"] for episode in server.episodes)
+            if outcome.code == 0 and not self._is_complete():
+                problems.append("said to be complete")
+            upload_memories(str(self._memories), str(self._state), self._server.url)
+            sent = sorted(episode["episode_body"] for episode in self._server.episodes)
             assert sent == sorted(text.strip() for text in MEMORIES.values()), f"on the server: {sent}"
-            assert all(entry.is_complete for entry in read_state(state).files.values()), "the state is incomplete"
-            assert not list(home.rglob("*.tmp")), "a temporary file is left"
-        except (AssertionError, LoreError) as error:
-            problems.append(f"not cured: {error}")
-        if problems:
-            found.append(f"n={at} {mode} {outcome.where()}: {'; '.join(problems)[-300:]}")
-        at += step
-    return found
+            assert self._is_complete(), "the state is incomplete"
+            assert not list(self._home.rglob("*.tmp")), "a temporary file is left"
+        except (AssertionError, LoreError) as error:  # a finding
+            problems.append(f"not cured: {last_line(error)}")
+        return problems
 
-
-def unexpected(outcome: Outcome) -> list[str]:
-    return [outcome.error] if outcome.code not in (0, RAISED, -9) else []
+    def _is_complete(self) -> bool:
+        files = read_state(self._state).files
+        return len(files) == len(MEMORIES) and all(entry.is_complete for entry in files.values())
 
 
 @pytest.mark.promise(2)
 def test_a_pull_after_a_fault_at_some_writes_brings_all_tickets(faulty: Faults, tmp_path: Path, address: str) -> None:
-    assert check_pulls(faulty, tmp_path, address, "ENOSPC", step=40) == []
+    assert Pulls(faulty, tmp_path, address).sweep("ENOSPC", step=80) == []
 
 
 @pytest.mark.long
@@ -107,7 +127,7 @@ def test_a_pull_after_a_fault_at_some_writes_brings_all_tickets(faulty: Faults, 
 def test_a_pull_after_a_fault_at_any_write_brings_all_tickets(
     faulty: Faults, tmp_path: Path, address: str, mode: str
 ) -> None:
-    assert check_pulls(faulty, tmp_path, address, mode) == []
+    assert Pulls(faulty, tmp_path, address).sweep(mode) == []
 
 
 @pytest.mark.long
@@ -116,4 +136,4 @@ def test_a_pull_after_a_fault_at_any_write_brings_all_tickets(
 def test_a_run_of_the_hook_after_a_fault_at_any_write_sends_each_memory_once(
     faulty: Faults, tmp_path: Path, server: MemoryServer, mode: str
 ) -> None:
-    assert check_uploads(faulty, tmp_path, server, mode) == []
+    assert Uploads(faulty, tmp_path, server).sweep(mode) == []
