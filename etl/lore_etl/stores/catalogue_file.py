@@ -69,7 +69,7 @@ class CatalogueFile:
                     if not is_new and found != self._sealed():
                         check_catalogue(connection)
                 self._left = stamp(self._path)
-            except sqlite3.Error:
+            except (sqlite3.Error, CatalogueDamaged):
                 self._left = None
                 self.close()
                 raise

@@ -20,7 +20,7 @@ from lore_etl.stores.kept import Kept
 from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors
 from lore_etl.stores.soundness import is_damage
 from lore_etl.stores.sqlite_file import in_portions, use_log, vacuum
-from lore_etl.stores.vector_seal import seal_all, sealed, unsealed
+from lore_etl.stores.vector_seal import LAYOUT, seal_all, sealed, unsealed
 
 CACHE = "embeddings.sqlite"
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB
@@ -284,8 +284,10 @@ def _packed(vector: Vectors) -> bytes:
 
 def _take_over(connection: sqlite3.Connection) -> None:
     """Convert the vectors of earlier layouts, once. A vector took 4.7 KB in the first and 1.7 KB in the second."""
-    changed = 0
-    if not connection.execute("PRAGMA user_version").fetchone()[0]:
+    changed, version = 0, connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > LAYOUT:
+        raise sqlite3.DatabaseError(f"it has version {version}, of a later version of Lore")
+    if not version:
         connection.create_function("half", 1, _halved, deterministic=True)
         with connection:
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vector'").fetchone():

@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
+from lore_etl.core.errors import CatalogueDamaged
 from lore_etl.core.model import position_of
 from lore_etl.stores.chunk_record import Values
 from lore_etl.stores.file_facts import check
@@ -39,10 +40,11 @@ def _size_and_time(path: Path) -> str:
 
 
 def check_version(connection: sqlite3.Connection, written: int) -> None:
-    """Raise an error for another schema version: a derived catalogue is not migrated, but rebuilt by the next sync."""
+    """Raise CatalogueDamaged for another version: a derived catalogue is not migrated, but rebuilt by the next sync."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found not in (0, written):
-        raise sqlite3.DatabaseError(f"it has version {found}; this version of Lore writes {written}")
+        message = f"The index is of another version of Lore (layout {found}; this version writes {written})."
+        raise CatalogueDamaged(message, "Run `lore sync` to rebuild it from the files and cached vectors.")
     if not found:
         connection.execute(f"PRAGMA user_version = {written}")
 

@@ -1,0 +1,151 @@
+"""Stores of other versions of Lore and Chroma are opened, upgraded or set aside, and nothing is misread or lost."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lore_etl.core.errors import CatalogueDamaged
+from lore_etl.core.model import SyncReport
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores.claim import ASIDE, CATALOGUE, adopt, is_ours
+from lore_etl.stores.embedding_cache import CACHE
+from lore_server.knowledge.memory_store import MemoryStore
+from lore_server.knowledge.store import KnowledgeStore
+from lore_server.query.retrieve import retrieve
+from tests.harness.indexes import assert_equals_fresh, unfindable
+from tests.harness.knowledge import assert_sound, create, messages
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index
+from tests.harness.versions import CHAPTERS, FILES, MAIN, MEMORY, PROJECT, project_with, unpacked
+
+pytestmark = [pytest.mark.promise(15), pytest.mark.usefixtures("prepared_python")]
+INDEXES = ("index-7bd9bf9", "index")
+KNOWLEDGE = ("knowledge-7bd9bf9", "knowledge")
+LATER = 1_000
+
+
+def synced(project: Path) -> tuple[SyncReport, list[str]]:
+    """Return the report of a sync, after which all stores equal fresh ones, and the texts that it embedded."""
+    model = HashModel()
+    with closing(open_index(project, model=model)) as index:
+        report = sync(index)
+        assert_equals_fresh(index)
+    return report, model.embedder.embedded
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def set_layout(database: Path, layout: int) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"PRAGMA user_version = {layout}")
+
+
+def test_an_index_of_this_layout_is_used_as_it_is(tmp_path: Path) -> None:
+    """If this fails because a layout has changed: count its version up, and write the fixtures again."""
+    project = project_with("index", tmp_path)
+    adopt(project / ".lore")
+
+    with closing(open_index(project)) as index:
+        found = retrieve(index, "lighthouse subject3", None, 10).found
+        assert found[0].chunk.source == "docs/3.md"
+        assert unfindable(index) == []
+    report, embedded = synced(project)
+
+    assert (report.rebuilt, report.warnings, embedded) == (None, [], [])
+    assert (report.created, report.updated, report.deleted) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_an_index_without_a_record_is_set_aside_unchanged_and_built_again(tmp_path: Path, name: str) -> None:
+    project = project_with(name, tmp_path)
+    before = contents(project / ".lore")
+
+    report, embedded = synced(project)
+
+    assert report.created == len(embedded) > len(FILES) - 1
+    assert contents(project / f".lore{ASIDE}") == before
+
+
+def test_an_index_of_the_first_layout_is_upgraded_without_the_model_once_it_is_adopted(tmp_path: Path) -> None:
+    project = project_with("index-7bd9bf9", tmp_path)
+    adopt(project / ".lore")
+
+    with closing(open_index(project)) as index, pytest.raises(CatalogueDamaged, match="another version of Lore"):
+        retrieve(index, "lighthouse", None, 10)
+    report, embedded = synced(project)
+
+    assert embedded == []
+    assert "another version of Lore (layout 1" in report.warnings[0]
+    assert (project / f".lore/{CATALOGUE}.damaged").exists()
+
+
+def test_a_catalogue_of_a_later_layout_is_not_read_but_built_again(tmp_path: Path) -> None:
+    project = project_with("index", tmp_path)
+    adopt(project / ".lore")
+    set_layout(project / ".lore" / CATALOGUE, LATER)
+
+    for _ in range(2):
+        with closing(open_index(project)) as index, pytest.raises(CatalogueDamaged, match=f"layout {LATER}"):
+            retrieve(index, "lighthouse", None, 10)
+    report, embedded = synced(project)
+
+    assert (embedded, len(report.warnings)) == ([], 1)
+    assert is_ours(project / ".lore")
+
+
+def test_vectors_of_a_cache_of_a_later_layout_are_computed_again(tmp_path: Path) -> None:
+    project = project_with("index", tmp_path)
+    adopt(project / ".lore")
+    with closing(sqlite3.connect(project / ".lore" / CACHE)) as connection, connection:
+        wrong = np.full(64, 1 / 8, "<f4").tobytes()  # looks like a vector of an earlier layout
+        connection.execute("UPDATE embedding SET value = ?", (wrong,))
+    set_layout(project / ".lore" / CACHE, LATER)
+    shutil.rmtree(project / ".lore/vectors-1")
+
+    report, embedded = synced(project)
+
+    assert (report.failed, len(embedded) >= len(FILES)) == ([], True)
+    assert (project / f".lore/{CACHE}.damaged").exists()
+
+
+def test_vectors_that_an_earlier_chroma_wrote_are_found(tmp_path: Path) -> None:
+    project = project_with("index", tmp_path)
+    adopt(project / ".lore")
+    with closing(open_index(project)) as index:
+        expected = index.vectors.rows().keys()
+    shutil.rmtree(project / ".lore/vectors-1")
+    unpacked("chroma-1.0.0", project / ".lore/vectors-1")
+
+    with closing(open_index(project)) as index:
+        assert unfindable(index) == []
+        assert index.vectors.rows().keys() == expected
+    _, embedded = synced(project)
+
+    assert embedded == []
+
+
+@pytest.mark.parametrize("name", KNOWLEDGE)
+def test_knowledge_of_earlier_layouts_is_read_and_extended_with_nothing_lost(tmp_path: Path, name: str) -> None:
+    home = unpacked(name, tmp_path / "home")
+    before, commits = contents(home / "projects"), messages(home)
+    store = KnowledgeStore(home)
+
+    assert store.reader.main(PROJECT).content == MAIN
+    create(store, "later", project=PROJECT)
+    (memory,) = MemoryStore(store).all(PROJECT)
+
+    assert memory.memory.body == MEMORY
+    after = contents(home / "projects")
+    assert before.items() <= after.items()
+    assert len(after) == len(before) + 1
+    assert all(f"## {title}" in after["my-app/knowledge/guide.md"].decode() for title in CHAPTERS)
+    assert messages(home)[: len(commits)] == commits
+    assert_sound(home)
