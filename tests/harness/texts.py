@@ -42,7 +42,7 @@ def symbols(chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
 
 def input_tokens(chunk: Chunk) -> int:
     """Return the number of tokens of the model's input, including special tokens."""
-    return len(counter().offsets(embedding_input(chunk))) + SPECIAL_TOKENS
+    return len(counter().starts(embedding_input(chunk))) + SPECIAL_TOKENS
 
 
 def words(count: int, word: str = "word") -> str:

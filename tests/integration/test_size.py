@@ -112,7 +112,9 @@ def test_a_huge_file_is_named_with_the_reason_and_costs_nothing(tmp_path: Path, 
 
 @pytest.mark.promise(17)
 @pytest.mark.long
-@pytest.mark.parametrize("text", ["x" * 1_999_000, "harbour " * 249_000], ids=["a word", "words"])
+@pytest.mark.parametrize(
+    "text", ["x" * 1_999_000, "harbour " * 249_000, "é" + "[" * 1_998_000], ids=["a word", "words", "brackets"]
+)
 def test_a_line_of_the_largest_size_costs_bounded_time_and_memory(tmp_path: Path, text: str) -> None:
     (tmp_path / "page.md").write_text("# Page\n\nThe harbour.\n")
     (tmp_path / "new").write_text(text)

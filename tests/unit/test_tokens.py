@@ -36,7 +36,7 @@ def byte_pairs() -> Tokenizer:
 @given(lines=st.lists(LINE, max_size=6))
 def test_the_counts_are_those_of_the_tokenizer(tokens: TokenCounter, lines: list[str]) -> None:
     text = "\n".join(lines)
-    places = [start for start, _ in tokens.offsets(text)]
+    places = tokens.starts(text)
     ends = [len("\n".join(lines[: number + 1])) for number in range(len(lines))]
 
     counts = tokens.by_line(lines)
@@ -44,7 +44,18 @@ def test_the_counts_are_those_of_the_tokenizer(tokens: TokenCounter, lines: list
     assert [sum(counts[: number + 1]) for number in range(len(lines))] == [
         sum(place <= end for place in places) for end in ends
     ]
-    assert [tokens.count(line) for line in lines] == [len(tokens.offsets(line)) for line in lines]
+    assert [tokens.count(line) for line in lines] == [len(tokens.starts(line)) for line in lines]
+
+
+@pytest.mark.parametrize("piece", ["x", "[", "_x,", "x" * 101 + ",", "é b", "[CLS]", "漢x", "e\u0301<", "\x1fa"])
+def test_a_long_text_is_encoded_in_pieces_with_the_same_tokens(piece: str) -> None:
+    text = piece * (70_000 // len(piece))
+    whole = Tokenizer.from_str(counter()._tokenizer.to_str())
+
+    found = counter().starts(text)
+
+    assert found == [start for start, _ in whole.encode(text, add_special_tokens=False).offsets]
+    assert counter().count(text) == len(found)
 
 
 def test_a_document_is_split_into_lines_once() -> None:

@@ -233,12 +233,11 @@ def _nesting(lines: list[str], line: int) -> float:
 
 def _split_line(section: Section, line: str, room: int, tokens: TokenCounter) -> Iterator[Piece]:
     """Cut a line that is too long between words, preferably after a sentence."""
-    offsets = tokens.offsets(line)
-    starts = [start for start, _ in offsets]
+    starts = tokens.starts(line)
     start, index = 0, 0
     while start < len(line):
         full = index + room
-        end = len(line) if full >= len(offsets) else _word_end(line, start, starts[full])
+        end = len(line) if full >= len(starts) else _word_end(line, start, starts[full])
         # the rest of a cut word may take more tokens than it took within the word
         while tokens.count(line[start:end]) > room and end > start + 1:
             end -= (end - start + 7) // 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 KNOWN_WORDS = 1 << 15  # a project repeats most of its words
 LONG_LINE = 1000  # characters; a longer line may be a single word, which is not worth caching
+PIECE = 50_000  # characters that are encoded at once
+_CUT = r"(?:[\t\n !-/:;=-@\\-`{-~\u4e00-\u9fff]|[<\[](?![A-Za-z/|]))"  # ends a word, and is not in a special token
+_PIECE = re.compile(rf"[\s\S]{{0,{PIECE - 1}}}{_CUT}|[\s\S]+?(?:{_CUT}|\Z)")
 _ASCII = re.compile(r"[\t\n -~]*")
 _WORD = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
 _BERT = ("BertNormalizer", "BertPreTokenizer", "WordPiece")
@@ -50,15 +54,26 @@ class TokenCounter:
             return [count(line) for line in lines]
         if not lines:
             return []
-        places = sorted([first for first, _ in self.offsets("\n".join(lines))])
+        places = sorted(self.starts("\n".join(lines)))
         starts = accumulate(len(line) + 1 for line in lines[:-1])
         before = [0, *(bisect_left(places, start) for start in starts), len(places)]
         return [after - earlier for earlier, after in pairwise(before)]
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Return the character range of each token."""
-        found: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return found
+    def starts(self, text: str) -> list[int]:
+        """Return the character at which each token begins."""
+        return [
+            start + first
+            for start, piece in self._pieces(text)
+            for first, _ in self._tokenizer.encode(piece, add_special_tokens=False).offsets
+        ]
+
+    def _pieces(self, text: str) -> Iterator[tuple[int, str]]:
+        """Return the parts of a long text, each with its place: the tokenizer takes 600 bytes for each token."""
+        if len(text) <= PIECE or self._special is None:
+            yield 0, text
+            return
+        for piece in _PIECE.finditer(text):
+            yield piece.start(), piece.group()
 
     def _has_words(self, text: str) -> bool:
         """Return whether the words of a text can be counted one by one."""
@@ -72,7 +87,7 @@ class TokenCounter:
         return sum(map(self._of_word, _WORD.findall(text)))
 
     def _encoded(self, text: str) -> int:
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
+        return sum(len(self._tokenizer.encode(piece, add_special_tokens=False)) for _, piece in self._pieces(text))
 
 
 def token_counter(file: Path, limit: int) -> TokenCounter:
