@@ -13,7 +13,7 @@ from lore_server.contract import Contract
 from tests.harness.documents import steps
 from tests.harness.projects import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def anchors(page: Path) -> set[str]:
@@ -68,13 +68,21 @@ def test_every_operation_and_route_is_documented(contract: Contract) -> None:
         assert f"{operation.method} /api{operation.path}" in http
 
 
-def test_every_test_named_on_the_compatibility_page_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "compatibility.md").read_text()))
+@pytest.mark.parametrize(("page", "at_least"), [("docs/compatibility.md", 41), ("SECURITY.md", 40)])
+def test_every_test_that_a_page_names_exists(page: str, at_least: int) -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / page).read_text()))
     files = [file.read_text() for file in (ROOT / "tests").rglob("test_*.py")]
     written = {name for text in files for name in re.findall(r"^def (test_\w+)", text, flags=re.MULTILINE)}
 
-    assert len(named) > 40
+    assert len(named) >= at_least
     assert named - written == set()
+
+
+def test_every_line_of_the_threat_model_names_a_test() -> None:
+    lines = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("| ")]
+
+    assert len(lines) > 20
+    assert [line for line in lines[1:] if not re.search(r"`test_\w+` \|$|`test_\w+`, ", line)] == []
 
 
 def test_the_reason_for_every_dependency_is_documented() -> None:
