@@ -14,8 +14,9 @@ from urllib.robotparser import RobotFileParser
 import httpx
 
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_etl.system.request_limits import limit_requests
 from lore_server import __version__
-from lore_server.execution.foreign_reply import ReplyRefused, content_of, retry_seconds, unpacked
+from lore_server.execution.foreign_reply import READ_SECONDS, ReplyRefused, content_of, retry_seconds, unpacked
 from lore_server.library_docs.site_paths import normalised, origin_of
 
 AGENT = "lore-add-docs"
@@ -76,6 +77,7 @@ class SiteClient:
         self._pause = 0.0 if is_local else PAUSE_SECONDS
         direct = {} if self._address is None else {"http://": None, "https://": None}  # no proxy
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_local, mounts=direct)
+        limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_PAGE_BYTES + 1_000_000)
         self._end, self._last = now() + limits.seconds, 0.0
         self._robots = RobotFileParser()
         self.requests = 0

@@ -13,8 +13,9 @@ import httpx
 
 from lore_etl.config.settings import is_this_machine
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_etl.system.request_limits import limit_requests
 from lore_server import __version__
-from lore_server.execution.foreign_reply import LONGEST_PAUSE, ReplyRefused, content_of, retry_seconds
+from lore_server.execution.foreign_reply import LONGEST_PAUSE, READ_SECONDS, ReplyRefused, content_of, retry_seconds
 
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 30.0
@@ -56,6 +57,7 @@ class TrackerClient:
         self._patience, self._sleep, self._now = patience, sleep, now
         agent = {"User-Agent": f"lore/{__version__}", "Accept-Encoding": "gzip", **headers}
         self._http = httpx.Client(headers=agent, timeout=TIMEOUT_SECONDS, trust_env=not is_local)
+        limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_BYTES + 1_000_000)
         self.requests = 0
 
     def close(self) -> None:

@@ -20,8 +20,11 @@ from chromadb.errors import ChromaError, NotFoundError, error_types
 from lore_etl.core.errors import DatabaseUnavailable, LoreError
 from lore_etl.stores.chroma.address import API_KEY, Address
 from lore_etl.stores.chroma.patience import limit
+from lore_etl.system.request_limits import limit_requests
 
 CONNECT_SECONDS = 10
+TIMEOUTS = 4  # that a request of a sync may take in all: it may send a megabyte over a slow connection
+MAX_BYTES = 256_000_000  # of a reply: a page of rows takes a few megabytes
 PAGE = 100
 _CHECK_KEY = f"Check the variable that `database.headers` names, or {API_KEY}."
 _CHECK_PLACE = "Check `database.host`, `port` and `ssl` in your configuration."
@@ -176,13 +179,15 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
             f"Cannot read the certificates in `database.ca_file`: {error.strerror or error}.",
             "Give a PEM file with the certificate of the authority that signed the server's certificate.",
         ) from error
-    return httpx.Client(
+    client = httpx.Client(
         headers=headers,
         timeout=httpx.Timeout(address.timeout_seconds, connect=min(CONNECT_SECONDS, address.timeout_seconds)),
         verify=verify,
         trust_env=not address.is_ours,  # proxies of the environment are only for remote servers
         event_hooks={"request": [_limit_time], "response": [check]},
     )
+    limit_requests(client, lambda: limit() or TIMEOUTS * address.timeout_seconds, MAX_BYTES)
+    return client
 
 
 def _limit_time(request: httpx.Request) -> None:
