@@ -131,6 +131,15 @@ def kill(pid: int) -> None:
         _send(pid, signal.SIGKILL)
 
 
+def kill_session(pid: int) -> None:
+    """End a process that began a session, with its children; on Windows only the process. Missing ones are ignored."""
+    if sys.platform == "win32":
+        _send(pid, signal.SIGTERM)
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+
+
 def _send(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(OSError if sys.platform == "win32" else ProcessLookupError):
         os.kill(pid, number)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lore_etl.core.errors import GitError, os_errors_as
-from lore_etl.system.processes import inheriting
+from lore_etl.system.processes import inheriting, kill_session
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
 SECONDS = 30.0
@@ -72,7 +72,7 @@ class Git:
                 cwd=self._home,
                 env=_environment(remote),
                 **inheriting(tuple(keep)),
-                start_new_session=remote,  # without a terminal, no program can ask for a password
+                start_new_session=True,  # without a terminal, no program can ask for a password
             )
 
 
@@ -81,7 +81,7 @@ def finish(process: subprocess.Popen[bytes], data: bytes = b"", seconds: float =
     try:
         output, problem = process.communicate(data, seconds)
     except subprocess.TimeoutExpired as error:
-        process.kill()
+        kill_session(process.pid)  # a child of git that waits for the network would keep our pipes open
         process.communicate()
         raise GitError(f"Git did not finish within {seconds:.0f} seconds.") from error
     if process.returncode:
