@@ -1,0 +1,177 @@
+"""Whatever a neighbour does, its operation ends in time with an error of ours or a fallback that says so."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.core.errors import DatabaseUnavailable, LoreError, ProviderUnavailable
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores.chroma.patience import Patience
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution import foreign_reply
+from lore_server.hook.mcp_connection import connected
+from lore_server.hook.target import target_of
+from lore_server.knowledge import remote
+from lore_server.knowledge.store import KnowledgeStore
+from lore_server.library_docs import site_client
+from lore_server.library_docs.site_client import SiteClient, SiteLimits
+from lore_server.query.retrieve import retrieve
+from lore_server.trackers import tracker_client
+from lore_server.trackers.pull import PullRequest, pull
+from tests.harness.chroma import Running, chroma_running
+from tests.harness.knowledge import AGENT, create, git
+from tests.harness.models import HashModel
+from tests.harness.neighbours import BEHAVIOURS, misbehaving
+from tests.harness.projects import open_index, write_project
+from tests.harness.trying import often
+
+SECONDS = 0.4
+BOUND_SECONDS = 30.0
+"""Much more than the deadlines together, and much less than without any."""
+PAGES = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
+Use = Callable[[int, Path], None]
+"""Uses the neighbour on a port, and checks how the use ends."""
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set shorter deadlines than those of users."""
+    for module, name, value in (
+        (tracker_client, "TIMEOUT_SECONDS", SECONDS),
+        (tracker_client, "READ_SECONDS", 0.0),
+        (tracker_client, "ATTEMPTS", 1),
+        (site_client, "TIMEOUT_SECONDS", SECONDS),
+        (site_client, "READ_SECONDS", 0.0),
+        (foreign_reply, "READ_SECONDS", SECONDS),
+        (remote, "NETWORK_SECONDS", SECONDS),
+    ):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setenv("GEMINI_API_KEY", "test-key")
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+
+
+def ask_model(provider: str, contract: Contract) -> Use:
+    def use(port: int, folder: Path) -> None:
+        answer = AnswerSettings.model_validate(
+            {"provider": provider, "model": "fake", "base_url": f"http://127.0.0.1:{port}",
+             "timeout_seconds": SECONDS, "attempts": 1, "requests_per_minute": 0, "tokens_per_day": 0}
+        )  # fmt: skip
+        project = write_project(folder / "project", PAGES)
+        with closing(App(project.resolve(), Settings(answer=answer), contract, HashModel())) as app:
+            sync(app.index)
+            reply = app.call("ask_knowledge_base", {"query": "When does the ferry cross the river?"})
+
+        assert (reply["mode"], [citation["source"] for citation in reply["citations"]]) == ("extractive", [*PAGES])
+        assert "showing passages instead" in reply["degraded"]
+
+    return use
+
+
+def at(port: int) -> Settings:
+    database = {"mode": "http", "host": "127.0.0.1", "port": port, "timeout_seconds": SECONDS}
+    return Settings.model_validate({"database": database})
+
+
+def search_with_chroma(server: Running) -> Use:
+    """Return the use of a server that was sound while the index was built."""
+
+    def use(port: int, folder: Path) -> None:
+        project = write_project(folder / "project", PAGES)
+        sound = Settings.model_validate({"database": {"mode": "http", "host": "127.0.0.1", "port": server.port}})
+        with closing(open_index(project, sound)) as index:
+            sync(index)
+        with closing(open_index(project, at(port))) as index:
+            index.patience = Patience(SECONDS)
+            found = retrieve(index, "ferry", None, 10)
+            write_project(project, {"docs/ferry.md": "# Ferry\n\nThe ferry waits at dusk.\n"})
+            with pytest.raises(DatabaseUnavailable):
+                sync(index)
+
+        assert [candidate.chunk.source for candidate in found.found] == [*PAGES]
+        assert (found.degraded or "").startswith("Keyword search only")
+
+    return use
+
+
+def sync_knowledge_with_git(port: int, folder: Path) -> None:
+    store = KnowledgeStore(folder / "home")
+    create(store)
+    git(store.home, "remote", "add", "origin", f"http://127.0.0.1:{port}/knowledge.git")
+
+    done = store.sync(AGENT)
+    create(store, "later")
+
+    assert (done.pulled, done.pushed) == (False, False)
+    assert done.remote.problem
+
+
+def pull_from_tracker(port: int, folder: Path) -> None:
+    with pytest.raises(ProviderUnavailable):
+        pull(PullRequest("github", "acme/ferry", folder, address=f"http://127.0.0.1:{port}"), lambda stage: None)
+
+
+def upload_to_hook_server(port: int, folder: Path) -> None:
+    async def connect() -> None:
+        target = target_of(f"http://127.0.0.1:{port}/mcp/", {}, Path("/"))
+        async with connected(target, str, request_seconds=SECONDS, health_seconds=SECONDS):
+            return
+
+    with pytest.raises(LoreError):
+        anyio.run(connect)
+
+
+def read_site(port: int, folder: Path) -> None:
+    client = SiteClient(f"http://127.0.0.1:{port}/", SiteLimits(is_private_allowed=True), sleep=lambda seconds: None)
+    with closing(client):
+        try:
+            reply = client.get(f"http://127.0.0.1:{port}/")
+        except ProviderUnavailable:
+            return
+    assert reply.problem or "not what you think" in reply.text or "null" in reply.text
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with chroma_running(tmp_path_factory.mktemp("chroma")) as running:
+        yield running
+
+
+@pytest.fixture
+def uses(contract: Contract, server: Running) -> dict[str, Use]:
+    return {
+        "gemini": ask_model("gemini", contract),
+        "openai": ask_model("openai", contract),
+        "chroma": search_with_chroma(server),
+        "git remote": sync_knowledge_with_git,
+        "tracker": pull_from_tracker,
+        "hook server": upload_to_hook_server,
+        "site": read_site,
+    }
+
+
+NEIGHBOURS = ["gemini", "openai", "chroma", "git remote", "tracker", "hook server", "site"]
+QUICK = [
+    *itertools.product(["chroma", "git remote", "tracker"], ["silent", "slow head", "slow body", "huge"]),
+    *itertools.product(NEIGHBOURS, ["slow head", "wrong types"]),
+]
+
+
+@pytest.mark.promise(27)
+@pytest.mark.parametrize(("neighbour", "behaviour"), often(itertools.product(NEIGHBOURS, BEHAVIOURS), QUICK))
+def test_a_neighbour_that_misbehaves_is_given_up_in_time(
+    uses: dict[str, Use], neighbour: str, behaviour: str, tmp_path: Path
+) -> None:
+    with misbehaving(BEHAVIOURS[behaviour]) as port:
+        began = time.monotonic()
+        uses[neighbour](port, tmp_path)
+
+        assert time.monotonic() - began < BOUND_SECONDS
