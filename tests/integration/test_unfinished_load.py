@@ -61,6 +61,7 @@ def test_a_search_does_not_use_the_vector_of_an_earlier_text(index: Index) -> No
 
     (after,) = chunks_of(index, "a.md")
     assert (before.id, row_id(before)) in {(after.id, row) for row in index.vectors.rows()}, "nothing is tested"
+    assert index.catalogue.waiting() == 1
     found = retrieve(index, "zebra", None, 10)
     assert before.id not in {id_ for id_, _ in found.by_meaning}
     assert all(candidate.vector is None for candidate in found.found if candidate.chunk.id == before.id)
