@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.files.redaction import BLOCK_BYTES, _scanner, redact
+from lore_etl.files.redaction import BLOCK_BYTES, _merged, _scanner, redact
 from tests.harness.secrets import Secret, secrets
 
 FORMATS = list(secrets(seed=1))
@@ -96,11 +96,25 @@ def test_weak_and_well_known_secrets_are_redacted(before: str, value: str, after
 def test_the_words_of_a_wallet_are_redacted_in_any_list(mark: str) -> None:
     words = "legal winner thank year wave sausage worth useful legal winner thank yellow".split()
 
-    text, _ = redact("# My wallet\n\n" + "".join(mark.format(word) for word in words) + "\n" + "Other text. " * 500)
+    given = "# My wallet\n\n" + "".join(mark.format(word) for word in words) + "\n" + "Other text. " * 500
+    text, _ = redact(given)
 
+    assert text.count("\n") == given.count("\n")
     assert not [word for word in words if word in text]
     assert "# My wallet" in text
     assert text.endswith("Other text. ")
+
+
+def test_a_short_last_line_of_a_private_key_is_redacted() -> None:
+    begin, end = (f"-----{edge} PRIVATE " + "KEY-----" for edge in ("BEGIN", "END"))
+
+    text, _ = redact("\n".join((begin, "Ab3dEf9h" * 8, "Zm9vYg", end)))
+
+    assert "Zm9vYg" not in text
+
+
+def test_of_two_secrets_that_overlap_the_later_one_is_removed_to_its_end() -> None:
+    assert list(_merged([(4, 9, "b"), (0, 6, "a"), (2, 3, "c"), (9, 12, "d")])) == [(0, 9, "a"), (9, 12, "d")]
 
 
 def test_only_the_password_of_an_address_is_redacted() -> None:
