@@ -208,7 +208,7 @@ def job(result: records.JobRecord) -> ReplyText:
     )
     body = [f"{counted(report['files'], 'file')} in {report['duration']:.1f} s: {counts}."]
     if report["rebuilt"]:
-        body.append(f"The vectors were rebuilt: {report['rebuilt']}.")
+        body.append(f"The vectors were rebuilt: {report['rebuilt'].rstrip('.')}.")
     body += _inventory(report)
     known = (
         [f"{counted(report['known'], 'known problem')}: see `lore status` (healthcheck)"] if "known" in report else []
