@@ -80,8 +80,11 @@ class Disk:
             self._names |= {f"{event.path}/{name.removeprefix(below)}": inode for name, inode in moved.items()}
 
     def _write(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(mode=0o700)
+        for path in self._folder.iterdir():  # the folder itself stays the same one
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
         began = time.time() - RESTART_SECONDS
         for name in sorted(self._names):  # parents first
             path, inode = Path(name), self._names[name]
