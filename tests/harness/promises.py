@@ -46,6 +46,7 @@ def section() -> str:
     promises, tests = listed(), marked("promise")
     whole = sum(not one.missing for one in promises.values())
     lines = [
+        "",
         f"{last_run()} Of {len(promises)} promises, {whole} are shown with their figures, the others in part.",
         "",
         "| | promise | promised figure | what the tests assert | tests |",
