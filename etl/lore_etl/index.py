@@ -289,7 +289,7 @@ class Index:
     def hierarchy(self) -> Hierarchy:
         """Return the class tree. Raises IndexMissing, CatalogueDamaged."""
         tree = self.snapshot.read(CLASSES, None, self.catalogue.hierarchy)
-        if not tree.nodes and not self.catalogue.total():
+        if self.catalogue.meta("layout") is None and not self.catalogue.total():
             raise IndexMissing("The index is empty.")
         return tree
 
