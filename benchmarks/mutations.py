@@ -51,7 +51,7 @@ class Mutation(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a mutation, and the first test that noticed it."""
+    """The verdict about a mutation, and the first test that noticed it."""
 
     verdict: str
     by: str = ""

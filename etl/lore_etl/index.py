@@ -288,10 +288,9 @@ class Index:
     @property
     def hierarchy(self) -> Hierarchy:
         """Return the class tree. Raises IndexMissing, CatalogueDamaged."""
-        tree = self.snapshot.read(CLASSES, None, self.catalogue.hierarchy)
         if self.catalogue.meta("layout") is None and not self.catalogue.total():
             raise IndexMissing("The index is empty.")
-        return tree
+        return self.snapshot.read(CLASSES, None, self.catalogue.hierarchy)
 
     def close(self) -> None:
         """Close all stores, drop the model, and release the lock of the index, even if a store cannot be closed."""

@@ -1,4 +1,4 @@
-"""What clients see while files are edited and synced, and owners are killed and replaced, keeps the promises."""
+"""Clients see a consistent history while files are edited and synced, and owners are killed and replaced."""
 
 from __future__ import annotations
 

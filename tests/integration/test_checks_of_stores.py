@@ -1,4 +1,4 @@
-"""What another program or a failing disk changed in a store is found when it is opened, and before each sync."""
+"""Changes of a store by another program or a failing disk are found when it is opened, and before each sync."""
 
 from __future__ import annotations
 

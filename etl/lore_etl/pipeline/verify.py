@@ -28,7 +28,7 @@ Pause = Callable[[int, int], None]
 
 @dataclass
 class Compared:
-    """What was compared in a store: the number of items, how many are damaged, and what to know about the others."""
+    """The comparison of a store: the number of items, the number of damaged ones, and a note."""
 
     items: int = 0
     damaged: int = 0

@@ -13,7 +13,7 @@ import httpx
 
 @dataclass
 class _Allowance:
-    """What is left for a request: the time when it ends, and bytes of the reply."""
+    """The rest of a request: the time at which it must end, and the bytes that its reply may still have."""
 
     end: float
     size: int
