@@ -91,7 +91,6 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/mypy $(ELSEWHERE) --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/mypy $(ELSEWHERE) --platform win32 --cache-dir .mypy_cache/win32
-	$(BIN)/lint-imports
 
 golden: install
 	$(BIN)/python -m tests.golden.write

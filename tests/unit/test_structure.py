@@ -22,6 +22,13 @@ BOUNDARIES = {  # only here may a last resort catch everything: at the top of an
         "owner/listen", "services/jobs", "setup/doctor",
     )
 }  # fmt: skip
+WRITERS = {  # they alone write to standard output and standard error, so no text can control a terminal
+    "lore_server/console/terminal.py",
+    "lore_server/owner/owner_main.py",  # JSON for the process that started it
+}
+PRINTS = {"print", "typer.echo", "typer.secho", "click.echo", "click.secho"} | {
+    f"sys.{stream}.{write}" for stream in ("stdout", "stderr") for write in ("write", "writelines")
+}
 MODULES = sorted(
     path.relative_to(folder.parent).as_posix() for folder in PACKAGES.values() for path in folder.rglob("*.py")
 )
@@ -89,6 +96,13 @@ def test_text_files_are_opened_with_an_encoding() -> None:
     calls = ((module, node) for module in MODULES for node in nodes(module, ast.Call))
 
     assert [f"{module}:{call.lineno}" for module, call in calls if names_no_encoding(call)] == []
+
+
+def test_only_two_modules_of_the_server_write_to_standard_output_and_standard_error() -> None:
+    server = (module for module in MODULES if module.startswith("lore_server"))
+    calls = ((module, node) for module in server for node in nodes(module, ast.Call))
+
+    assert {module for module, call in calls if ast.unparse(call.func) in PRINTS} == WRITERS
 
 
 def test_the_packages_depend_on_each_other_in_one_direction() -> None:

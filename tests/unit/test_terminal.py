@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import logging
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,13 +12,7 @@ from hypothesis import strategies as st
 from lore_server.console import output, terminal
 from lore_server.console.logs import configure_logging
 from lore_server.console.output import fail, print_json
-from tests.harness.projects import ROOT
 from tests.harness.texts import STEERING
-
-WRITERS = {
-    "server/lore_server/console/terminal.py": "writes",
-    "server/lore_server/owner/owner_main.py": "JSON for the process that started it",
-}
 
 
 @given(st.text())
@@ -65,15 +57,3 @@ def test_logs_and_tracebacks_are_visible(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().err
     assert "ValueError: a" in shown
     assert not STEERING.search(shown)
-
-
-@pytest.mark.parametrize("module", sorted(str(path.relative_to(ROOT)) for path in (ROOT / "server").rglob("*.py")))
-def test_only_one_module_writes_to_standard_output_and_standard_error(module: str) -> None:
-    if module in WRITERS:
-        return
-    names = {"sys.stdout.write", "sys.stderr.write", "sys.stdout.writelines", "sys.stderr.writelines", "print"}
-    names |= {"typer.echo", "typer.secho", "click.echo", "click.secho"}
-    tree = ast.parse(Path(ROOT, module).read_text(encoding="utf-8"))
-    calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
-
-    assert [call for call in calls if call in names] == []
