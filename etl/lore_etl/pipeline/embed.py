@@ -33,7 +33,7 @@ def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
     """Move each vector slightly in a direction derived from its row id; cosines change by less than 1e-6.
 
     HNSW links each vector to its nearest neighbours. Thousands of equal vectors link only to each other, and then a
-    third of the other rows could not be reached (docs/architecture.md, "Lessons from Chroma 1.5").
+    third of the other rows could not be reached (`lore_etl.stores.chroma`).
     """
     seeds = (int.from_bytes(hashlib.blake2b(row[0].encode(), digest_size=8).digest(), "little") for row in rows)
     directions = np.stack([np.random.default_rng(seed).standard_normal(vectors.shape[1]) for seed in seeds])

@@ -1,8 +1,25 @@
 """Load: update the stores to match the chunks of an extraction, embedding only chunks without a vector.
 
-The order makes a kill at any point harmless: keyword index and catalogue first (one transaction each), then vectors by
-`add`, then the deletions, then a search for each new vector. `dirty` is set before and cleared after; if a load finds
-it set, it compares the stores id by id.
+The order makes a kill at any point harmless:
+
+1. `dirty` is set.
+2. The keyword index is committed, but not published.
+3. The gate closes for a moment: the keyword commit is published, and one transaction of the catalogue stores chunks,
+   stamps and classes. From here on, searches see the new state, and find changed chunks by keywords only.
+4. Rows are added under *chunk id + content hash*: first those with a cached vector, then the others in batches of 256,
+   while the model embeds the next batch.
+5. Vectors of outdated content are deleted.
+6. Every new row is searched for by its own vector, and rewritten once if it is not found; if that does not help, the
+   generation is rebuilt.
+7. `dirty` is cleared, with the gate closed for a moment.
+
+If a load finds `dirty` set, or other numbers than it expects, it compares the stores id by id. A new generation is
+built beside the old one if the model or its input changed, if files are damaged, or if more than a quarter of the
+rows, and at least 125, were replaced; then one value in the catalogue switches to it.
+
+The first sync shows portions of its chunks as `dirty` words before (`show_words`): after 500 chunks, then after
+portions that double up to 4,000 chunks or a quarter of those before. The load finds them in the stores and completes
+them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Store and search vectors in Chroma, which receives vectors and never text, and calls no model.
 
-Measurements explain this code (docs/architecture.md, "Lessons from Chroma 1.5"): `add` of new rows instead of `upsert`
-of old rows, paged reads, batches below 5,461. A `Backend` connects to Chroma.
+The docstring of this package explains `add` of new rows instead of `upsert` of old ones, paged reads, and batches below
+5,461. A `Backend` connects to Chroma.
 """
 
 from __future__ import annotations
