@@ -159,8 +159,7 @@ class App:
         if operation.is_waiting:
             return work()
         if listener == NOBODY and _is_shareable(operation):
-            moment = self.index.gate.switches, self.jobs.running_id()  # a change of the index starts a new search
-            return self._together.run((operation.id, json.dumps(accepted, sort_keys=True), moment), in_lane)
+            return self._together.run((operation.id, json.dumps(accepted, sort_keys=True)), in_lane)
         return in_lane()
 
     def _after_pass(self, report: SyncReport) -> None:

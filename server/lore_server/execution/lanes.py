@@ -56,20 +56,31 @@ class Lane(Generic[Result]):
 
 
 class Together(Generic[Result]):
-    """A runner that executes identical concurrent calls only once."""
+    """A runner that executes identical calls one after the other; those that wait share one run.
+
+    A call joins no run that began before it: such a result might be older than a change that the caller has made.
+    """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._running: dict[Hashable, Future[Result]] = {}
+        self._next: dict[Hashable, Future[Result]] = {}
 
     def run(self, key: Hashable, work: Callable[[], Result]) -> Result:
-        """Return the result of the work, or of the same work in another thread. Raises its errors."""
+        """Return the result of the work, or of the same work that another thread begins after this call.
+
+        Raises its errors.
+        """
         with self._guard:
-            running = self._running.get(key)
-            if running is None:
-                future = self._running[key] = Future[Result]()
-        if running is not None:
-            return running.result()
+            shared, before = self._next.get(key), self._running.get(key)
+            if shared is None:
+                future = self._next[key] = Future[Result]()
+        if shared is not None:
+            return shared.result()
+        if before is not None:
+            wait([before])
+        with self._guard:
+            self._running[key] = self._next.pop(key)
         try:
             result = work()
         except BaseException as error:
@@ -80,4 +91,5 @@ class Together(Generic[Result]):
             return result
         finally:
             with self._guard:
-                del self._running[key]
+                if self._running.get(key) is future:
+                    del self._running[key]
