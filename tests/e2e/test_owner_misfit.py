@@ -137,6 +137,22 @@ def test_an_edit_of_the_configuration_during_a_sync_leaves_the_sync_running(mode
     assert len(owners()) == 1
 
 
+def test_a_job_that_no_client_waits_for_keeps_its_owner(model: Model, config: Path) -> None:
+    started = model.start("call", "manage_knowledge_base", "action=sync", "wait_seconds=0")
+    code, job = started.result()
+    owner = without_clients(model.project)
+    config.write_text(REMOTE + OTHER, encoding="utf-8")
+
+    read = model.start("status")
+    read.result()
+    still = owner_of(model.project)
+    model.open.set()
+
+    assert (code, job["state"]) == (0, "running")
+    assert "is in use" in read.errors
+    assert still == owner
+
+
 def test_commands_with_two_configurations_wait_for_each_other(model: Model, tmp_path: Path) -> None:
     write_project(tmp_path, {"other.toml": OTHER})
     other = ("-c", str(tmp_path / "other.toml"))
