@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from lore_etl.core.errors import StorageError
-from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.embed import SPREAD
 from lore_etl.stores.embedding_cache import CACHE, EmbeddingCache
@@ -128,30 +127,35 @@ def test_a_vector_of_another_text_is_not_used(cache: EmbeddingCache, tmp_path: P
     assert list(cache.get(names)) == names[1:]
 
 
-@pytest.mark.parametrize("file", [CACHE, SHARED])
-def test_vectors_without_a_seal_are_sealed_once(tmp_path: Path, file: str) -> None:
-    """Both files had none before."""
-    used = ", used INTEGER" if file == SHARED else ""
-    value = np.eye(1, DIMENSION, dtype="<f2").tobytes()
-    with closing(sqlite3.connect(tmp_path / file)) as connection, connection:
-        connection.execute(
-            f"CREATE TABLE embedding (model TEXT, content TEXT{used}, value BLOB, UNIQUE (model, content))"
-        )
-        columns = "model, content, value" + (", used" if file == SHARED else "")
-        rows = [(sha256("model one")[:16], one, value, *([0] if file == SHARED else [])) for one in hashes(5)]
-        connection.executemany(f"INSERT INTO embedding ({columns}) VALUES ({','.join('?' * len(rows[0]))})", rows)
-        connection.execute(f"PRAGMA user_version = {0 if file == SHARED else 1}")
+@pytest.mark.parametrize("layout", [0, 1, 3])
+@pytest.mark.promise(15)
+def test_a_file_of_another_layout_is_set_aside(cache: EmbeddingCache, tmp_path: Path, layout: int) -> None:
+    cache.put(hashes(2), vectors_of(2))
+    cache.close()
+    with closing(sqlite3.connect(tmp_path / CACHE)) as connection:
+        connection.execute(f"PRAGMA user_version = {layout}")
 
-    for _ in range(2):
-        shared = SharedVectors(tmp_path, 1_000_000) if file == SHARED else None
-        with closing(EmbeddingCache(tmp_path, "model one", DIMENSION, shared)) as cache:
-            assert list(cache.get(hashes(5))) == hashes(5)
-    change_a_value(tmp_path / file, hashes(1)[0], turn_around)
-    if file == SHARED:
-        (tmp_path / CACHE).unlink()
-    shared = SharedVectors(tmp_path, 1_000_000) if file == SHARED else None
-    with closing(EmbeddingCache(tmp_path, "model one", DIMENSION, shared)) as cache:
-        assert list(cache.get(hashes(5))) == hashes(5)[1:]
+    for known in ([], hashes(1)):
+        with closing(EmbeddingCache(tmp_path, "model one", DIMENSION)) as again:
+            assert list(again.get(hashes(2))) == known
+            again.put(hashes(1), vectors_of(1))
+    assert (tmp_path / f"{CACHE}.damaged").exists()
+
+
+@pytest.mark.parametrize("layout", [0, 1, 3])
+@pytest.mark.promise(15)
+def test_a_shared_file_of_another_layout_is_replaced(tmp_path: Path, layout: int) -> None:
+    value = {one: b"vector" for one in hashes(2)}
+    with closing(SharedVectors(tmp_path, 1_000_000)) as shared:
+        shared.put("model", value)
+        assert shared.get("model", hashes(2)) == value
+    with closing(sqlite3.connect(tmp_path / SHARED)) as connection:
+        connection.execute(f"PRAGMA user_version = {layout}")
+
+    for known in ({}, {}, value):  # the second run creates it again
+        with closing(SharedVectors(tmp_path, 1_000_000)) as shared:
+            assert shared.get("model", hashes(2)) == known
+            shared.put("model", value)
 
 
 def test_similarities_are_those_of_the_known_vectors_also_during_a_write(cache: EmbeddingCache, tmp_path: Path) -> None:
@@ -198,35 +202,6 @@ def test_a_damaged_vector_has_no_similarity(cache: EmbeddingCache, tmp_path: Pat
         connection.execute("UPDATE embedding SET value = ? WHERE content = ?", (value, hashes(2)[0]))
 
     assert list(cache.similarities(vectors_of(1)[0], hashes(2))) == hashes(2)[1:]
-
-
-LAYOUTS = {
-    "vector": "model TEXT, content TEXT, value BLOB, PRIMARY KEY (model, content)) WITHOUT ROWID",
-    "embedding": "model TEXT, content TEXT, value BLOB, UNIQUE (model, content))",
-}
-
-
-@pytest.mark.parametrize("table", LAYOUTS)
-@pytest.mark.promise(15)
-def test_the_vectors_of_earlier_layouts_are_kept_in_a_smaller_file(tmp_path: Path, table: str) -> None:
-    with sqlite3.connect(tmp_path / CACHE) as connection:
-        connection.execute(f"CREATE TABLE {table} ({LAYOUTS[table]}")
-        value = np.eye(1, 384, dtype="<f4").tobytes()
-        model = sha256("model one")[:16]
-        rows = [(model, content_hash, value) for content_hash in hashes(500)]
-        connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
-        connection.executemany(
-            f"INSERT INTO {table} VALUES (?, ?, ?)", [(model, "cut", b"12345"), (model, "number", 7)]
-        )
-    connection.close()
-
-    for _ in range(2):
-        cache = EmbeddingCache(tmp_path, "model one", 384)
-        found = cache.get([*hashes(500), "cut"])
-        cache.close()
-
-        assert list(found) == hashes(500)
-        assert (tmp_path / CACHE).stat().st_size < 500 * 1_200
 
 
 def overwrite(file: Path, start: int) -> None:

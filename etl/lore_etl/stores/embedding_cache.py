@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,15 +20,14 @@ from lore_etl.stores.kept import Kept
 from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors
 from lore_etl.stores.soundness import is_damage
 from lore_etl.stores.sqlite_file import in_portions, use_log, vacuum
-from lore_etl.stores.vector_seal import LAYOUT, seal_all, sealed, unsealed
+from lore_etl.stores.vector_seal import require_layout, sealed, unsealed
 
 CACHE = "embeddings.sqlite"
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB
 FEW, UNSHARED_FEW = 250, 1_000  # vectors of other texts, as after a switch of branches
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
 LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
-_HALF, _SINGLE = "<f2", "<f4"
-_KINDS: dict[float, str] = {2: _HALF, 4: _SINGLE}  # by bytes of a number
+_HALF = np.dtype("<f2")
 T = TypeVar("T")
 
 
@@ -87,7 +86,7 @@ class EmbeddingCache:
 
         Searches use a separate connection: they neither wait for a sync nor end its transactions.
         """
-        size = self._dimension * np.dtype(_HALF).itemsize
+        size = self._dimension * _HALF.itemsize
         rows = [row for row in sorted(self.kept_values(hashes).items()) if len(row[1]) == size]
         values = np.frombuffer(b"".join(value for _, value in rows), dtype=_HALF)
         vectors = values.reshape(len(rows), self._dimension).astype(np.float32)
@@ -135,12 +134,11 @@ class EmbeddingCache:
         return found
 
     def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
-        """Return the vectors of this dimension whose length is 1; earlier versions kept them in single precision."""
+        """Return the vectors of this dimension whose length is 1."""
         found: dict[str, Vectors] = {}
         for content_hash, value in values.items():
-            kind = _KINDS.get(len(value) / self._dimension)
-            if kind is not None:
-                vector = np.frombuffer(value, dtype=kind).astype(np.float32)
+            if len(value) == self._dimension * _HALF.itemsize:
+                vector = np.frombuffer(value, dtype=_HALF).astype(np.float32)
                 if abs(float(vector @ vector) - 1) < LENGTH_TOLERANCE:
                     found[content_hash] = vector
         return found
@@ -268,39 +266,15 @@ class EmbeddingCache:
             self._connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
             self._connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             use_log(self._connection)
+            require_layout(self._connection)
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS embedding (model TEXT, content TEXT, value BLOB, UNIQUE (model, content))"
             )
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS distrusted (model TEXT, content TEXT, PRIMARY KEY (model, content))"
             )
-            _take_over(self._connection)
         return self._connection
 
 
 def _packed(vector: Vectors) -> bytes:
     return np.ascontiguousarray(vector, dtype=_HALF).tobytes()
-
-
-def _take_over(connection: sqlite3.Connection) -> None:
-    """Convert the vectors of earlier layouts, once. A vector took 4.7 KB in the first and 1.7 KB in the second."""
-    changed, version = 0, connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > LAYOUT:
-        raise sqlite3.DatabaseError(f"it has version {version}, of a later version of Lore")
-    if not version:
-        connection.create_function("half", 1, _halved, deterministic=True)
-        with connection:
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vector'").fetchone():
-                connection.execute("INSERT OR IGNORE INTO embedding SELECT model, content, value FROM vector")
-                connection.execute("DROP TABLE vector")
-            changed = connection.execute("UPDATE embedding SET value = half(value)").rowcount
-            connection.execute("PRAGMA user_version = 1")
-    if seal_all(connection) or changed:
-        connection.execute("VACUUM")
-
-
-def _halved(value: Any) -> Any:
-    if not isinstance(value, bytes) or len(value) % 4:  # damaged
-        return value
-    with np.errstate(over="ignore"):  # of damaged values, which then do not have length 1
-        return np.frombuffer(value, dtype=_SINGLE).astype(_HALF).tobytes()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from lore_etl.core.atomic import write_atomically
@@ -13,7 +12,6 @@ from lore_etl.stores.catalogue import Catalogue
 
 CHUNKS = "chunks.jsonl.gz"
 HIERARCHY = "class-hierarchy.json"
-PLAIN = "chunks.jsonl"  # of earlier versions
 LEVEL = 1  # of compression: the default would save another tenth of the bytes, and take three times as long
 GZIP = 31  # zlib's number for gzip with the largest window
 
@@ -31,8 +29,6 @@ def write_export(folder: Path, catalogue: Catalogue) -> None:
     write_atomically(folder / CHUNKS, _compressed(lines))
     rows = ",\n".join(canonical_json(row) for row in catalogue.hierarchy().records())
     write_atomically(folder / HIERARCHY, (f"[\n{rows}\n]\n",))
-    with suppress(OSError):
-        (folder / PLAIN).unlink()
 
 
 def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from lore_etl.config.user_folders import private_folder
 from lore_etl.stores.soundness import is_damage
 from lore_etl.stores.sqlite_file import use_log
-from lore_etl.stores.vector_seal import seal_all, sealed, unsealed
+from lore_etl.stores.vector_seal import require_layout, sealed, unsealed
 
 SHARED = "vectors.sqlite"
 PAGE_BYTES = 16_384  # a vector in half precision with its keys takes 0.9 KB, of 3,072 dimensions 6.3 KB
@@ -98,12 +98,12 @@ class SharedVectors:
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             use_log(connection)
+            require_layout(connection)
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS embedding"
                 " (model TEXT, content TEXT, used INTEGER, value BLOB, UNIQUE (model, content))"
             )
             connection.execute("CREATE INDEX IF NOT EXISTS least_used ON embedding (used)")
-            seal_all(connection)
         return self._connection
 
     def _delete(self) -> None:

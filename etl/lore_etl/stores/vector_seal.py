@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from typing import Any
 
 SEAL_BYTES = 8
-LAYOUT = 2  # the first in which each vector has a seal
+LAYOUT = 2  # each vector has a seal
 
 
 def sealed(model: str, content: str, value: bytes) -> bytes:
@@ -23,26 +22,20 @@ def unsealed(model: str, content: str, stored: object) -> bytes | None:
     return value if stored[-SEAL_BYTES:] == _seal(model, content, value) else None
 
 
-def seal_all(connection: sqlite3.Connection) -> bool:
-    """Seal the vectors of an earlier layout, once; return whether there were any. Several processes may call this."""
-    if _layout(connection) >= LAYOUT:
-        return False
-    connection.create_function("sealed", 3, _sealed_if_possible, deterministic=True)
+def require_layout(connection: sqlite3.Connection) -> None:
+    """Record the layout of a new file. Raises sqlite3.DatabaseError for a file of another version of Lore."""
+    if _layout(connection) == LAYOUT:
+        return
     with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if _layout(connection) >= LAYOUT:
-            return False
-        changed = connection.execute("UPDATE embedding SET value = sealed(model, content, value)").rowcount
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
-    return changed > 0
+        connection.execute("BEGIN IMMEDIATE")  # another process may create the same file
+        if not _layout(connection) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        elif (found := _layout(connection)) != LAYOUT:
+            raise sqlite3.DatabaseError(f"it has layout {found}, of another version of Lore")
 
 
 def _layout(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _sealed_if_possible(model: Any, content: Any, value: Any) -> Any:
-    return sealed(str(model), str(content), value) if isinstance(value, bytes) else value
 
 
 def _seal(model: str, content: str, value: bytes) -> bytes:
