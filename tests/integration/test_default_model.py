@@ -48,7 +48,7 @@ def instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.long  # test_the_compiled_model_equals_the_original checks the shipped graph in every run
 def test_the_exporter_writes_the_graph_that_lore_ships(tmp_path: Path) -> None:
     """The exporter compares its vectors with those of sentence-transformers."""
-    command = [sys.executable, "-m", "lore_etl.models.export_default", str(tmp_path / "again")]
+    command = [sys.executable, "-m", "tests.golden.default_model", str(tmp_path / "again")]
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 

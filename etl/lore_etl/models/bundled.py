@@ -1,6 +1,6 @@
 """The default model: its graph is part of the repository; an installation also contains its weights and tokenizer.
 
-`python -m lore_etl.models.export_default` writes the graph, which refers to the weights by their position in their
+`python -m tests.golden.default_model` writes the graph, which refers to the weights by their position in their
 file. So nothing is compiled or copied, but the graph works only with the weights that it was written for.
 `hatch_build.py` fetches these for every wheel and every editable installation.
 """

@@ -1,4 +1,4 @@
-"""Write the default model's graph again, without weights: `python -m lore_etl.models.export_default [FOLDER]`.
+"""Write the default model's graph again, without weights: `python -m tests.golden.default_model [FOLDER]`.
 
 The model is compiled like any other. Then each weight is replaced by its position in the safetensors file of the
 model's package, which ONNX Runtime maps into memory.
