@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath, splitext
-from typing import Any
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, ClassNode, FileFacts
@@ -85,14 +84,6 @@ class Hierarchy:
     def records(self) -> list[JSON]:
         """Return all classes as records, sorted by name."""
         return [self.nodes[name].record() for name in sorted(self.nodes)]
-
-
-def from_records(records: Iterable[Mapping[str, Any]]) -> Hierarchy:
-    """Build the tree from the output of `records`."""
-    return Hierarchy(
-        ClassNode(row["class"], tuple(row["bases"]), row["source"], tuple(row["lines"]) if row["lines"] else None)
-        for row in records
-    )
 
 
 @dataclass(frozen=True)
