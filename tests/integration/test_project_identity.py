@@ -14,11 +14,11 @@ from lore_etl.core.errors import Conflict, InvalidProjectId, LoreError, ProjectN
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.knowledge.chapter_edit import rewrite
-from lore_server.knowledge.folder_record import RECORD
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.identity import spelled
 from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import MemoryStore
+from lore_server.knowledge.projects import RECORD
 from lore_server.mcp.project_resources import read_project
 from lore_server.operations.table import render
 from lore_server.services.adoption import Adoption
@@ -269,7 +269,7 @@ def test_every_empty_reply_names_the_one_project_that_fits_and_the_one_command(
 
 
 def claim(folder: Path, project: str, remote: str) -> str:
-    """Return an index in which a folder uses a project, as earlier versions kept it in git."""
+    """Return an index that claims that a folder uses a project, which only the record may say."""
     use = {"project": project, "remote": remote}
     return json.dumps({"projects": {project: project}, "origins": {project: remote}, "folders": {spelled(folder): use}})
 
@@ -301,22 +301,6 @@ def test_the_record_of_folders_is_neither_pushed_nor_taken_from_a_remote(
     assert set(pushed["projects"]) == {"backend", "evil"}
     assert pushed["folders"] == json.loads(claim(root, "evil", ""))["folders"]  # of the other machine, and ignored
     assert git(remote, "log", "--format=%s", "main", "--", ".git") == ""
-
-
-def test_the_record_of_an_earlier_version_is_taken_over_once(opened: Open, home: Path, tmp_path: Path) -> None:
-    _, ours = opened("work/backend", REMOTE)
-    write_secret(ours)
-    root = tmp_path.resolve() / "work" / "backend"
-    (home / ".git" / RECORD).unlink()  # as an earlier version left it
-    (home / "index.json").write_text(claim(root, "backend", "github.com/finance/backend"))
-    git(home, "commit", "-qam", "x")
-
-    assert ours("get_project_main")["content"] == SECRET
-    ours("update_project_main", content="Taken over.")
-    (home / "index.json").write_text('{"projects": {"backend": "backend"}}')
-
-    assert ours("get_project_main")["content"] == "Taken over."
-    assert opened("clone/backend", REMOTE)[1]("get_project_main")["exists"] is False
 
 
 def test_a_linked_worktree_shares_knowledge_without_confirmation(opened: Open, tmp_path: Path) -> None:

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 
 from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
-from lore_server.knowledge.folder_record import FolderRecord
 from lore_server.knowledge.git.history import Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.names import project_slug
 from lore_server.knowledge.reader import DocumentReader, Project
-from lore_server.knowledge.registry import INDEX, index_with, read_index
+from lore_server.knowledge.registry import INDEX, Registry, index_with, read_index, read_registry
 from lore_server.knowledge.safe_files import Files
+
+RECORD = "lore-folders.json"
+
+
+class FolderRecord:
+    """The record of which folders use which project: below `.git`, where no pull, merge or checkout can write it."""
+
+    def __init__(self, home: Path) -> None:
+        self._files = Files(home)
+        self._local = Files(home / ".git")
+
+    def registry(self) -> Registry:
+        """Return the projects of the index, and the folders that use them. Raises StorageError."""
+        return read_registry(self._files.read(INDEX), self._local.read(RECORD))
+
+    def save(self, registry: Registry) -> None:
+        """Replace the record. The caller holds the folder's lock."""
+        self._local.write(RECORD, registry.record())
 
 
 class Projects:

@@ -1,6 +1,6 @@
 """Read and change `index.json`, which lists the projects, and the record of the folders that use them. Pure.
 
-The index is in git, so that all machines have the same ids. The record is of this machine only (`folder_record`).
+The index is in git, so that all machines have the same ids. The record is of this machine only (`projects`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
 from lore_server.knowledge import limits
-from lore_server.knowledge.folder_record import FolderRecord
 from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import LOCK, Changes, History
 from lore_server.knowledge.identity import Identity
@@ -17,7 +16,7 @@ from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
 from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.past import Past
-from lore_server.knowledge.projects import Projects
+from lore_server.knowledge.projects import FolderRecord, Projects
 from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, exact, missing
 from lore_server.knowledge.registry import INDEX, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
@@ -70,7 +69,7 @@ class KnowledgeStore:
         lock = StoreLock(self.home / ".git" / LOCK, wait_seconds)
         self.history = History(self.home, lock)
         self.record = FolderRecord(self.home)
-        self.writer = Writer(self.files, self.record, self.history, lock, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
+        self.writer = Writer(self.files, self.history, lock, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
         self.remote = Remote(self.history, self.writer.writing)
         self.projects = Projects(self.files, self.record, self.history, identity)
         self.past = Past(self.files, self.history, self.writer, self.projects)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from lore_etl.core.errors import AccessDenied, Busy, InvalidPath
 from lore_etl.system.processes import may_run
-from lore_server.knowledge.folder_record import FolderRecord
 from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import Changes, History, by_hand
 from lore_server.knowledge.lock import StoreLock
@@ -46,14 +45,12 @@ class Writer:
     def __init__(
         self,
         files: Files,
-        record: FolderRecord,
         history: History,
         lock: StoreLock,
         changed: Callable[[], None] = lambda: None,
         committed: Callable[[], None] = lambda: None,
     ) -> None:
         self._files = files
-        self._record = record
         self._history = history
         self._lock = lock
         self._changed = changed
@@ -73,10 +70,7 @@ class Writer:
             raise InvalidPath("`.git` of the knowledge folder is not a folder.") from error
         except OSError as error:
             raise AccessDenied(f"Cannot write to the knowledge folder: {error.strerror}.") from error
-        with reporting("the knowledge folder"):
-            self._record.begin()
         with reporting("the knowledge folder"), self._lock.held():
-            self._record.take_over()
             count = self._history.recover() if self._lock.left_off() else 0
             self._wait_for_others()
             self._history.refresh_index()
