@@ -131,15 +131,12 @@ def owner(here: Examined) -> Finding:
     """Report the current owner of the index; ignore the note of a crashed process."""
     from lore_etl.stores.claim import is_in_use
     from lore_etl.stores.owner_file import read_note
-    from lore_server.owner.earlier import earlier_owner
 
     note = read_note(here.index)
     if note is None or not note.is_alive:
         if not is_in_use(here.index):
             left = "; a crashed process left its note, which is harmless" if note else ""
             return Finding("ok", f"not running{left}")
-        if owner := earlier_owner(here.index):
-            return Finding("warn", f"an earlier version of Lore (pid {owner.pid})", "Stop it with `lore stop`.")
         return Finding("warn", "an unidentified process", "Wait for it to finish, or find and stop it.")
     where = f"at {note.web}" if note.web else "in the background" if note.address else "for its own use only"
     return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
