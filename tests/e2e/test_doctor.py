@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +22,8 @@ from tests.harness.trying import often
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 ORDER = [
-    "python", "platform", "program", "dependencies", "configuration", "project", "knowledge", "index folder", "owner",
-    "model", "contract", "database", "collection", "keywords", "verification", "embedding", "answers", "disk", "port",
-    "mcp", "clients",
+    "python", "program", "dependencies", "configuration", "knowledge", "index folder", "owner", "contract", "database",
+    "collection", "keywords", "verification", "embedding", "answers", "disk", "mcp", "clients",
 ]  # fmt: skip
 
 
@@ -110,22 +108,21 @@ def test_the_readable_report_is_printed_on_standard_output(project: Path) -> Non
 def test_an_invalid_configuration_fails_its_check_and_the_others_still_run(project: Path) -> None:
     (project / "lore.toml").write_text("[querry]\n")
 
-    code, found = look(project, "configuration", "project", "mcp")
+    code, found = look(project, "configuration", "python", "mcp")
 
     assert code == 1
     assert (found["configuration"]["status"], found["mcp"]["status"]) == ("failed", "failed")
     assert "Did you mean `query`" in found["configuration"]["remedy"]
-    assert found["project"]["status"] == "ok"
+    assert found["python"]["status"] == "ok"
 
 
-def test_a_missing_model_fails_its_checks_without_a_crash(project: Path) -> None:
+def test_a_missing_model_fails_its_check_without_a_crash(project: Path) -> None:
     mine = project.parent / "mine.toml"
     mine.write_text('[embedding]\nmodel = "./no-such-model"\n')
 
-    code, found = look(project, "model", "embedding", "dependencies", options=("-c", str(mine)))
+    code, found = look(project, "embedding", "dependencies", options=("-c", str(mine)))
 
     assert code == 1
-    assert found["model"]["status"] == "failed"
     assert found["embedding"]["status"] == "failed"
     assert found["dependencies"]["status"] == "ok"
 
@@ -162,16 +159,7 @@ def test_the_key_is_never_printed(project: Path) -> None:
     )
 
 
-def test_a_port_in_use_by_another_program_is_reported(project: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        (project / "lore.toml").write_text(with_port(other.getsockname()[1]))
-        _, found = look(project, "port")
-
-    assert found["port"]["status"] == "warn"
-    assert "another program" in found["port"]["detail"]
-
-
-def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path) -> None:
+def test_a_running_service_is_recognised_by_its_lock(project: Path) -> None:
     assert run(project, "sync").returncode == 0
 
     with subprocess.Popen([LORE, "serve"], cwd=project, stderr=subprocess.PIPE, text=True) as service:
@@ -183,7 +171,6 @@ def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path)
             service.terminate()
 
     assert code == 0
-    assert "Lore is serving there" in found["port"]["detail"]
     assert "lore serve" in found["owner"]["detail"]
     assert found["mcp"]["status"] == found["keywords"]["status"] == "ok"
 
@@ -287,7 +274,7 @@ def test_an_unreadable_client_file_is_named_without_failing_a_check(project: Pat
 
 @pytest.mark.parametrize(
     ("package", "fails"),
-    often([("tantivy", "index"), ("pathspec", "project"), ("tomlkit", "clients")], {("tantivy", "index")}),
+    often([("tantivy", "index"), ("tomlkit", "clients")], {("tantivy", "index")}),
 )
 def test_a_package_that_cannot_be_imported_fails_only_the_checks_that_need_it(
     project: Path, package: str, fails: str

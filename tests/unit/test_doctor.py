@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from lore_server.setup.doctor import _run
-from lore_server.setup.finding import Finding
+from lore_server.setup.place import Finding
 
 
 def test_a_check_that_hangs_is_reported_and_abandoned() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import InvalidArgument
-from lore_server.setup import machine, program
+from lore_server.setup import place, program
 from lore_server.setup.client_entry import EntryRequest, build, command_line
 from lore_server.setup.clients import CLIENTS, Client, client_named
 from tests.harness.commands import LORE
@@ -156,4 +156,4 @@ def test_both_commands_are_on_the_commands_page() -> None:
     ],
 )
 def test_versions_are_compared_numerically(version: str, asked: str, fits: bool) -> None:
-    assert machine.is_within(version, asked) is fits
+    assert place.is_within(version, asked) is fits

@@ -109,7 +109,7 @@ def doctor(
     session: Session,
     only: Annotated[list[str] | None, typer.Option("--only", help="Run only this check; repeat it for more.")] = None,
 ) -> None:
-    """Check everything from Python to the port and suggest repairs."""
+    """Check everything from Python to the MCP clients and suggest repairs."""
     from lore_server.setup import doctor as checks
 
     report = checks.examine(session, only or ())

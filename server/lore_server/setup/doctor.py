@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 
+from lore_etl.config.project import index_folder
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy, InternalError, InvalidArgument, LoreError
+from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.owner.session import Session
-from lore_server.setup import machine, place, wiring
-from lore_server.setup.finding import Examined, Finding, Report
+from lore_server.setup import place, wiring
+from lore_server.setup.place import Finding
 
 CHECK_SECONDS = 30.0
 HEALTH = ("contract", "database", "collection", "keywords", "verification", "embedding", "answers", "disk")
 """The checks of `lore status`, which run as one."""
-Check = tuple[str, Callable[[], Finding]]
+Check = Callable[[], Finding]
 
 
-def examine(session: Session, only: Collection[str] = ()) -> Report:
+def examine(session: Session, only: Collection[str] = ()) -> JSON:
     """Run the checks and return the report.
 
     Raises:
         UsageError: the project's folder does not exist.
         InvalidArgument: a check does not exist.
     """
-    here = Examined(session.root, _settings(session))
-    before, after = dict(_before(session, here)), dict(_after(session, here))
+    index = index_folder(session.root, _settings(session).index.path)
+    before: dict[str, Check] = {
+        "python": place.python,
+        "program": place.program,
+        "dependencies": place.dependencies,
+        "configuration": lambda: place.configuration(session),
+        "knowledge": lambda: place.knowledge(session),
+        "index folder": lambda: place.index_folder(index),
+        "owner": lambda: place.owner(index),
+    }
+    after: dict[str, Check] = {
+        "mcp": lambda: wiring.handshake(session, index),
+        "clients": lambda: wiring.clients(session.root),
+    }
     known = [*before, *HEALTH, *after]
     if unknown := [name for name in only if name not in known]:
         raise InvalidArgument(f"There is no check `{unknown[0][:100]}`.", f"Checks: {', '.join(known)}.")
@@ -38,27 +52,6 @@ def examine(session: Session, only: Collection[str] = ()) -> Report:
     return {"status": _worst([finding["status"] for finding in findings]), "version": __version__, "checks": findings}
 
 
-def _before(session: Session, here: Examined) -> Iterator[Check]:
-    """Yield the checks of the index's requirements, without importing anything heavy."""
-    yield "python", machine.python
-    yield "platform", machine.platform
-    yield "program", machine.program
-    yield "dependencies", machine.dependencies
-    yield "configuration", lambda: place.configuration(session)
-    yield "project", lambda: place.project(here)
-    yield "knowledge", lambda: place.knowledge(here)
-    yield "index folder", lambda: place.index_folder(here)
-    yield "owner", lambda: place.owner(here)
-    yield "model", lambda: machine.model(here)
-
-
-def _after(session: Session, here: Examined) -> Iterator[Check]:
-    """Yield the checks of the interfaces to the index."""
-    yield "port", lambda: wiring.port(here)
-    yield "mcp", lambda: wiring.handshake(session, here)
-    yield "clients", lambda: wiring.clients(here)
-
-
 def _settings(session: Session) -> Settings:
     """Return the configuration; the defaults if it is invalid, which a separate check reports."""
     try:
@@ -67,7 +60,7 @@ def _settings(session: Session) -> Settings:
         return Settings()
 
 
-def _run(name: str, check: Callable[[], Finding], seconds: float = CHECK_SECONDS) -> dict[str, str]:
+def _run(name: str, check: Check, seconds: float = CHECK_SECONDS) -> dict[str, str]:
     """Run a check in a thread; abandon it if it takes too long."""
     found: list[dict[str, str]] = []
     thread = threading.Thread(target=lambda: found.append(_checked(name, check)), daemon=True)
@@ -79,7 +72,7 @@ def _run(name: str, check: Callable[[], Finding], seconds: float = CHECK_SECONDS
     return late.row(name)
 
 
-def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
+def _checked(name: str, check: Check) -> dict[str, str]:
     try:
         finding = check()
     except LoreError as error:

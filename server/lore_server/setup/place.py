@@ -1,25 +1,92 @@
-"""Check Lore's environment: the configuration, the project's files, the index folder and its owner."""
+"""Check Lore's environment: Python, the packages, the configuration, the index folder and its owner.
+
+Packages may be missing or broken, so a check imports them only where it uses them.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sqlite3
+import platform
+import sys
 import tempfile
-from collections import Counter
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 from lore_etl.config.layers import CONFIG_NAME, read_layers, user_config
 from lore_etl.config.project import knowledge_home
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.claim import is_ours, remark
+from lore_etl.stores.claim import is_in_use, is_ours, remark
+from lore_etl.stores.owner_file import read_note
 from lore_etl.system.file_locks import is_locked, try_lock
+from lore_server import __version__
 from lore_server.owner.session import Session
-from lore_server.setup.finding import Examined, Finding
+from lore_server.setup import program as programs
 
-MIN_FREE_BYTES = 200_000_000
-MIN_SQLITE = (3, 35, 0)  # RETURNING
-SHOWN_EXTENSIONS = 8
+PACKAGE = "lore-kb"
+REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of a check: its finding, and the remedy if something is wrong."""
+
+    status: Literal["ok", "warn", "failed"]
+    detail: str
+    remedy: str = ""
+
+    def row(self, name: str) -> dict[str, str]:
+        """Return the finding as a row of the report."""
+        return {"name": name, "status": self.status, "detail": self.detail, "remedy": self.remedy}
+
+
+def python() -> Finding:
+    """Report the interpreter and the operating system."""
+    detail = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.release()}"
+    if sys.platform != "linux":
+        return Finding("warn", detail, "Lore is only tested on Linux; a container or WSL is the safest choice.")
+    return Finding("ok", detail)
+
+
+def program() -> Finding:
+    """Report which program was started, and whether its name alone would start it."""
+    command = programs.running()
+    where = "on PATH" if programs.is_on_path() else "not on PATH: clients get its full path"
+    return Finding("ok", f"Lore {__version__}, {' '.join(command)} ({where})")
+
+
+def dependencies() -> Finding:
+    """Compare the installed version of each package with the required range, without importing it."""
+    try:
+        wanted = [requirement for requirement in metadata.requires(PACKAGE) or [] if "extra ==" not in requirement]
+    except metadata.PackageNotFoundError:
+        return Finding("failed", "Lore itself is not installed.", REINSTALL)
+    wrong = [detail for requirement in wanted if (detail := _problem(requirement))]
+    if wrong:
+        return Finding("failed", "; ".join(wrong), REINSTALL)
+    return Finding("ok", f"{len(wanted)} packages, all within the required ranges")
+
+
+def _problem(requirement: str) -> str | None:
+    """Return the problem with one package; None if there is none."""
+    from packaging.requirements import Requirement
+
+    asked = Requirement(requirement)
+    try:
+        installed = metadata.version(asked.name)
+    except metadata.PackageNotFoundError:
+        return f"{asked.name} is not installed"
+    is_met = is_within(installed, str(asked.specifier))
+    return None if is_met else f"{asked.name} is {installed}, but Lore requires {asked.specifier}"
+
+
+def is_within(version: str, asked: str) -> bool:
+    """Return whether a version is in a range such as `>=1.5.9,<1.6`, by its release numbers."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    return Version(version).base_version in SpecifierSet(asked)
 
 
 def configuration(session: Session) -> Finding:
@@ -34,68 +101,19 @@ def configuration(session: Session) -> Finding:
     return Finding("ok", " and ".join(files) or "the defaults; there is no lore.toml")
 
 
-def knowledge(here: Examined) -> Finding:
+def knowledge(session: Session) -> Finding:
     """Report whether knowledge awaits confirmation for this folder. Fetches nothing."""
     from lore_server.services.knowledge_library import Library
 
-    library = Library(knowledge_home(os.environ), here.root)
+    library = Library(knowledge_home(os.environ), session.root)
     note = library.note()
     if note:
         return Finding("warn", note, 'Read docs/knowledge.md, "Which project a folder belongs to".')
     return Finding("ok", f"in {library.home}; nothing is waiting for confirmation")
 
 
-def project(here: Examined) -> Finding:
-    """Report which files a sync would read."""
-    from lore_etl.files.scan import Unreadable, read_text, scan
-    from lore_etl.sources import SourceSet
-    from lore_etl.sources.inventory import inventory
-    from lore_etl.sources.source import SourceContext
-
-    settings = here.settings.index
-    found = scan(here.root, settings.exclude, {here.index}, include=settings.include)
-
-    def read(path: str) -> str:
-        try:
-            return read_text(here.root, path, found.files[path], settings.max_file_bytes)
-        except Unreadable:  # also a document that a sync would convert
-            return ""
-
-    sources = SourceSet(SourceContext(list(found.files), read, settings.include), here.settings.sources)
-    owned, left_out = dict[str, str](), dict[str, str]()
-    for path in found.files:
-        source = sources.owner(path)
-        reason = source.left_out(path, read(path)) if source else sources.left_out(path)
-        if source is None or reason:
-            left_out[path] = reason or ""
-        else:
-            owned[path] = str(source.type)
-    counted = inventory(owned, left_out)
-    types = Counter(owned.values())
-    counts = ", ".join(f"{row.files} {row.language} ({row.type})" for row in counted.found)
-    git = "git repository" if (here.root / ".git").exists() else "no git repository"
-    large = sum(file.size > settings.max_file_bytes for file in found.files.values())
-    others = {
-        "over index.max_file_bytes": large,
-        "skipped: symlinks that lead outside": len(found.refused),
-        "not readable": len(found.unreadable),
-    }
-    rest = "".join(
-        f"; left out: {row.files} {row.extension} ({row.reason})" for row in counted.left_out[:SHOWN_EXTENSIONS]
-    )
-    rest += "".join(f"; {count} {problem}" for problem, count in others.items() if count)
-    detail = f"{here.root} ({git}): {counts or 'no files'}{rest}. Files that git ignores are not counted."
-    if found.unreadable:
-        first = found.unreadable[0]
-        return Finding("warn", f"{detail} {first.source}: {first.reason}", "Grant access to the user who runs Lore.")
-    if not types:
-        return Finding("warn", detail, "Start Lore in a project, or give one with -C.")
-    return Finding("ok", detail)
-
-
-def index_folder(here: Examined) -> Finding:
-    """Check that an index can be stored there: permissions, space, SQLite and working locks."""
-    folder = here.index
+def index_folder(folder: Path) -> Finding:
+    """Check that an index can be stored there: permissions and working locks."""
     if foreign := remark(folder):
         detail, _, remedy = foreign.partition(" If ")
         return Finding("warn", detail, f"If {remedy}")
@@ -105,15 +123,9 @@ def index_folder(here: Examined) -> Finding:
         if is_ours(folder):
             return Finding("warn", f"{folder} is read-only: a copy is searched, and it cannot be synced.", remedy)
         return Finding("failed", f"{existing} is not writable.", remedy)
-    if sqlite3.sqlite_version_info < MIN_SQLITE:
-        return Finding("failed", f"SQLite is {sqlite3.sqlite_version}.", "Use a Python with SQLite 3.35 or later.")
-    free = shutil.disk_usage(existing).free
-    if free < MIN_FREE_BYTES:
-        return Finding("warn", f"Only {free // 1_000_000} MB are free.", "Free some space before the next sync.")
     if existing == folder and not _locks_hold(folder):
         return Finding("failed", f"Locks do not work in {folder}.", "Set index.path to a folder on a local disk.")
-    state = "writable" if existing == folder else "does not exist yet, can be created"
-    return Finding("ok", f"{folder}: {state}, {free / 1e9:.1f} GB free, SQLite {sqlite3.sqlite_version}")
+    return Finding("ok", f"{folder}: {'writable' if existing == folder else 'does not exist yet, can be created'}")
 
 
 def _locks_hold(folder: Path) -> bool:
@@ -127,14 +139,11 @@ def _locks_hold(folder: Path) -> bool:
         return False
 
 
-def owner(here: Examined) -> Finding:
+def owner(folder: Path) -> Finding:
     """Report the current owner of the index; ignore the note of a crashed process."""
-    from lore_etl.stores.claim import is_in_use
-    from lore_etl.stores.owner_file import read_note
-
-    note = read_note(here.index)
+    note = read_note(folder)
     if note is None or not note.is_alive:
-        if not is_in_use(here.index):
+        if not is_in_use(folder):
             left = "; a crashed process left its note, which is harmless" if note else ""
             return Finding("ok", f"not running{left}")
         return Finding("warn", "an unidentified process", "Wait for it to finish, or find and stop it.")

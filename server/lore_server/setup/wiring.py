@@ -1,12 +1,10 @@
-"""Check the connection between Lore and its clients: the port, the MCP handshake and the clients' configurations."""
+"""Check the connection between Lore and its clients: the MCP handshake and the clients' configurations."""
 
 from __future__ import annotations
 
-import http.client
 import itertools
 import json
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,10 +17,9 @@ from lore_server.owner.session import Session
 from lore_server.setup import program
 from lore_server.setup.client_entry import command_line, filled, foreign_parts, starts_lore
 from lore_server.setup.clients import CLIENTS, Client, label_of
-from lore_server.setup.finding import Examined, Finding
+from lore_server.setup.place import Finding
 
 HANDSHAKE_SECONDS = 60.0
-PORT_SECONDS = 3.0
 MAX_PARTS = 300
 CONVERSATION = [
     {
@@ -36,46 +33,12 @@ CONVERSATION = [
 ]  # fmt: skip
 
 
-def port(here: Examined) -> Finding:
-    """Check whether `lore serve` could listen, or already does."""
-    host, number = here.settings.server.host, here.settings.server.port
-    if number == 0:
-        return Finding("ok", "any free port, as configured")
-    if not _answers(host, number):
-        return Finding("ok", f"{host}:{number} is free for `lore serve`.")
-    if _is_lore(host, number):
-        return Finding("ok", f"{host}:{number}: Lore is serving there; connect to http://{host}:{number}/mcp.")
-    return Finding("warn", f"{host}:{number} is used by another program.", "Set server.port, or `lore serve --port`.")
-
-
-def _answers(host: str, number: int) -> bool:
-    try:
-        socket.create_connection((host, number), timeout=PORT_SECONDS).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _is_lore(host: str, number: int) -> bool:
-    """Return whether the address serves Lore's contract."""
-    connection = http.client.HTTPConnection(host, number, timeout=PORT_SECONDS)
-    try:
-        connection.request("GET", "/api/openapi.yaml")
-        return b"healthcheck" in connection.getresponse().read(2_000_000)
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-
-
-def handshake(session: Session, here: Examined) -> Finding:
+def handshake(session: Session, index: Path) -> Finding:
     """Start `lore mcp` on the project as a client would, and list its tools; start an owner only for an index."""
     from lore_etl.stores.claim import CATALOGUE, is_ours
 
     command = [*program.running(), "mcp", "-C", str(session.root)]
-    if session.no_daemon or not (is_ours(here.index) and (here.index / CATALOGUE).exists()):
+    if session.no_daemon or not (is_ours(index) and (index / CATALOGUE).exists()):
         command.append("--no-daemon")
     command += ["-c", str(session.config.absolute())] if session.config else []
     lines = "".join(json.dumps(message) + "\n" for message in CONVERSATION)
@@ -102,16 +65,16 @@ def _tools(output: str) -> list[Any] | None:
         return None
 
 
-def clients(here: Examined) -> Finding:
+def clients(root: Path) -> Finding:
     """Report which clients mention Lore, and whether their commands exist."""
     found: list[str] = []
     wrong: list[str] = []
     foreign: list[str] = []
     unread: list[str] = []
-    for client, path, name, entry, is_user in _mentions(here.root, unread):
-        problem = _problem(entry, here.root)
-        subject = f"{client.title}: `{name}` in {label_of(path, here.root)}"
-        parts = [] if is_user else foreign_parts(client, entry, here.root)
+    for client, path, name, entry, is_user in _mentions(root, unread):
+        problem = _problem(entry, root)
+        subject = f"{client.title}: `{name}` in {label_of(path, root)}"
+        parts = [] if is_user else foreign_parts(client, entry, root)
         if problem:
             wrong.append(f"{subject} {problem}")
         elif parts:
@@ -167,7 +130,7 @@ def _problem(entry: JSON, root: Path) -> str | None:
     """Return the reason why an entry cannot start Lore, or None."""
     line = [filled(word, root) for word in command_line(entry)]
     if not line:
-        return None  # an entry with an address: the port's check reports whether a server listens there
+        return None  # an entry with an address starts nothing
     if "${" not in line[0] and shutil.which(line[0]) is None:
         return f"starts {line[0]}, which does not exist"
     for option, value in itertools.pairwise(line):
