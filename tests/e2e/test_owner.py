@@ -129,18 +129,6 @@ def test_a_broken_note_does_not_prevent_a_start(project: Path, content: str) -> 
     assert search(project)["exit"] == 0
 
 
-def test_a_process_that_only_a_note_in_the_project_names_is_left_alone(tmp_path: Path) -> None:
-    project = write_project(tmp_path / "unused", PAGE)
-    with subprocess.Popen(["sleep", "60"]) as other:
-        note = {"pid": other.pid, "born": "", "command": "lore", "since": "", "kind": "background", "address": "x"}
-        write_project(project, {".lore/owner.json": json.dumps(note)})
-        try:
-            assert json.loads(run_lore("stop", "--json", cwd=project).stdout) == {"stopped": []}
-            assert other.poll() is None
-        finally:
-            other.kill()
-
-
 def test_an_owner_with_another_configuration_is_replaced(project: Path) -> None:
     before = owner_of(project)
     (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")

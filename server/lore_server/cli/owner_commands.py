@@ -16,6 +16,7 @@ from lore_etl.stores.claim import CATALOGUE, is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
 from lore_server.cli.command import command
 from lore_server.owner import ending, find
+from lore_server.owner.earlier import earlier_owner, earlier_owners
 from lore_server.owner.session import Session
 
 
@@ -27,6 +28,8 @@ def ps(session: Session) -> None:
 
 
 def _row(owner: JSON) -> str:
+    if not owner["since"]:
+        return f"{owner['pid']:>7}  {owner['project']}  {owner['kind']}, of an earlier version of Lore"
     state = counted(owner["clients"], "client") if owner["answers"] else "does not respond"
     since = f"since {owner['since']}  {owner['kind']}, {state}"
     return f"{owner['pid']:>7}  {owner['project']}  {owner['address']}  {since}"
@@ -75,16 +78,20 @@ def _make_room(index: Path) -> None:
 
 def _owner_of(index: Path) -> list[tuple[Path, Note]]:
     """Return the owner of one index, if there is one. Raises Busy if it is unidentified."""
+    if living_note(index) is None and (owner := earlier_owner(index)):
+        return [(index, owner)]
     note = find.holder(index)
     if note is None and is_in_use(index):
-        raise find.nameless()
+        raise find.nameless(index)
     return [(index, note)] if note is not None and note.address else []
 
 
 def _running() -> list[tuple[Path, Note]]:
-    """Return the running owners recorded in the user's state folder."""
-    notes = ((folder, living_note(folder)) for folder in recorded())
-    return [(folder, note) for folder, note in notes if note is not None and note.address]
+    """Return the running owners: those recorded in the user's state folder, and those of earlier versions."""
+    notes = [(folder, note) for folder in recorded() if (note := living_note(folder)) is not None]
+    noted = {note.pid for _, note in notes}
+    earlier = [(folder, note) for folder, note in earlier_owners() if note.pid not in noted]
+    return [(folder, note) for folder, note in notes if note.address] + earlier
 
 
 def _shown(folder: Path, note: Note) -> JSON:

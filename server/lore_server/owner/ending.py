@@ -47,12 +47,14 @@ def stop(folder: Path, note: Note) -> bool:
 def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
     """Stop an owner unless it works or has clients that do not follow this configuration; return whether it ended.
 
+    An owner of an earlier version does not know whether it is free, but counts its clients.
+
     Raises:
         Busy: the owner was free, but does not end.
         OSError: the owner does not respond.
     """
     status = _reply(note, {"want": "status", "follows": follows})
-    if not status.get("free"):
+    if not status.get("free", not status.get("clients") and not status.get("job")):
         return False
     if _reply(note, {"want": "stop", "if_free": True, "follows": follows}).get("stays"):
         return False

@@ -25,6 +25,7 @@ from lore_etl.system.nofollow import open_regular
 from lore_etl.system.ownership import may_write
 from lore_etl.system.processes import cpu_seconds, detached, is_stopped
 from lore_server.console import terminal
+from lore_server.owner.earlier import earlier_owner
 from lore_server.owner.ending import PAUSE_SECONDS, end
 from lore_server.owner.line import LineSocket, dial
 from lore_server.owner.misfit import STOP_IT, Misfit, OwnerRequirements, configuration_of
@@ -102,7 +103,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
             starting.check()
             starting, nameless_since = None, nameless_since or now
             if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
-                raise nameless()
+                raise nameless(place.folder)
         time.sleep(PAUSE_SECONDS)
     hint = f"See {LOG} in {place.folder.name}/; `lore stop` stops it."
     raise Busy("The owner of this index does not respond.", hint)
@@ -222,7 +223,9 @@ def _log(file: Path) -> BinaryIO:
     return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
-def nameless() -> Busy:
+def nameless(folder: Path) -> Busy:
     """Return the error for an index that is held by a process without a note."""
+    if owner := earlier_owner(folder):
+        return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", STOP_IT)
     hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
     return Busy("An unidentified process holds this index.", hint)
