@@ -76,6 +76,8 @@ class Reader:
 
     def follow(self, step: Step) -> None:
         """Run a command, which must succeed and print the output shown on the page."""
+        if "--no-daemon" in step.words:  # of a fresh machine, where no earlier command left an owner
+            self._run("lore stop")
         done = self._run(step.command.replace("COMMIT", self._commit()) if "COMMIT" in step.command else step.command)
         assert done.returncode == 0, f"{step.place}: {step.command}\n{done.stdout}{done.stderr}"
         assert step.output is None or matches(step.output, done.stdout, done.stderr), (

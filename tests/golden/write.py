@@ -13,7 +13,7 @@ from lore_etl.chunking.code_languages import code_languages
 from lore_server.contract import load_contract
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
-from tests.golden import file_types, outlines, records
+from tests.golden import outlines, pages, records
 from tests.harness import promises, requirements
 
 TARGET = Path(__file__).with_name("tools.json")
@@ -32,6 +32,7 @@ if __name__ == "__main__":
     records.TARGET.write_text(records.source(load_contract().document), encoding="utf-8")
     for table in (requirements, promises):
         table.PAGE.write_text(table.page(), encoding="utf-8")
-    file_types.TARGET.write_text(file_types.source(), encoding="utf-8")
+    for page in pages.PAGES:
+        page.write_text(pages.filled(page.read_text(encoding="utf-8")), encoding="utf-8")
     for language in code_languages():
         outlines.target_of(language).write_text(outlines.rendered(language), encoding="utf-8")

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from lore_etl.sources.inventory import MAX_ROWS, inventory
-from tests.golden import file_types
-
-
-def test_the_page_of_file_types_is_current() -> None:
-    """After a change, write it with `make golden` and review the diff."""
-    assert file_types.source() == file_types.TARGET.read_text(encoding="utf-8")
 
 
 def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_reason() -> None:

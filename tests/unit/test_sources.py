@@ -13,7 +13,7 @@ from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.ignore import FilePatterns
 from lore_etl.sources import REGISTRY, SourceSet
 from lore_etl.sources.source import Source, SourceContext
-from tests.harness.projects import ROOT
+from tests.golden import file_types
 
 TYPES = {
     # rules and memories
@@ -88,10 +88,8 @@ def read(path: str, text: str, files: Mapping[str, str] | None = None) -> Docume
 
 
 def test_every_type_of_file_in_the_documentation_belongs_to_a_source() -> None:
-    page = (ROOT / "docs" / "file-types.md").read_text(encoding="utf-8").partition("These are left out")[0]
-    names = [
-        name for row in re.findall(r"^\| [^|]+ \| (.+) \|$", page, re.MULTILINE) for name in re.findall("`(.+?)`", row)
-    ]
+    rows = re.findall(r"^- (?!scripts).+$", file_types.read_files(), re.MULTILINE)
+    names = [name for row in rows for name in re.findall("`(.+?)`", row)]
 
     files = [f"name{name}" if name.startswith(".") else name.replace("**/*", "a/name") for name in names]
     left_out = {file for file in files if sources().owner(file) is None}
