@@ -5,15 +5,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness.marked import Marked, marked, with_section
+from tests.harness.marked import LONG, QUICK, Marked, marked, with_section
 from tests.harness.projects import ROOT
 
 LIST = ROOT / "tests" / "promises.toml"
 RECORD = ROOT / "tests" / "full_run.toml"
 PAGE = ROOT / "docs" / "reliability.md"
-NAMED = 2  # tests of a file that a row names; of more it gives the number
 
 
 class Promise(NamedTuple):
@@ -59,14 +59,14 @@ def section() -> str:
 
 
 def _places(tests: Sequence[Marked]) -> str:
-    """Return the files with their tests, or the number of these, and in which runs they take part."""
+    """Return the files with the number of their tests, and in which suite these run: quick, long or both."""
     places = []
     for file, some in groupby(tests, lambda test: test.file):
         own = list(some)
-        names = ", ".join(f"`{test.test}`" for test in own) if len(own) <= NAMED else f"{len(own)} tests"
-        runs = ", ".join(dict.fromkeys(test.runs for test in own))
-        places.append(f"`{file}`: {names} ({runs})")
-    return "; ".join(places)
+        runs = {test.runs for test in own}
+        which = runs.pop() if runs in ({QUICK}, {LONG}) else "both"
+        places.append(f"`{Path(file).stem}` ({len(own)}, {which})")
+    return ", ".join(places)
 
 
 def page() -> str:
