@@ -134,8 +134,19 @@ def scratch(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 @pytest.fixture
 def newcomer(sample: Path, tmp_path: Path) -> Reader:
-    """Return a reader before the first sync; only the embedding cache exists, to save time."""
-    project = copy_project(sample, tmp_path / "ferry")
+    """Return a reader of the whole sample before the first sync."""
+    return _before_the_first_sync(sample, tmp_path)
+
+
+@pytest.fixture
+def beginner(sample: Path, tmp_path: Path) -> Reader:
+    """Return a reader before the first sync, of the sample without the folders of a framework and of agents."""
+    return _before_the_first_sync(sample, tmp_path, ".ce", "PRPs", "MEMORY", ".serena")
+
+
+def _before_the_first_sync(sample: Path, tmp_path: Path, *without: str) -> Reader:
+    """Keep only the embedding cache of the index, to save time."""
+    project = copy_project(sample, tmp_path / "ferry", *without)
     for left in (project / ".lore").iterdir():
         if not left.name.startswith(("embeddings.sqlite", "index.id", ".gitignore")):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -146,7 +157,7 @@ def reader_of(page: Path) -> str:
     """Choose the fixture for a page by the effect of its commands and by the output that it shows."""
     run = [step for step in lore_steps(page) if is_run(step)]
     if any(_typed(step) == "init" and step.output for step in run):
-        return "newcomer"
+        return "beginner"
     return "shared" if all(_typed(step) in READING for step in run) else "scratch"
 
 
