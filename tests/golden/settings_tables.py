@@ -12,11 +12,16 @@ def keys(section: str) -> str:
     """Return the keys of a table with default, meaning, and what a project may set."""
     table = Settings.model_fields[section].annotation
     assert isinstance(table, type) and issubclass(table, SettingsTable)
-    rows = ["| key | default | meaning | a project may set |", "|---|---|---|---|"]
+    rows = ["| key | default | meaning | in `lore.toml` |", "|---|---|---|---|"]
     for name, field in table.model_fields.items():
         default = field.get_default(call_default_factory=True)
         shown = "–" if default is None else f"`{json.dumps(default)}`"
         rule = RULES[f"{section}.{name}"]
-        allowed = rule.project if rule.project == "any value" else f"{rule.project}. {rule.reason}"
+        allowed = {"any value": "yes", "no value": "no"}.get(rule.project, rule.project)
+        allowed += "" if allowed == "yes" else f": {_within_a_sentence(rule.reason)}"
         rows.append(f"| `{name}` | {shown} | {field.description} | {allowed} |")
     return "\n".join(rows)
+
+
+def _within_a_sentence(reason: str) -> str:
+    return (reason if reason.startswith("Lore") else reason[0].lower() + reason[1:]).rstrip(".")
