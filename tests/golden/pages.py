@@ -6,16 +6,16 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from tests.golden import file_types, interface_tables, settings_tables
+from tests.golden import file_types, interface_lists, settings_tables
 from tests.harness.projects import ROOT
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 TABLES = ("index", "embedding", "database", "query", "docs", "answer", "server", "owner", "insights", "hook")
 PARTS: dict[str, Callable[[], str]] = {
     **{f"[{table}]": partial(settings_tables.keys, table) for table in TABLES},
-    "routes": interface_tables.routes,
-    "tools": interface_tables.tools,
-    "commands": interface_tables.commands,
+    "routes": interface_lists.routes,
+    "tools": interface_lists.tools,
+    "commands": interface_lists.commands,
     "files": file_types.read_files,
     "generated files": file_types.generated_files,
 }

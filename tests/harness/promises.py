@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.harness.marked import LONG, QUICK, Marked, marked, with_section
+from tests.harness.marked import LONG, Marked, marked, with_section
 from tests.harness.projects import ROOT
 
 LIST = ROOT / "tests" / "promises.toml"
@@ -59,14 +58,10 @@ def section() -> str:
 
 
 def _places(tests: Sequence[Marked]) -> str:
-    """Return the files with the number of their tests, and in which suite these run: quick, long or both."""
-    places = []
-    for file, some in groupby(tests, lambda test: test.file):
-        own = list(some)
-        runs = {test.runs for test in own}
-        which = runs.pop() if runs in ({QUICK}, {LONG}) else "both"
-        places.append(f"`{Path(file).stem}` ({len(own)}, {which})")
-    return ", ".join(places)
+    """Return the modules of the tests; those of the long suite alone are marked."""
+    in_quick = {test.file for test in tests if test.runs != LONG}
+    files = dict.fromkeys(test.file for test in tests)
+    return ", ".join(f"`{Path(file).stem}`" + ("" if file in in_quick else " (long)") for file in files)
 
 
 def page() -> str:

@@ -1,4 +1,4 @@
-"""Return the tables of routes, tools and commands, from the contract and from the command line itself."""
+"""Return the lists of routes, tools and commands, from the contract and from the command line itself."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ COMMON = {"-C", "-c", "--json", "-v", "--no-daemon"}
 
 def routes() -> str:
     """Return the route of each operation, with the arguments that a GET has, and whether it needs the token."""
-    rows = [f"| `{_route(one)}` | `{one.id}` | {'yes' if one.needs_token else ''} |" for one in load_contract()]
-    return "\n".join(["| route | operation | token |", "|---|---|---|", *rows])
+    return "\n".join(f"- `{_route(one)}`: `{one.id}`{' (token)' if one.needs_token else ''}" for one in load_contract())
 
 
 def _route(operation: Operation) -> str:
@@ -40,14 +39,14 @@ def commands() -> str:
     """Return the commands with their arguments, their own options and their help."""
     for name in COMMANDS:
         import_module(f"lore_server.cli.{name}")  # registers its commands
-    return "\n".join(["| command | effect |", "|---|---|", *_rows(typer.main.get_command(cli), "lore")])
+    return "\n".join(_rows(typer.main.get_command(cli), "lore"))
 
 
 def _rows(command: Any, words: str) -> list[str]:
     if hasattr(command, "commands"):
         return [row for name, one in command.commands.items() for row in _rows(one, f"{words} {name}")]
-    usage = " ".join([words, *filter(None, map(_shown, command.params))]).replace("|", r"\|")
-    return [f"| `{usage}` | {command.help.partition(chr(10) * 2)[0].rstrip('.')} |"]
+    usage = " ".join([words, *filter(None, map(_shown, command.params))])
+    return [f"- `{usage}`: {command.help.partition(chr(10) * 2)[0]}"]
 
 
 def _shown(parameter: Any) -> str:
