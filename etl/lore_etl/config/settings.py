@@ -37,7 +37,7 @@ class IndexSettings(SettingsTable):
     path: str = Field(default=INDEX_NAME, description="folder of the index, relative to the project")
     exclude: list[str] = Field(default_factory=list, description="patterns of files to leave out, beside `.gitignore`")
     include: list[str] = Field(
-        default_factory=list, description="patterns of files to index although git ignores them or a program wrote them"
+        default_factory=list, description="patterns of files to index even if git ignores them or a program wrote them"
     )
     max_file_bytes: int = Field(default=2_000_000, ge=1_000, description="larger files are reported and left out")
     guard_share: float = Field(
