@@ -31,8 +31,10 @@ def tools() -> str:
     toolsets: dict[str, list[Operation]] = {}
     for operation in load_contract():
         toolsets.setdefault(operation.toolset, []).append(operation)
-    lists = ("\n".join(f"- `{one.id}`: {one.summary}" for one in some) for some in toolsets.values())
-    return "\n\n".join(f"Toolset `{name}`:\n\n{shown}" for name, shown in zip(toolsets, lists, strict=True))
+    return "\n\n".join(
+        "\n".join([f"Toolset `{name}`:", "", *(f"- `{one.id}`: {one.summary}" for one in some)])
+        for name, some in toolsets.items()
+    )
 
 
 def commands() -> str:
