@@ -26,7 +26,7 @@ from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
 from lore_server.answer.model_answers import ModelAnswers
 from lore_server.contract import Contract, Operation, Queue
-from lore_server.execution.lanes import Lane, Together
+from lore_server.execution.lanes import CLIENT, Lane, Together
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.framework.index_file import Output
 from lore_server.framework.init_service import InitService
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
+CALLS_OF_ONE = max(2, os.cpu_count() or 2)  # more of one client would only slow down those of others
 QUEUE_SECONDS = 20.0
 
 
@@ -115,7 +116,7 @@ class App:
             unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),
         )
         self._methods = methods(contract, self._services)
-        self._calls = Lane[JSON]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
+        self._calls = Lane[JSON]("call", CONCURRENT_CALLS, QUEUE_SECONDS, CALLS_OF_ONE)
         self._calls_out = Lane[JSON]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._together = Together[JSON]()
 
@@ -159,7 +160,7 @@ class App:
         if operation.is_waiting:
             return work()
         if listener == NOBODY and _is_shareable(operation):
-            return self._together.run((operation.id, json.dumps(accepted, sort_keys=True)), in_lane)
+            return self._together.run((CLIENT.get(), operation.id, json.dumps(accepted, sort_keys=True)), in_lane)
         return in_lane()
 
     def _after_pass(self, report: SyncReport) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 
 import pytest
 
 from lore_etl.core.errors import Busy, DeadlineExceeded
-from lore_server.execution.lanes import Lane, Together
+from lore_server.execution.lanes import CLIENT, Lane, Together, Turns
 
 
 def test_a_full_pool_rejects_calls_until_a_slot_is_free() -> None:
@@ -44,6 +46,76 @@ def test_a_call_past_its_deadline_keeps_its_slot_until_it_ends() -> None:
         lane.run("next", lambda: 2, 30)
     go_on.set()
     assert ended.wait(120)
+    lane.close()
+
+
+def begun(calls: list[Future[None]]) -> int:
+    return sum(call.done() and call.exception() is None for call in calls)
+
+
+def test_one_client_cannot_take_all_slots() -> None:
+    turns = Turns(slots=4, of_one=2, most_waiting=100)
+    many = [turns.ask("many") for _ in range(10)]
+
+    assert begun(many) == 2
+    assert begun([turns.ask("one"), turns.ask("other")]) == 2
+
+
+def test_clients_take_turns_for_a_free_slot() -> None:
+    turns = Turns(slots=2, of_one=2, most_waiting=100)
+    calls = {client: [turns.ask(client) for _ in range(number)] for client, number in (("a", 6), ("b", 2), ("c", 1))}
+    order, running = list[str](), ["a", "a"]
+    while running:
+        before = {client: begun(calls[client]) for client in calls}
+        turns.end(running.pop(0))
+        more = [client for client in calls if begun(calls[client]) > before[client]]
+        running += more
+        order += more
+
+    assert order == ["a", "b", "c", "a", "b", "a", "a"]
+
+
+def test_if_too_many_wait_the_newest_call_of_the_longest_line_is_refused() -> None:
+    turns = Turns(slots=1, of_one=1, most_waiting=3)
+    many = [turns.ask("many") for _ in range(6)]
+    one = turns.ask("one")
+
+    assert [call.done() for call in many] == [True, False, False, True, True, True]
+    assert isinstance(many[3].exception(0), Busy)
+    turns.end("many")
+    turns.end("many")
+    assert begun([one]) == 1
+
+
+def test_a_call_that_no_longer_waits_gets_no_slot() -> None:
+    turns = Turns(slots=1, of_one=1, most_waiting=3)
+    first, second, third = turns.ask("a"), turns.ask("b"), turns.ask("b")
+
+    assert turns.leave("b", second)
+    assert not turns.leave("a", first)  # it has begun
+    turns.end("a")
+    assert (second.done(), begun([third])) == (False, 1)
+
+
+def test_a_client_is_known_by_the_context_of_its_calls() -> None:
+    """Its own calls wait for each other, and that of another client begins."""
+    lane, go_on, began = Lane[int]("test", 2, 120, of_one=1), threading.Event(), threading.Event()
+
+    def slow() -> int:
+        began.set()
+        assert go_on.wait(120)
+        return 1
+
+    def run(client: str, work: Callable[[], int]) -> int:
+        CLIENT.set(client)
+        return lane.run("call", work, 120)
+
+    with ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(copy_context().run, run, "many", slow) for _ in range(2)]
+        assert began.wait(120)
+        assert pool.submit(copy_context().run, run, "one", lambda: 2).result(120) == 2
+        go_on.set()
+        assert [call.result(120) for call in calls] == [1, 1]
     lane.close()
 
 

@@ -1,25 +1,88 @@
-"""Bounded worker pools with deadlines; identical concurrent calls are coalesced."""
+"""Bounded worker pools with deadlines, in which clients take turns; identical waiting calls are coalesced."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextvars import ContextVar
 from typing import Generic, TypeVar
 
 from lore_etl.core.errors import Busy, DeadlineExceeded, InternalError
 
 Result = TypeVar("Result")
+CLIENT = ContextVar("client", default="")  # the session or the address that the current call comes from
+MOST_WAITING = 128
+
+
+class Turns:
+    """The slots of a lane. Clients take turns for a free one, so that one with many calls delays the others little.
+
+    A client has at most `of_one` slots. If too many calls wait, the newest one of the longest line is refused.
+    """
+
+    def __init__(self, slots: int, of_one: int, most_waiting: int = MOST_WAITING) -> None:
+        self._slots = slots
+        self._of_one = of_one
+        self._most_waiting = most_waiting
+        self._guard = threading.Lock()
+        self._running = Counter[str]()
+        self._lines: dict[str, deque[Future[None]]] = {}  # the waiting calls of each client, in the order of the turns
+
+    def ask(self, client: str) -> Future[None]:
+        """Return a future that is done when a call of the client may begin, or raises Busy."""
+        turn = Future[None]()
+        with self._guard:
+            self._lines.setdefault(client, deque()).append(turn)
+            self._admit()
+            if sum(map(len, self._lines.values())) > self._most_waiting:
+                longest = max(reversed(self._lines), key=lambda client: len(self._lines[client]))
+                newest = self._lines[longest][-1]
+                self._remove(longest, newest)
+                newest.set_exception(Busy(f"{self._most_waiting} calls are already waiting."))
+        return turn
+
+    def leave(self, client: str, turn: Future[None]) -> bool:
+        """Wait no longer; return False if the call was admitted or refused meanwhile."""
+        with self._guard:
+            if turn.done():
+                return False
+            self._remove(client, turn)
+            return True
+
+    def end(self, client: str) -> None:
+        """Free the slot of a call."""
+        with self._guard:
+            self._running -= Counter([client])
+            self._admit()
+
+    def _remove(self, client: str, turn: Future[None]) -> None:
+        self._lines[client].remove(turn)
+        if not self._lines[client]:
+            del self._lines[client]
+
+    def _admit(self) -> None:
+        """Give the free slots to the clients whose turn it is; each then goes to the end of the order."""
+        while self._running.total() < self._slots:
+            client = next((client for client in self._lines if self._running[client] < self._of_one), None)
+            if client is None:
+                return
+            line = self._lines.pop(client)
+            line.popleft().set_result(None)
+            self._running[client] += 1
+            if line:
+                self._lines[client] = line
 
 
 class Lane(Generic[Result]):
     """A worker pool for one kind of call, so that calls that wait for a remote model do not block the others."""
 
-    def __init__(self, name: str, size: int, queue_seconds: float) -> None:
+    def __init__(self, name: str, size: int, queue_seconds: float, of_one: int | None = None) -> None:
         self._size = size
         self._queue_seconds = queue_seconds
-        self._slots = threading.BoundedSemaphore(size)
+        self._turns = Turns(size, of_one or size)
         self._pool = ThreadPoolExecutor(size, thread_name_prefix=name)
         self._running: set[Future[Result]] = set()
 
@@ -27,14 +90,22 @@ class Lane(Generic[Result]):
         """Run the work and return its result.
 
         Raises:
-            Busy: no slot became free in time.
+            Busy: no slot became free in time, or too many calls wait for one.
             DeadlineExceeded: the work took too long; it continues and keeps its slot until it ends.
         """
-        if not self._slots.acquire(timeout=self._queue_seconds):
+        client = CLIENT.get()
+        turn = self._turns.ask(client)
+        if not wait([turn], self._queue_seconds).done and self._turns.leave(client, turn):
             raise Busy(f"{self._size} calls are already running.")
+        turn.result()
         future = self._pool.submit(work)
         self._running.add(future)
-        future.add_done_callback(self._end)
+
+        def end(done: Future[Result]) -> None:
+            self._running.discard(done)
+            self._turns.end(client)
+
+        future.add_done_callback(end)
         try:
             return future.result(timeout=seconds)
         except FutureTimeout as error:
@@ -45,10 +116,6 @@ class Lane(Generic[Result]):
     def settle(self) -> None:
         """Wait for the calls that are running now."""
         wait(set(self._running))
-
-    def _end(self, future: Future[Result]) -> None:
-        self._running.discard(future)
-        self._slots.release()
 
     def close(self, wait: bool = True) -> None:
         """Accept no more calls, and wait for the running ones."""

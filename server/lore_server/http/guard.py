@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore_etl.core.errors import InvalidArgument, LoreError, TokenRequired
+from lore_server.execution.lanes import CLIENT
 from lore_server.http.site import ASSETS, Site
 from lore_server.replies.problem import problem
 
@@ -46,6 +47,7 @@ class Guard:
                 message = {**message, "headers": with_our_headers(message.get("headers", ()))}
             await send(message)
 
+        CLIENT.set((scope.get("client") or ("",))[0])
         refusal = self._refusal(scope)
         await (self._app if refusal is None else refusal)(scope, receive, send_guarded)
 

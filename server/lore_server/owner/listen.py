@@ -21,6 +21,7 @@ from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import born
 from lore_server.app import App
+from lore_server.execution.lanes import CLIENT
 from lore_server.execution.progress import Listener as Hearer
 from lore_server.execution.progress import ignore_text
 from lore_server.execution.threads import Calls
@@ -119,6 +120,7 @@ class SocketServer:
             with anyio.CancelScope(shield=True):  # the end of the owner must not cut its reply off
                 await _send(stream, {"ok": True, "stays": stays})
         elif want in ("mcp", "call") and not self._connections.stopping.is_set():
+            CLIENT.set(f"connection {id(stream)}")
             follows = str(hello.get("follows", "")) if want == "mcp" else ""  # a shell command ends soon by itself
             async with self._connections.inside(follows):
                 await (self._mcp if want == "mcp" else self._shell)(hello, received, stream)
