@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +15,19 @@ from tests.harness.faults import Faults, Outcome, faults, has_compiler
 from tests.harness.faulty import add_memory, write_file, write_knowledge
 from tests.harness.knowledge import git
 from tests.harness.power_cut import Disk
+from tests.harness.projects import SMALL, open_index, write_project
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux")
 WRITES: dict[str, Callable[[str, str], None]] = {
     "knowledge": write_knowledge, "memory": add_memory, "file": write_file,
 }  # fmt: skip
 NAMES = pytest.mark.parametrize("keeps_names", [False, True], ids=["names are lost", "names are kept"])
+
+
+@pytest.fixture(scope="module")
+def faulty_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faults]:
+    with faults(tmp_path_factory.mktemp("faults"), "tests.harness.faulty_index") as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +140,23 @@ def test_a_write_succeeds_after_a_cut_at_any_call_of_another(
     faulty: Faults, tmp_path: Path, operation: str, is_first: bool, keeps_names: bool
 ) -> None:
     assert sweep(Cut(faulty, tmp_path / "h", operation, keeps_names), is_first) == []
+
+
+@pytest.mark.promise(1)
+@NAMES
+def test_a_load_that_a_cut_ended_is_known(faulty_index: Faults, tmp_path: Path, keeps_names: bool) -> None:
+    """The keyword index syncs its commits, so the catalogue must know that they may be without its own."""
+    project = write_project(tmp_path / "project", {"a.md": "# Alpha\n\nThe zebra text.\n"})
+    faulty_index.run("sync", project, below=project)
+
+    def is_known(ignores_syncs: bool) -> bool:
+        write_project(project, {"a.md": f"# Alpha\n\nThe okapi text, {ignores_syncs}.\n"})
+        disk = Disk(project / ".lore", tmp_path / "journal")
+        outcome = faulty_index.run("begin", project, below=project / ".lore", disk=disk, ignores_syncs=ignores_syncs)
+        assert outcome.code == 0, outcome.error
+        disk.cut_the_power(keeps_names)
+        with closing(open_index(project, limits=SMALL)) as index:
+            return index.catalogue.meta("dirty") is not None
+
+    assert not is_known(ignores_syncs=True)  # so this test sees a missing sync
+    assert is_known(ignores_syncs=False)

@@ -162,9 +162,10 @@ class CatalogueFile:
         raise CatalogueDamaged(f"The catalogue is damaged: {problem}.")
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run statements in a transaction, which is rolled back if an error occurs."""
+    def transaction(self, is_synced: bool = False) -> Iterator[sqlite3.Connection]:
+        """Run statements in a transaction, which is rolled back if an error occurs; it may have to reach the disk."""
         with self._connected() as connection:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -204,8 +205,8 @@ class CatalogueFile:
         return tuple(map(found.get, keys))
 
     def set_meta(self, **values: str | None) -> None:
-        """Set or, with None, remove values."""
-        with self._reporting(), self.transaction() as connection:
+        """Set or, with None, remove values. `dirty` reaches the disk at once, as the commits of other stores do."""
+        with self._reporting(), self.transaction(is_synced=values.get("dirty") is not None) as connection:
             set_values(connection, values)
 
 
