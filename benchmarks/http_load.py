@@ -64,23 +64,26 @@ def serving(project: Path) -> Iterator[Server]:
 
 
 class Connection:
-    """A persistent connection."""
+    """A persistent connection, from this machine or another of its addresses."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, source: str = "") -> None:
         self._server = server
+        self._source = (source, 0) if source else None
+        self.retry_after: int | None = None  # of the last reply
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """Return status and body of the reply; the first request opens the connection."""
         if self._streams is None:
-            self._streams = await asyncio.open_connection(self._server.host, self._server.port)
+            self._streams = await asyncio.open_connection(self._server.host, self._server.port, local_addr=self._source)
         reader, writer = self._streams
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._server.host}:{self._server.port}\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         answer = await reader.readuntil(b"\r\n\r\n")
-        length = re.search(rb"content-length: (\d+)", answer.lower())
+        length, retry = (re.search(name + rb": (\d+)", answer.lower()) for name in (b"content-length", b"retry-after"))
         assert length
+        self.retry_after = int(retry[1]) if retry else None
         return int(answer.split(b" ", 2)[1]), await reader.readexactly(int(length[1]))
 
     async def ask(self, question: str) -> tuple[str, float]:
@@ -94,8 +97,10 @@ class Connection:
         return outcome, time.perf_counter() - started
 
     def close(self) -> None:
+        """Close the connection; the next request opens another."""
         if self._streams is not None:
             self._streams[1].close()
+        self._streams = None
 
 
 async def questions(server: Server) -> Iterator[str]:

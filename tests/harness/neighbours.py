@@ -61,8 +61,8 @@ def _drip(connection: socket.socket, over: threading.Event, data: bytes) -> None
 
 
 @contextmanager
-def misbehaving(behaviour: Behaviour) -> Iterator[int]:
-    """Serve one request per connection in this way, on a free port of this machine, and yield the port."""
+def misbehaving(behaviour: Behaviour, port: int = 0) -> Iterator[int]:
+    """Serve one request per connection in this way, on a port of this machine or a free one, and yield the port."""
     over = threading.Event()
 
     def serve(connection: socket.socket) -> None:
@@ -76,7 +76,7 @@ def misbehaving(behaviour: Behaviour) -> Iterator[int]:
                 connection, _ = listener.accept()
                 threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         thread = threading.Thread(target=accept)
         thread.start()
         try:

@@ -1,0 +1,179 @@
+"""Measure operations while a neighbour misbehaves: `python -m benchmarks.neighbours [--rounds 4] [--calls 200]`.
+
+The neighbours are an answer model, a Chroma server, a git remote, a tracker and the server of the hook. A few threads
+use one of them at a fixed rate, while the operations that do not need it are called one after the other. In one half of
+each round, its port refuses connections, which costs no waiting; in the other, it is silent, slow, cut off or lying. So
+both halves have the same work beside the calls; their order alternates. Prints Markdown: the p50 and the p99 of calls
+in the second half, as shares of the first. The model is the tests' stand-in; the index has the sample project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from contextvars import copy_context
+from pathlib import Path
+
+import anyio
+
+from benchmarks.load import SAMPLE
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import LoreError
+from lore_etl.core.json_types import JSON
+from lore_etl.pipeline.sync import sync
+from lore_server.app import App
+from lore_server.contract import load_contract
+from lore_server.execution.lanes import CLIENT
+from lore_server.hook.mcp_connection import connected
+from lore_server.hook.target import target_of
+from lore_server.knowledge.store import KnowledgeStore
+from lore_server.trackers.pull import PullRequest, pull
+from tests.harness.chroma import chroma_running
+from tests.harness.knowledge import create, git
+from tests.harness.models import HashModel
+from tests.harness.neighbours import BEHAVIOURS, misbehaving
+
+USERS = 3  # threads that use the neighbour
+RATE = 1.0  # uses a second of each
+OPERATIONS: list[tuple[str, JSON]] = [
+    ("list_documents", {"limit": 20}),
+    ("list_sources", {}),
+    ("get_source", {"path": "README.md"}),
+    ("get_class_hierarchy", {}),
+    ("list_projects", {}),
+]
+SEARCHES: list[tuple[str, JSON]] = [
+    ("query_documents", {"query": word}) for word in ("retry", "worker", "queue", "shutdown")
+]
+Use = Callable[[App, int], object]
+
+
+def ask(app: App, port: int) -> object:
+    return app.call("ask_knowledge_base", {"query": f"How do retries back off, case {time.monotonic()}?"})
+
+
+def search(app: App, port: int) -> object:
+    return app.call("query_documents", {"query": f"retry {time.monotonic()}"})
+
+
+def push(app: App, port: int) -> object:
+    return app.call("sync_storage", {})
+
+
+def read_tickets(app: App, port: int) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        request = PullRequest("github", "acme/ferry", Path(folder), address=f"http://127.0.0.1:{port}", patience=0)
+        return pull(request, lambda stage: None)
+
+
+def upload(app: App, port: int) -> object:
+    async def connect() -> None:
+        async with connected(target_of(f"http://127.0.0.1:{port}/mcp/", {}, Path("/")), str):
+            return
+
+    return anyio.run(connect)
+
+
+NEIGHBOURS: dict[str, Use] = {
+    "answer model": ask,
+    "Chroma server": search,
+    "git remote": push,
+    "tracker": read_tickets,
+    "hook server": upload,
+}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def used(app: App, use: Use, port: int) -> Iterator[None]:
+    """Use the neighbour at a fixed rate in other threads, as other clients."""
+    over = threading.Event()
+
+    def repeat(number: int) -> None:
+        CLIENT.set(f"user {number}")
+        while not over.wait(RATE):
+            with suppress(LoreError):
+                use(app, port)
+
+    threads = [threading.Thread(target=copy_context().run, args=(repeat, number)) for number in range(USERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def timed(app: App, calls: int, operations: list[tuple[str, JSON]]) -> list[float]:
+    """Return the seconds of each call."""
+    found = []
+    for number in range(calls):
+        started = time.perf_counter()
+        app.call(*operations[number % len(operations)])
+        found.append(time.perf_counter() - started)
+    return found
+
+
+def compared(app: App, use: Use, port: int, behaviour: str, rounds: int, calls: int) -> tuple[float, float]:
+    """Return the p50 and the p99 of the calls while the neighbour misbehaves, as shares of those while it refuses."""
+    operations = OPERATIONS if use is search else OPERATIONS + SEARCHES
+    halves = dict[bool, list[float]]({False: [], True: []})
+    for number in range(2 * rounds):
+        is_bad = number % 4 in (1, 2)
+        with used(app, use, port), ExitStack() as stack:
+            if is_bad:
+                stack.enter_context(misbehaving(BEHAVIOURS[behaviour], port))
+            halves[is_bad] += timed(app, calls, operations)
+    middle = statistics.median(halves[True]) / statistics.median(halves[False])
+    return middle, statistics.quantiles(halves[True], n=100)[-1] / statistics.quantiles(halves[False], n=100)[-1]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=4)
+    options.add_argument("--calls", type=int, default=200)
+    options.add_argument("--neighbours", nargs="*", default=[*NEIGHBOURS])
+    options.add_argument("--behaviours", nargs="*", default=[*BEHAVIOURS])
+    given = options.parse_args()
+    print("| neighbour | behaviour | p50 | p99 |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="lore-") as name, chroma_running(Path(name, "chroma")) as chroma:
+        for variable in ("LORE_HOME", "LORE_STATE", "XDG_CONFIG_HOME"):
+            os.environ[variable] = str(Path(name, variable))
+        os.environ["OPENAI_API_KEY"] = "played"
+        folder, port = Path(name).resolve(), free_port()
+        knowledge = KnowledgeStore(folder / "LORE_HOME")
+        create(knowledge)
+        git(knowledge.home, "remote", "add", "origin", f"http://127.0.0.1:{port}/knowledge.git")
+        answer = {"provider": "openai", "model": "m", "base_url": f"http://127.0.0.1:{port}", "requests_per_minute": 0}
+        for neighbour in given.neighbours:
+            project = folder / neighbour
+            shutil.copytree(SAMPLE, project)
+            is_chroma = NEIGHBOURS[neighbour] is search
+            database = [{"mode": "http", "host": "127.0.0.1", "port": at} for at in (chroma.port, port)]
+            settings = [{"answer": answer} | ({"database": one} if is_chroma else {}) for one in database]
+            built, used_settings = map(Settings.model_validate, settings)
+            with closing(App(project, built, load_contract(), HashModel())) as app:
+                sync(app.index)
+            with closing(App(project, used_settings, load_contract(), HashModel())) as app:
+                for behaviour in given.behaviours:
+                    ratios = compared(app, NEIGHBOURS[neighbour], port, behaviour, given.rounds, given.calls)
+                    print(f"| {neighbour} | {behaviour} | {ratios[0]:.2f} | {ratios[1]:.2f} |", flush=True)
+    print(f"\nload average {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
