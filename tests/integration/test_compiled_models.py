@@ -18,8 +18,9 @@ import pytest
 
 from lore_etl.config.settings import EmbeddingSettings, QuerySettings, Settings
 from lore_etl.config.user_folders import cache_folder
-from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError
+from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError, ProviderUnavailable
 from lore_etl.core.progress import silent
+from lore_etl.index import Index
 from lore_etl.models import model_cache
 from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel
@@ -359,6 +360,24 @@ def test_a_compiled_model_opens_without_the_extra(
     monkeypatch.setitem(sys.modules, "torch", None)
 
     assert ConfiguredModel(EmbeddingSettings(model=str(tiny_model))).open().dimension == 16
+
+
+def test_one_sync_compiles_a_model_that_is_missing_or_was_deleted_because_of_damage(
+    tiny_model: Path, own_cache: Path, tmp_path: Path
+) -> None:
+    settings = Settings(embedding=EmbeddingSettings(model=str(tiny_model)))
+    project = write_project(tmp_path.resolve() / "project", {"a.md": "# Ferry\n\nIt crosses at dawn.\n"})
+    for hint in ("Run `lore sync` to compile the model", "then run `lore sync` to compile the model again"):
+        with closing(Index(project, settings)) as index:
+            with pytest.raises(ProviderUnavailable) as found:
+                index.embedder.embed_query("ferry")
+            assert hint in found.value.hint
+            shutil.rmtree(own_cache, ignore_errors=True)  # as the second hint asks
+
+            sync(index)
+
+            assert index.embedder.embed_query("ferry").shape == (16,)
+        (model_cache.prepared(str(tiny_model)).folder / "model.onnx").write_bytes(b"damage")
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from lore_etl.config.settings import EmbeddingSettings, Settings
-from lore_etl.core.errors import PackageMissing
+from lore_etl.core.errors import PackageMissing, ProviderUnavailable
 from lore_etl.core.progress import silent
 from lore_etl.models import bundled
 from lore_etl.models.bundled import DATA, DEFAULT_MODEL, FOLDER, WEIGHTS, weights_folder
@@ -117,6 +117,19 @@ def test_other_files_are_refused(instead: Path, own_cache: Path, name: str) -> N
         ConfiguredModel(EmbeddingSettings()).open()
 
     assert "Install Lore again" in found.value.hint
+
+
+def test_a_damaged_graph_of_the_default_model_is_repaired_by_an_installation_not_a_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(FOLDER, tmp_path / "default_model")
+    (tmp_path / "default_model" / "model.onnx").write_bytes(b"damage")
+    monkeypatch.setattr(bundled, "FOLDER", tmp_path / "default_model")
+
+    with pytest.raises(ProviderUnavailable, match="damaged") as found:
+        ConfiguredModel(Settings().embedding).open()
+
+    assert found.value.hint == bundled.REINSTALL
 
 
 def test_a_search_without_the_weights_uses_keywords_and_names_them(

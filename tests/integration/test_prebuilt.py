@@ -172,18 +172,22 @@ def test_forged_vectors_are_refused(
 QUESTION = "a submarine below the harbour"
 
 
-@pytest.fixture
-def poisoned(clone: Index, file: Path, exported: bytes) -> Index:
-    """Import a file in which one vector, which the import does not recompute, is that of a question."""
+def poison(index: Index, exported: bytes, file: Path) -> None:
+    """Import the file with one other vector, which the import does not recompute: that of a question."""
     _, start = header(exported)
     victim = _names(exported, start)[7]
     place = start + 7 * RECORD + HASH_BYTES
-    vector = clone.embedder.embed_query(QUESTION).astype("<f4").tobytes()
+    vector = index.embedder.embed_query(QUESTION).astype("<f4").tobytes()
     file.write_bytes(sealed(exported[:place] + vector + exported[place + len(vector) : -HASH_BYTES]))
 
-    taken, report = import_index(clone, file, choose=lambda names, _: [name for name in names if name != victim][:3])
+    taken, _ = import_index(index, file, choose=lambda names, _: [name for name in names if name != victim][:3])
 
-    assert (taken, report.embedded) == (20, 0)
+    assert taken == len(FILES)
+
+
+@pytest.fixture
+def poisoned(clone: Index, file: Path, exported: bytes) -> Index:
+    poison(clone, exported, file)
     return clone
 
 

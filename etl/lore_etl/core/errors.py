@@ -32,7 +32,7 @@ LoreError                       exit  HTTP
 ├── Conflict                       1   409   it has changed since the caller read it
 ├── IndexMissing                   1   409   nothing has been synced yet
 ├── GuardTripped                   1   409   a sync would delete more than seems intended
-├── Cancelled                      1   409   the build was cancelled; the next sync continues from there
+├── Cancelled                      1   409   the call or the build was cancelled; finished work is kept
 ├── ModelMismatch                  1   409   the index contains vectors of another model or input recipe
 ├── StorageError                  74   500   reading or writing failed
 │   ├── InvalidPath               74   403   a symlink, a device or a folder in place of a file
@@ -230,7 +230,7 @@ class GuardTripped(LoreError):
 
 class Cancelled(LoreError):
     code, http_status, exit_code = "CANCELLED", 409, 1
-    default_hint = "Run `lore sync` to continue the build."
+    default_hint = "Call again."
 
 
 class ModelMismatch(LoreError):

@@ -20,13 +20,13 @@ ENGLISH_ONLY = frozenset(NAMES)  # models whose similarities mean little for oth
 WEIGHTS = "model.safetensors"
 FOLDER = Path(__file__).parent / "default_model"
 DATA = Path(__file__).parent / "weights"
-_HINT = "Install Lore again, from a clone of its repository or from a wheel."
+REINSTALL = "Install Lore again, from a clone of its repository or from a wheel."
 
 
 def weights_folder() -> Path:
     """Return the folder with the weights and the tokenizer. Raises PackageMissing."""
     if not (DATA / WEIGHTS).is_file():
-        raise PackageMissing("The weights of the default model are missing from this installation of Lore.", _HINT)
+        raise PackageMissing("The weights of the default model are missing from this installation of Lore.", REINSTALL)
     return (DATA / WEIGHTS).resolve().parent  # ONNX Runtime refuses weights behind a symlink
 
 
@@ -43,5 +43,5 @@ def checked_folder(progress: Progress = silent) -> Path:
         except OSError as error:
             found = str(error)
         if found != digest:
-            raise PackageMissing(f"The default model has a different {name} than Lore's graph.", _HINT)
+            raise PackageMissing(f"The default model has a different {name} than Lore's graph.", REINSTALL)
     return folder

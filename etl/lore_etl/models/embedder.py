@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.core.errors import ConfigError, LoreError, ProviderError, ProviderUnavailable
 from lore_etl.core.progress import Progress
-from lore_etl.models.bundled import DEFAULT_MODEL
+from lore_etl.models.bundled import DEFAULT_MODEL, NAMES, REINSTALL
 from lore_etl.models.model_cache import PreparedModel, is_prepared, model_source, prepared, remove_superseded
 
 if TYPE_CHECKING:
@@ -124,9 +124,10 @@ class ConfiguredModel:
         try:
             yield
         except Exception as error:
+            hint = f"Delete {files.folder}, then run `lore sync` to compile the model again."
             raise ProviderUnavailable(
                 f"The compiled files of the model `{self._name}` are damaged.",
-                f"Delete {files.folder}, then run `lore sync` to compile the model again.",
+                REINSTALL if self._name in NAMES else hint,
             ) from error
 
     def _files(self) -> PreparedModel:

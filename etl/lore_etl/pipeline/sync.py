@@ -149,7 +149,8 @@ def _delete(index: Index, report: SyncReport) -> None:
     report.deleted = index.catalogue.total()
     index.release_vectors()
     generation = index.generation
-    index.catalogue.set_meta(dirty="1", layout=None, loaded=None, inventory=None, problems=None, reported=None)
+    gone = ("layout", "loaded", "synced_at", "inventory", "problems", "reported")
+    index.catalogue.set_meta(dirty="1", **dict.fromkeys(gone))
     index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
     catalogue = index.catalogue
     catalogue.apply((), catalogue.chunk_states(), (), catalogue.stamps(), Hierarchy(()), model=None)
