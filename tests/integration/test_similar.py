@@ -124,6 +124,36 @@ def test_a_thousand_copies_leave_room_for_the_other_results(opened: Open) -> Non
     assert len(search(app, explain=True)["results"][0]["similar_sources"]) == 20
 
 
+FERRIES = {
+    f"docs/ferry/{name}.md": f"# {name.title()}\n\nThe {name} of the ferry {verb} near its engine.\n"
+    for name, verb in [("bridge", "turns"), ("deck", "is painted"), ("funnel", "smokes"), ("galley", "is closed")]
+}
+SMALL_DIFFERENCES: dict[str, Callable[[int], str]] = {
+    "a number": lambda n: f"{page()}Wait {n} seconds.\n",
+    "words": lambda n: page().replace("Pull", f"Word{n} pull") + f"\nSigned by captain{n}.\n",
+    "a repeated word": lambda n: f"# Ferry\n\n{'install the ferry anchor engine ' * (20 + n % 50)}\n",
+}
+
+
+@pytest.mark.parametrize("number", [8, pytest.param(1000, id="1000")])
+@pytest.mark.parametrize("text", SMALL_DIFFERENCES.values(), ids=SMALL_DIFFERENCES.keys())
+@pytest.mark.promise(23)
+def test_near_copies_take_one_of_the_first_five_places(opened: Open, text: Callable[[int], str], number: int) -> None:
+    app = opened({**FERRIES, **{f"docs/near/{n:04}.md": text(n) for n in range(number)}})
+
+    reply = search(app, explain=True, limit=20)
+    answer = app.call("ask_knowledge_base", {"query": "How do I install the ferry?"})
+
+    first = [one for one in sources(reply)[:5] if one.startswith("docs/near/")]
+    assert len(first) <= 1
+    assert len([one for one in sources(reply) if one.startswith("docs/near/")]) > 1 or "similar" in str(reply)
+    assert len([one for one in answer["references"][:5] if one["source"].startswith("docs/near/")]) <= 1
+    scores = [one["score"] for one in reply["results"]]
+    assert scores == sorted(scores, reverse=True)
+    for one in reply["results"]:
+        assert sum(why["value"] for why in one["why"]) == pytest.approx(one["score"], abs=0.02)
+
+
 def test_an_answer_cites_only_one_of_the_copies(opened: Open) -> None:
     app = opened(dict.fromkeys(COPIES, page()))
 

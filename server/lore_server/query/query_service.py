@@ -36,6 +36,7 @@ from lore_server.query.scope import FileKey, Files, Part, filtered, indexed_file
 from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.weights import Weights, weights
 
+SEARCHES = 10  # for one question, while near-copies are all that is found
 VERIFIED = 10  # first files and first passages whose imported vectors are recomputed, once: at most 20
 
 
@@ -135,12 +136,13 @@ class QueryService:
             watch.end("rank")
             if group_copies and (copies := self._copies(found)):
                 found = self._without_copies(found, copies, chosen, vector)
+            found = self._without_crowd(found, chosen, vector)
             watch.end("copies")
         shown = [result.chunk for result in (*found.ranked[:VERIFIED], *found.passages[:VERIFIED])]
         if vector.vector is not None and refuse_wrong(self._index, shown):
             return self.find(text, type_, part, filters, group_copies)
         if self._reranker:
-            found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
+            found = replace(found, ranked=similar.spread(self._reranker.rerank(found.query.text, found.ranked)))
             watch.end("rerank")
         found = replace(found, seconds=watch.seconds)
         if not found.degraded:
@@ -152,7 +154,7 @@ class QueryService:
     ) -> SearchOutcome:
         passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
-            ranked = [result for result in ranked if result.chunk.id in among]
+            ranked = similar.spread([result for result in ranked if result.chunk.id in among])
         candidates, its_fit = retrieved.candidates, self.fit(retrieved)
         is_named = total is not None or any(term == reference.TERM for result in ranked for term, _ in result.why)
         if finds_nothing(candidates) and not is_named:  # neither by a phrase nor by its path or number
@@ -203,6 +205,22 @@ class QueryService:
             path: [other for other in group if other != path] for group in groups for path in group if path in shown
         }
         return replace(found, ranked=ranked, similar=others)
+
+    def _without_crowd(self, found: SearchOutcome, type_: str | None, vector: QueryVector) -> SearchOutcome:
+        """Search again without near-copies while they are all that was found; they are then the last results."""
+        last: list[Ranked] = []
+        for _ in range(SEARCHES):
+            near = similar.crowd(found.ranked) if len(found.candidates) >= self._depth else []
+            if not near:
+                break
+            last += near
+            files = self._rows_by_source()
+            gone = {id_ for result in last for id_ in files[result.source]}
+            every = found.among or {id_: row for rows in files.values() for id_, row in rows.items()}
+            among = {id_: row for id_, row in every.items() if id_ not in gone}
+            again = self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
+            found = replace(again, among=found.among, similar=found.similar)
+        return replace(found, ranked=[*found.ranked, *similar.lowered(last, found.ranked)]) if last else found
 
     def _rows_by_source(self) -> dict[str, Mapping[str, str]]:
         return {file.source: rows for file, rows in self._all_files().items()}
@@ -290,7 +308,7 @@ class QueryService:
         named = self._openings(reference.named_documents(query, self._index.catalogue.paths))
         others = hybrid.Companions(parents, relatives, heads, named)
         files = hybrid.rank(query, passages, retrieved.type, weights, others, self._today())
-        return passages, below_sources(files, self._index.catalogue.of_source)
+        return passages, similar.spread(below_sources(files, self._index.catalogue.of_source))
 
     def _heads(self, classes: Iterable[str], hierarchy: Hierarchy) -> dict[str, Chunk]:
         """Return the chunk that opens each of these classes, by class name."""

@@ -1,7 +1,8 @@
-"""Group files with the same text, such as a page that was copied into several folders.
+"""Group files with the same text, such as a page that was copied into several folders, and lower near-copies.
 
-Only white space, case, link targets and the version in the first line may differ: in a changelog or a reference, a
-single word or number can be the essential difference.
+In copies, only white space, case, link targets and the version in the first line may differ: in a changelog or a
+reference, a single word or number can be the essential difference. So a near-copy remains a result of its own, but only
+the best one of a group is among the first results.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.query import reference
 from lore_server.query.ranking import Ranked
 
 TAIL = 24  # characters: passages with different ends are not compared
+FIRST = 5  # results of which none is a near-copy of another
+NEAR = 0.75  # the share of common words from which two passages are near-copies
+MEANT = frozenset({reference.TERM, "releaseExactMatch", "structureMatch"})  # asked for one by one
 _EXACT = frozenset({KnowledgeType.RELEASE, KnowledgeType.TICKET})  # versions and numbers are their subject
 _VERSION = re.compile(r"\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+)+\b")
 _TARGET = re.compile(r"\]\([^()\s]*\)")
@@ -29,6 +34,47 @@ def suspects(ranked: Sequence[Ranked]) -> list[Ranked]:
 def copies(some: Sequence[Ranked], texts: Mapping[str, str]) -> list[list[Ranked]]:
     """Return the groups of results with the same text, given the texts of their files by path."""
     return _alike(some, lambda chunk: normalised(texts[chunk.source], chunk.type))
+
+
+def spread(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Return the results with the near-copies of the first ones behind these."""
+    first, near = _first(ranked)
+    return [*first, *lowered(near, first), *ranked[len(first) + len(near) :]] if near else list(ranked)
+
+
+def crowd(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Return the near-copies if they leave no room for others."""
+    first, near = _first(ranked)
+    return near if len(first) < FIRST else []
+
+
+def lowered(near: Iterable[Ranked], below: Sequence[Ranked]) -> list[Ranked]:
+    """Return the results with at most the score of the last of those that they are put below."""
+    most = below[-1].score if below else 0.0
+    return [
+        Ranked(result.source, most, result.chunk, [*result.why, ("nearCopy", most - result.score)])
+        if result.score > most
+        else result
+        for result in near
+    ]
+
+
+def _first(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
+    """Return the first results that differ from each other, and the near-copies of these up to the last of them."""
+    first: list[Ranked] = []
+    near: list[Ranked] = []
+    words: list[frozenset[str]] = []
+    for result in ranked:
+        if len(first) == FIRST:
+            break
+        own = frozenset(result.chunk.text.casefold().split())
+        is_meant = any(term in MEANT for term, _ in result.why)
+        if not is_meant and any(len(own & others) >= NEAR * len(own | others) for others in words):
+            near.append(result)
+        else:
+            first.append(result)
+            words.append(own)
+    return first, near
 
 
 def _alike(ranked: Iterable[Ranked], key: Callable[[Chunk], str]) -> list[list[Ranked]]:

@@ -1,0 +1,55 @@
+"""Of near-copies, only the best is among the first results, unless the question asks for each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore_server.query import similar
+from lore_server.query.ranking import Ranked
+from tests.harness.chunks import make_chunk
+
+COMMON = " ".join(f"word{n}" for n in range(20))
+
+
+def ranked(*texts: str, term: str = "keywords") -> list[Ranked]:
+    """Return results with these texts, the best first."""
+    return [
+        Ranked(f"{n}.md", 9.0 - n, make_chunk(f"{n}.md", text=text), [(term, 9.0 - n)]) for n, text in enumerate(texts)
+    ]
+
+
+def order(results: list[Ranked]) -> str:
+    return "".join(result.source.removesuffix(".md") for result in results)
+
+
+NEAR = [f"{COMMON} {n}" for n in range(3)]
+
+
+def test_near_copies_come_after_the_first_five_others_and_all_scores_are_explained() -> None:
+    results = similar.spread(ranked(NEAR[0], NEAR[1], "a", "b", NEAR[2], "c", "d", "e"))
+
+    assert order(results) == "02356147"
+    assert [result.score for result in results] == [9, 7, 6, 4, 3, 3, 3, 2]
+    assert all(sum(value for _, value in result.why) == result.score for result in results)
+
+
+def test_results_without_near_copies_keep_their_order() -> None:
+    results = ranked("a", "b", "c", "d", "e", "a")
+
+    assert similar.spread(results) == results
+
+
+def test_a_text_with_other_words_is_not_a_near_copy() -> None:
+    half = " ".join(COMMON.split()[:10] + [f"other{n}" for n in range(10)])
+
+    assert order(similar.spread(ranked(COMMON, half, "a"))) == "012"
+
+
+@pytest.mark.parametrize("term", sorted(similar.MEANT))
+def test_results_that_the_question_asks_for_one_by_one_keep_their_places(term: str) -> None:
+    assert order(similar.spread(ranked(*NEAR, "a", term=term))) == "0123"
+
+
+def test_near_copies_are_a_crowd_only_if_they_leave_no_five_others() -> None:
+    assert order(similar.crowd(ranked(*NEAR, "a"))) == "12"
+    assert similar.crowd(ranked(*NEAR, "a", "b", "c", "d")) == []
