@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from lore_etl.pipeline.prebuilt import FORMAT, HASH_BYTES, export_index, import_
 from lore_etl.pipeline.sync import sync
 from lore_server.query.query_service import QueryService
 from tests.harness.models import DIMENSION, HashModel
+from tests.harness.processes import run
 from tests.harness.projects import write_project
 
 FILES = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number {n} crosses at {n} o'clock.\n" for n in range(20)}
@@ -89,6 +91,41 @@ def test_a_synced_project_imports_only_the_embeddings_it_needs(clone: Index, fil
         unknown = [name for name in _names(file.read_bytes(), prebuilt.start) if name not in stored]
     assert len(unknown) == 1
     assert clone.cache.get(unknown) == {}
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from lore_etl.pipeline.prebuilt import export_index
+from tests.harness.projects import open_index
+
+def kill(event, arguments):
+    if event == "os.rename" and str(arguments[1]) == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+index = open_index(Path(sys.argv[1]))
+sys.addaudithook(kill)
+export_index(index, Path(sys.argv[2]))
+"""
+
+
+def test_an_export_removes_what_a_killed_one_left_and_nothing_else(clone: Index, tmp_path: Path) -> None:
+    file = tmp_path / "out" / "[lore].index"
+    others = {f"{file.name}.mine.tmp", f"{file.name}.{os.getpid()}.tmp.tmp", f"a{file.name}.1.tmp"}
+    write_project(file.parent, dict.fromkeys(others, "text"))
+    running = file.with_name(f"{file.name}.{os.getppid()}.tmp")
+    running.touch()
+    sync(clone)
+    clone.close()
+
+    killed = run(KILLED, clone.root, file)
+    left = {path.name for path in file.parent.iterdir()} - others - {running.name}
+    with closing(Index(clone.root, Settings(), HashModel())) as index:
+        export_index(index, file)
+
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len(left) == 1
+    assert {path.name for path in file.parent.iterdir()} == {file.name, running.name, *others}
 
 
 def test_an_index_without_vectors_cannot_be_exported(clone: Index, tmp_path: Path) -> None:

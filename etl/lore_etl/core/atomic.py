@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.system.durable import replace, sync_folder
+from lore_etl.system.processes import born
 
 
 def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None = None, mode: int = 0o666) -> None:
@@ -43,6 +45,15 @@ def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_dura
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_temporary(path: Path) -> None:
+    """Delete the temporary files of processes that were killed while they wrote this file."""
+    for file in path.parent.glob(f"{glob.escape(path.name)}.*.tmp"):
+        number = file.name[len(path.name) + 1 : -len(".tmp")]
+        if number.isdecimal() and born(int(number)) is None:
+            with suppress(OSError):
+                file.unlink()
 
 
 def put_aside(path: Path) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from lore_etl.chunking.recipe import embedding_input
-from lore_etl.core.atomic import write_atomically
+from lore_etl.core.atomic import remove_temporary, write_atomically
 from lore_etl.core.errors import IndexMissing, InvalidArgument, ModelMismatch, NotFound, ProviderError, StorageError
 from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.core.progress import Progress, silent
@@ -85,6 +85,7 @@ def export_index(index: Index, file: Path) -> int:
     if not vectors:
         raise IndexMissing("No chunk of this index has an embedding yet.")
     header = {"model": index.model, "dimension": index.embedder.dimension, "vectors": len(vectors)}
+    remove_temporary(file)
     write_atomically(file, _parts(header, vectors))
     return len(vectors)
 
