@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from lore_etl.core.text import clip
 from lore_etl.digest import Digest, digest
-from lore_etl.digest.first_paragraph import LONGEST as LONGEST_EXCERPT
-from lore_etl.digest.tags import LONGEST as LONGEST_TAG
-from lore_etl.digest.tags import MAX_TAGS
+from lore_etl.digest.prose_lines import LONGEST, LONGEST_TAG, MAX_TAGS
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import Source, SourceContext
 
@@ -127,7 +125,7 @@ def test_a_shortened_text_stays_within_its_limit_and_ends_with_a_whole_word(text
 def test_the_digest_of_any_text_stays_within_its_limits(text: str) -> None:
     for path in (PRP, MEMORY, PATTERN, RULES):
         found = of(path, "\n" + text)
-        assert len(found.excerpt) <= LONGEST_EXCERPT
+        assert len(found.excerpt) <= LONGEST
         assert len(found.tags) <= MAX_TAGS
         assert all(0 < len(tag) <= LONGEST_TAG and tag == " ".join(tag.split()) for tag in found.tags)
         assert Digest.model_validate_json(found.model_dump_json()) == found

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from lore_etl.core.model import Document, KnowledgeType
-from lore_etl.digest.first_paragraph import excerpt_of
-from lore_etl.digest.prose_lines import ProseLines
-from lore_etl.digest.rules import Rule, rules_of
+from lore_etl.digest.prose_lines import ProseLines, Rule, excerpt_of, rules_of, tags_of
 from lore_etl.digest.specs import Spec, spec_of
-from lore_etl.digest.tags import tags_of
 
 DIGESTED = frozenset({KnowledgeType.PRP, KnowledgeType.MEMORY, KnowledgeType.RULE, KnowledgeType.EXAMPLE})
 

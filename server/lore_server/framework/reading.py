@@ -13,8 +13,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, PathRefused
 from lore_etl.core.model import sha256
-from lore_etl.digest.prose_lines import ProseLines
-from lore_etl.digest.tags import tags_of
+from lore_etl.digest.prose_lines import ProseLines, tags_of
 from lore_etl.files.indexed import ProjectFiles, is_knowledge
 from lore_etl.files.redaction import redact
 from lore_etl.files.scan import Unreadable, text_of
