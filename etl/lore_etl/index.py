@@ -62,9 +62,7 @@ class Index:
     """The index of a project. It is opened on first use; then this process owns its folder until `close`.
 
     `folder` has the stores: it is `index_folder`, or a private copy of an index folder that cannot be written.
-
-    Raises:
-        ConfigError: the configuration keys of the database contradict each other.
+    Raises ConfigError if keys of the database contradict each other.
     """
 
     def __init__(
@@ -104,13 +102,7 @@ class Index:
         return self.folder != self.index_folder
 
     def own(self, kind: str = "direct") -> None:
-        """Create the folder if necessary and take its lock as this kind of owner (see `Note`).
-
-        Raises:
-            Busy: another process owns the index.
-            ForeignIndex: Lore did not create the folder, or something in it leads outside.
-            StorageError: the folder cannot be created.
-        """
+        """Create the folder, and take its lock as an owner of a kind. Raises Busy, ForeignIndex, StorageError."""
         with self._guard:
             if self._ownership is not None:
                 return
@@ -174,12 +166,7 @@ class Index:
 
     @property
     def vectors(self) -> VectorStore:
-        """Return the vector store of the current generation, reopened if its server has died.
-
-        Raises:
-            IndexDamaged: vectors are lost.
-            DatabaseUnavailable: Chroma runs in another process that does not respond.
-        """
+        """Return the current store, reopened if its server has died. Raises IndexDamaged, DatabaseUnavailable."""
         load_chroma()  # before the guard is taken: other threads do not wait for the import
         with self._guard:
             if self._vectors is not None and not self._vectors.is_alive():
@@ -231,12 +218,7 @@ class Index:
             integrity.unmark(self.folder / CATALOGUE)
 
     def prepare_model(self, progress: Progress, may_download: bool = True) -> None:
-        """Compile the model if necessary; download it only if the user requested a build (`may_download`).
-
-        Raises:
-            ConfigError: the model does not exist.
-            ProviderUnavailable: the model cannot be downloaded or compiled.
-        """
+        """Compile the model if necessary; download it only if allowed. Raises ConfigError, ProviderUnavailable."""
         self._model.prepare(progress, may_download)
 
     @property

@@ -111,13 +111,7 @@ class Captured:
 
 
 def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
-    """Return everything that the language's query captures in a text.
-
-    Raises:
-        ParsedTooSlowly: parsing took too long, or querying the tree would.
-        IsFragment: the text is only part of a file.
-        ImportError: the grammar is not installed.
-    """
+    """Return all that a language's query captures. Raises ParsedTooSlowly, IsFragment, ImportError."""
     matches, doubts = _matches(language.readable(text.encode("utf-8")), language)
     found = Captured()
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]

@@ -220,11 +220,7 @@ class Settings(SettingsTable):
 
 
 def load_settings(project: Path, extra: Path | None = None) -> Settings:
-    """Read, merge and validate all layers of a project's configuration.
-
-    Raises:
-        ConfigError: a file is unreadable, or a key or value is not valid; the message names it.
-    """
+    """Read, merge and validate all layers of a project's configuration. Raises ConfigError."""
     try:
         return Settings.model_validate(read_layers(project, extra).merged)
     except ValidationError as error:

@@ -40,11 +40,7 @@ def cache_folder() -> Path:
 
 
 def private_folder(folder: Path) -> Path:
-    """Create a folder that only this user can enter, and return it.
-
-    Raises:
-        OSError: it cannot be created, is a symlink, or belongs to another user.
-    """
+    """Create a folder that only this user can enter, and return it. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != user_id():

@@ -15,24 +15,14 @@ from lore_etl.system.processes import born
 
 
 def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None = None, mode: int = 0o666) -> None:
-    """Write a temporary file beside the target, make it durable, then rename it. `hint` is the hint of the error.
-
-    The file is created with `mode`, restricted by the umask.
-
-    Raises:
-        StorageError: the disk is full or not writable; the target is unchanged.
-    """
+    """Write a file durably and atomically; `hint` is the hint of the error. Raises StorageError."""
     with os_errors_as(StorageError, f"Cannot write {path.name}", hint):
         replace_content(path, parts, mode, is_durable=True)
         sync_folder(path.parent)
 
 
 def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_durable: bool = False) -> None:
-    """Write a temporary file beside the target and rename it; with `is_durable`, sync its content to disk first.
-
-    Raises:
-        OSError: the file cannot be written; the target is unchanged.
-    """
+    """Write a temporary file beside the target and rename it, with `is_durable` after a sync. Raises OSError."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:

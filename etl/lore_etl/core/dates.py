@@ -10,11 +10,7 @@ EXPECTED = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T
 
 
 def last_day(value: object) -> datetime.date | None:
-    """Return the day of a date, or the local day of a time with a time zone; None for an empty value.
-
-    Raises:
-        ValueError: the value is neither; the message describes the expected form.
-    """
+    """Return the day of a date, or the local day of a time with a zone; None for an empty value. Raises ValueError."""
     if value is None or value == "":
         return None
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):

@@ -69,11 +69,7 @@ def _end(text: str) -> int:
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Parse the block at the top of a Markdown text.
-
-    Raises:
-        FrontMatterError: the block is not a YAML mapping.
-    """
+    """Parse the block at the top of a Markdown text. Raises FrontMatterError if the block is not a YAML mapping."""
     count = front_matter_lines(text)
     if not count:
         return FrontMatter()
@@ -101,11 +97,7 @@ def _words(values: JSON, keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def front_matter_values(text: str, as_text: bool = False) -> JSON:
-    """Return the values of the front matter. `as_text` keeps scalars as text, and rejects tags and other keys.
-
-    Raises:
-        FrontMatterError: the block is not a YAML mapping.
-    """
+    """Return the values; `as_text` keeps scalars as text, and allows no tags or other keys. Raises FrontMatterError."""
     block = "\n".join(line.rstrip("\r\n") for line in lines_of(text[: _end(text)])[1:-1])
     try:
         for event in _checked_events(block):
@@ -125,12 +117,7 @@ def front_matter_values(text: str, as_text: bool = False) -> JSON:
 
 
 def _checked_events(block: str) -> Iterator[yaml.Event]:
-    """Yield the events of a YAML text, checked before any object is built.
-
-    Raises:
-        ValueError: it contains an alias, or is nested too deeply.
-        YAMLError: it is not valid YAML.
-    """
+    """Yield the events of a YAML text, checked before any object is built. Raises ValueError, YAMLError."""
     depth = 0
     for event in yaml.parse(block, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):

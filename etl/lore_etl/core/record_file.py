@@ -52,12 +52,7 @@ class Records(sqlite3.Connection):
 
 
 def open_records(file: Path, tables: str, hint: str) -> Records:
-    """Return a connection to a file that has these tables.
-
-    Raises:
-        InvalidPath: the file is a symlink.
-        StorageError: the file is damaged, or cannot be opened.
-    """
+    """Return a connection to a file that has these tables. Raises InvalidPath, StorageError."""
     if os.path.lexists(file) and leads_elsewhere(file.lstat()):
         raise InvalidPath(f"{file} is a symlink; it is left unchanged.")
     try:

@@ -35,11 +35,7 @@ class Repository:
 
 
 def repository(root: Path) -> Repository | None:
-    """Return the repository around a folder, and None if there is none.
-
-    Raises:
-        InvalidArgument: its `.git` leads to a place that does not belong to it; the message has the reason.
-    """
+    """Return the repository around a folder, and None if there is none. Raises InvalidArgument."""
     for top in (root, *root.parents):
         git = top / ".git"
         if os.path.lexists(git):
@@ -51,11 +47,7 @@ def repository(root: Path) -> Repository | None:
 
 
 def require_own_objects(found: Repository) -> None:
-    """Check that git reads nothing elsewhere. Takes milliseconds, because it lists all folders of objects.
-
-    Raises:
-        InvalidArgument: the repository uses the objects of another one, or contains links.
-    """
+    """Check that git reads nothing elsewhere, which takes milliseconds. Raises InvalidArgument if it does."""
     places = {found.folder, found.common}
     if any(os.path.lexists(place / name) for place in places for name in _ALTERNATES):
         raise _refused("uses the objects of another repository (objects/info/alternates)")

@@ -190,11 +190,7 @@ class NotText(Unreadable):
 
 
 def read_text(root: Path, path: str, entry: FileEntry, max_bytes: int) -> str:
-    """Return the text of a file at a path below a root, with `\\n` line ends and without a byte order mark.
-
-    Raises:
-        Unreadable: the file is too large, binary, not valid UTF-8 or UTF-16, or not accessible.
-    """
+    """Return a file below a root as text with `\\n` line ends, without a byte order mark. Raises Unreadable."""
     return text_of(read_bytes(root, path, entry, max_bytes, "index.max_file_bytes"), max_bytes)
 
 
@@ -209,11 +205,7 @@ def read_bytes(root: Path, path: str, entry: FileEntry, max_bytes: int, setting:
 
 
 def text_of(data: bytes, max_bytes: int) -> str:
-    """Return the content of a file as text with `\\n` line ends and without a byte order mark.
-
-    Raises:
-        Unreadable: the content is too large, binary, or not valid UTF-8 or UTF-16.
-    """
+    """Return content as text with `\\n` line ends and without a byte order mark. Raises Unreadable if it is no text."""
     if len(data) > max_bytes:
         raise Unreadable(f"too large: over {max_bytes:,} bytes (index.max_file_bytes)")
     return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")

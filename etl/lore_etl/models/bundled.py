@@ -31,11 +31,7 @@ def weights_folder() -> Path:
 
 
 def checked_folder(progress: Progress = silent) -> Path:
-    """Return the folder of the weights if they are those of the graph.
-
-    Raises:
-        PackageMissing: the weights or the tokenizer are missing, or different.
-    """
+    """Return the folder of the weights if they are those of the graph. Raises PackageMissing."""
     folder = weights_folder()
     for name, digest in json.loads((FOLDER / "info.json").read_text(encoding="utf-8"))["files"].items():
         try:

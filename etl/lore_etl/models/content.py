@@ -16,11 +16,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def file_digest(file: Path, progress: Progress = silent) -> str:
-    """Return the SHA-256 of a file; the digest of a large file is cached until the file changes.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Return the SHA-256 of a file; the digest of a large file is cached until the file changes. Raises OSError."""
     info = file.stat()
     state = f"{file.resolve()}:{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}"
     known = cache_folder() / "models" / "digests" / hashlib.sha256(state.encode()).hexdigest()[:32]

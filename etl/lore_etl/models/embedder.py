@@ -70,12 +70,7 @@ class ConfiguredModel:
         self._failure: LoreError | None = None
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
-        """Compile the model as `Model.prepare` does.
-
-        Raises:
-            ConfigError: there is no such model.
-            ProviderUnavailable: it cannot be downloaded or compiled.
-        """
+        """Compile the model as `Model.prepare` does. Raises ConfigError, ProviderUnavailable."""
         if self._settings.provider == "gemini":
             return
         try:

@@ -74,13 +74,7 @@ def is_prepared(name: str) -> bool:
 
 
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
-    """Return the model; if necessary, compile any but the default one with sentence-transformers in a child process.
-
-    Raises:
-        ConfigError: there is no such model on this machine.
-        PackageMissing: the weights of the default model, or the compiler for another model, are not installed.
-        ProviderUnavailable: it cannot be downloaded or compiled.
-    """
+    """Return the model, compiled if necessary. Raises ConfigError, PackageMissing, ProviderUnavailable."""
     name = name or DEFAULT_MODEL
     if name in bundled.NAMES:
         folder, data = bundled.FOLDER, bundled.checked_folder(progress)
@@ -105,9 +99,7 @@ def origin(name: str, kind: ModelKind) -> str:
     """Return a folder with the model, or a name on the hub (which is contacted only if the user named such a model).
 
     A name is a path only if it is written like a path: a folder with a model's name in the project is never loaded.
-
-    Raises:
-        ConfigError: the name is a path, and there is no such folder.
+    Raises ConfigError if there is no such folder.
     """
     if not name.startswith((".", "/", "~")) and not Path(name).is_absolute():
         return name
@@ -118,13 +110,9 @@ def origin(name: str, kind: ModelKind) -> str:
 
 
 def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silent) -> Path:
-    """Return the folder of the compiled model, compiling it now if necessary. `info.json` is in it.
+    """Return the folder with `info.json` of the compiled model, compiling it in a child process if necessary.
 
-    Raises:
-        ConfigError: the model is not of this kind.
-        PackageMissing: the extra `models` is not installed.
-        ProviderUnavailable: it cannot be downloaded or compiled.
-        Cancelled: from `progress`, which is called every second; the child process ends.
+    Raises ConfigError, PackageMissing, ProviderUnavailable; Cancelled from `progress`, which is called every second.
     """
     folder = compiled_folder(name, source, kind)
     if not (folder / "info.json").exists():
@@ -171,12 +159,7 @@ def _locked(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
-    """Return whether the hub has files that are missing here; contact it once, and only for a missing model.
-
-    Raises:
-        ConfigError: the hub does not know the name.
-        ProviderUnavailable: the hub does not respond.
-    """
+    """Return whether the hub has files that are missing here. Raises ConfigError, ProviderUnavailable."""
     from httpx2 import HTTPError
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError

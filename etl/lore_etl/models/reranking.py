@@ -29,12 +29,7 @@ class CrossEncoder(Protocol):
 
 
 def prepared(name: str) -> Path:
-    """Return the folder of the compiled model, compiling it in a child process if necessary.
-
-    Raises:
-        ConfigError: there is no such model, or it is not a cross-encoder with a single score.
-        ProviderError: it cannot be compiled.
-    """
+    """Return the folder of the compiled model, compiled if necessary. Raises ConfigError, ProviderError."""
     return compiled(name, origin(name, KIND), KIND)
 
 

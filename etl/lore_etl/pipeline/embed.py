@@ -57,9 +57,7 @@ class Filler:
         """Add rows for chunks; return the chunks that now have a vector. `mark` records each batch in the catalogue.
 
         Cached vectors come first, as a stage of their own: the pace of the stage `embedding` is that of the model.
-
-        Raises:
-            ProviderUnavailable: the model does not respond; existing embeddings are kept.
+        Raises ProviderUnavailable.
         """
         done: list[ChunkKey] = []
         unknown = dict[str, list[ChunkKey]]()

@@ -53,9 +53,7 @@ def extract(
     """Return the changes that make the index match the project's files; None if no chunk has changed.
 
     `find` returns the present files and is given the known stamps; without it, and in a new index, all are looked for.
-
-    Raises:
-        GuardTripped: too much would be deleted.
+    Raises GuardTripped.
     """
     catalogue = index.catalogue
     layout = catalogue.meta("layout")

@@ -13,12 +13,9 @@ GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 
 
 def check_guard(run: Extraction) -> None:
-    """Refuse to delete too many chunks.
+    """Refuse to delete too many chunks. Raises GuardTripped.
 
     A file that the project's rules now leave out is still on disk: its chunks are deleted, and the report says why.
-
-    Raises:
-        GuardTripped: too much would be deleted; the message has the share, the reason and some of the files.
     """
     lost = [path for path in run.touched if not run.chunks.get(path)]
     if len(lost) < GUARD_SOURCES:

@@ -90,9 +90,7 @@ def load(
 ) -> None:
     """Store the changes, then complete the vectors, and record the values of `looked` in the catalogue.
 
-    Raises:
-        StorageError: the disk failed; the next load continues from there.
-        ProviderUnavailable: the model does not respond; existing embeddings are kept.
+    Raises StorageError, ProviderUnavailable; the next load continues from there.
     """
     run = _begin(index, report, progress, changes)
     _load_words(run, changes)

@@ -54,11 +54,7 @@ class Prebuilt:
     count: int
 
     def vectors(self, wanted: Container[str]) -> dict[str, Vectors]:
-        """Return content hash -> vector for those of the wanted texts that are in the file.
-
-        Raises:
-            InvalidArgument: one of them is not a vector of length 1.
-        """
+        """Return content hash -> vector for those of the wanted texts that are in the file. Raises InvalidArgument."""
         found: dict[str, Vectors] = {}
         layout = np.dtype([("text", f"V{HASH_BYTES}"), ("vector", "<f4", (self.dimension,))])
         self.file.seek(self.start)
@@ -74,12 +70,7 @@ class Prebuilt:
 
 
 def export_index(index: Index, file: Path) -> int:
-    """Write the vectors of all chunks that have one, and return their number.
-
-    Raises:
-        IndexMissing: the project has not been synced.
-        StorageError: the file cannot be written.
-    """
+    """Write the vectors of all chunks that have one, and return their number. Raises IndexMissing, StorageError."""
     index.require()
     vectors = index.cache.get(sorted(index.catalogue.content_hashes()))
     if not vectors:
@@ -112,13 +103,7 @@ def import_index(
     """Sync the index with the vectors of a file; return how many of them its chunks use, and the report.
 
     Chunks that are not in the file are embedded. The vectors stay in this index: other projects do not see them.
-    `choose` selects the vectors that are recomputed.
-
-    Raises:
-        NotFound: there is no such file.
-        InvalidArgument: the file is damaged, or its vectors are not those of the project's texts.
-        ModelMismatch: it was made with another model.
-        GuardTripped, StorageError, ProviderUnavailable: as for `sync`.
+    `choose` selects the vectors that are recomputed. Raises NotFound, InvalidArgument, ModelMismatch; as `sync`.
     """
     with opened(file) as prebuilt:
         index.prepare_model(progress)

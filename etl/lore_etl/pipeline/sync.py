@@ -28,11 +28,7 @@ def sync(
 ) -> SyncReport:
     """Update the index to match the project's files; without `must_scan`, those that the watcher reported.
 
-    Raises:
-        Busy: another process owns the index.
-        GuardTripped: too much would be deleted; nothing was changed.
-        StorageError: the disk failed; the next sync continues from there.
-        ProviderUnavailable: the model does not answer; existing embeddings are kept.
+    Raises Busy, StorageError, ProviderUnavailable; GuardTripped if too much would be deleted. The next sync continues.
     """
 
     def steps(report: SyncReport) -> None:

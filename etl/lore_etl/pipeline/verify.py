@@ -56,12 +56,7 @@ class Verification:
     _alone: int = 0
 
     def run(self, first: int = 0) -> None:
-        """Compare all items; begin with the chunk at position `first` and end with the one before it.
-
-        Raises:
-            IndexMissing: nothing has been synced.
-            Busy: a sync has begun, or was interrupted.
-        """
+        """Compare all items, from the chunk at position `first` to the one before it. Raises IndexMissing, Busy."""
         self.index.require()
         try:
             self._try(CATALOGUE, self._compare_catalogue)

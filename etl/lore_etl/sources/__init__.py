@@ -31,11 +31,7 @@ USUAL = "..."
 
 
 class SourceSet:
-    """The sources of one project, as configured under `[sources]` in `lore.toml`.
-
-    Raises:
-        ConfigError: the configuration names a source that does not exist.
-    """
+    """The sources of one project, as configured under `[sources]` in `lore.toml`. Raises ConfigError."""
 
     def __init__(self, project: SourceContext, configured: Mapping[str, Sequence[str]]) -> None:
         known = [kind.name for kind in REGISTRY]

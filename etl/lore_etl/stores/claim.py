@@ -76,12 +76,7 @@ def is_ours(index: Path) -> bool:
 
 
 def claim(index: Path) -> str:
-    """Create the index folder, unless it exists and is ours; return a sentence for the user if a folder was set aside.
-
-    Raises:
-        ForeignIndex: the folder is not ours and cannot be set aside.
-        OSError: it cannot be created.
-    """
+    """Create the index folder unless it is ours; return what was set aside. Raises ForeignIndex, OSError."""
     if is_ours(index):
         return ""
     with _alone():
@@ -96,11 +91,7 @@ def claim(index: Path) -> str:
 
 
 def inspect(index: Path) -> None:
-    """Check everything below the folder. The caller owns the index, so that no other process changes it meanwhile.
-
-    Raises:
-        ForeignIndex: a file there could redirect reads or writes to another place.
-    """
+    """Check that nothing in the caller's index folder could redirect reads or writes elsewhere. Raises ForeignIndex."""
     uid, links, files = index.lstat().st_uid, Counter[tuple[int, int]](), {}
     for entry in _below(index):
         try:
@@ -121,12 +112,7 @@ def inspect(index: Path) -> None:
 
 
 def adopt(index: Path) -> None:
-    """Adopt the index folder, or else the folder set aside, at the user's request, although Lore did not create it.
-
-    Raises:
-        ForeignIndex: it contains symbolic or hard links, devices, or files of other users, or a process is using it.
-        OSError: there is no such folder, or it cannot be written.
-    """
+    """Adopt the index folder, or else the one set aside, at the user's request. Raises ForeignIndex, OSError."""
     found = index if os.path.lexists(index) else aside_of(index)
     if os.path.realpath(found) != str(found):
         raise _foreign(found, "a symlink leads to it")

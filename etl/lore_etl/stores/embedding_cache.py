@@ -37,10 +37,7 @@ class EmbeddingCache:
     Vectors are kept in half precision, which moves them by less than `embed.spread` does anyway.
     An unreadable file is set aside, and its vectors are computed again. A vector that differs from its seal is not
     used, and the file is marked until `repair` has removed it. Texts that this index does not know are looked up in the
-    cache that all projects share, which also receives computed vectors.
-
-    Raises:
-        StorageError: from any method: the disk failed.
+    cache that all projects share, which also receives computed vectors. Methods raise StorageError if the disk failed.
     """
 
     def __init__(self, folder: Path, fingerprint: str, dimension: int, shared: SharedVectors | None = None) -> None:

@@ -19,11 +19,7 @@ GZIP = 31  # zlib's number for gzip with the largest window
 def write_export(folder: Path, catalogue: Catalogue) -> None:
     """Replace `chunks.jsonl.gz`, a record per chunk, and `class-hierarchy.json`, a list of classes sorted by name.
 
-    The same chunks give the same bytes.
-
-    Raises:
-        StorageError: the disk is full or not writable.
-        CatalogueDamaged: a record cannot be read.
+    The same chunks give the same bytes. Raises StorageError, CatalogueDamaged.
     """
     lines = (part for chunk in catalogue.every_chunk() for part in (chunk.line(), b"\n"))
     write_atomically(folder / CHUNKS, _compressed(lines))

@@ -28,14 +28,10 @@ class Ownership:
         self._note = my_note(kind)
 
     def take(self, wait_seconds: float = RELEASE_SECONDS) -> None:
-        """Own the index, and do not wait for an owner that is running.
+        """Own the index, and do not wait for an owner that is running. Raises Busy, StorageError.
 
         Wait for a holder without a note, or with the note of a process that has ended: its last threads may be ending,
         it may be about to write its note, or it only checks the lock, which it then holds for a moment.
-
-        Raises:
-            Busy: another process owns the index; the message names it.
-            StorageError: the folder cannot be written, or contains a link.
         """
         try:
             self._lock.acquire(wait_seconds, PAUSE_SECONDS, cancel_check=self._has_owner)

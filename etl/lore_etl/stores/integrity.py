@@ -39,13 +39,10 @@ def unseal(folder: Path) -> dict[str, Stamp]:
 
 
 def changed(folder: Path, *, by_content: bool = True) -> set[str] | None:
-    """Return the names of files that differ from the seal; None if there is no seal or a file vanishes.
+    """Return the names of files that differ from the seal; None without a seal, or if a file vanishes. Raises OSError.
 
     A failing disk changes neither size nor time, so all files are read. Without `by_content`, only those with another
     time are, as in a copy.
-
-    Raises:
-        OSError: the files cannot be accessed, so nothing is known about them.
     """
     recorded = _recorded(folder)
     if recorded is None:
@@ -61,11 +58,7 @@ def changed(folder: Path, *, by_content: bool = True) -> set[str] | None:
 
 
 def is_sealed(folder: Path) -> bool:
-    """Return whether the store is not marked and its files are as they were sealed, by size and time.
-
-    Raises:
-        StorageError: the files cannot be accessed.
-    """
+    """Return whether the store has no mark, and its files are as sealed, by size and time. Raises StorageError."""
     with os_errors_as(StorageError, f"Cannot access {folder.name}/"):
         return not is_suspect(folder) and changed(folder, by_content=False) == set()
 

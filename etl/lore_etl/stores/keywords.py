@@ -69,12 +69,7 @@ class _Snapshot:
 
 
 class KeywordStore:
-    """The keyword index. Commits are atomic, and the index can be rebuilt from chunks alone.
-
-    Raises:
-        IndexDamaged: from any method: the files have changed since the last commit, or tantivy cannot use them. This is
-            recorded, so that the next sync rebuilds them.
-    """
+    """The keyword index. Commits are atomic, and the index can be rebuilt from chunks alone. Raises IndexDamaged."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -98,11 +93,7 @@ class KeywordStore:
             raise IndexDamaged("The keyword index is damaged: an earlier call could not use it.")
 
     def replace(self, chunks: Iterable[Chunk], deleted: Iterable[str]) -> None:
-        """Add chunks (replacing those with the same id) and remove ids, in one commit that `publish` makes visible.
-
-        Raises:
-            StorageError: nothing was changed.
-        """
+        """Add or replace chunks and remove ids in one commit, or change nothing. Raises StorageError."""
         with self._reporting():
             integrity.unseal(self._folder)
             writer = self._index.writer(WRITER_BYTES, 1)

@@ -38,12 +38,7 @@ def create_copy_folder(copy: Path) -> None:
 
 
 def copy_stores(index: Path, copy: Path) -> None:
-    """Replace the content of the copy by that of the index, which was inspected. The caller holds the copy's lock.
-
-    Raises:
-        Busy: a process that can write the index owns it.
-        OSError: the index cannot be read, or the copy not written.
-    """
+    """Replace the copy, whose lock the caller holds, by the inspected index. Raises OSError, Busy."""
     remove_copy(copy)
     with _unchanging(index):
         for entry in sorted(index.iterdir()):

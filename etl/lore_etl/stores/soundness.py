@@ -50,11 +50,7 @@ def check_version(connection: sqlite3.Connection, written: int) -> None:
 
 
 def check_catalogue(connection: sqlite3.Connection) -> int:
-    """Check the pages and indexes, then the content of every row (0.35 s for 40,000 chunks); return how many there are.
-
-    Raises:
-        sqlite3.DatabaseError: it cannot be read, or contains something that Lore does not write.
-    """
+    """Check pages, indexes and rows (0.35 s for 40,000 chunks); return their number. Raises sqlite3.DatabaseError."""
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if found != "ok":
         raise sqlite3.DatabaseError(found)

@@ -16,11 +16,7 @@ _STEP: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLL
 
 
 def open_beneath(folder: int, path: str, flags: int) -> int:
-    """Return a descriptor of an existing file or folder; no component of its path may be a symlink or `..`.
-
-    Raises:
-        OSError: there is no such file, or a component is a symlink or not a folder.
-    """
+    """Return a descriptor of an existing file or folder; its path contains no symlink and no `..`. Raises OSError."""
     parts = path.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
         raise OSError(errno.ELOOP, "not a path below the folder", path)

@@ -19,11 +19,7 @@ _NAME_SURROGATE = 0x2000_0000  # the bit in the reparse tags of symlinks and jun
 
 
 def open_regular(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o600, dir_fd: int | None = None) -> int:
-    """Return a descriptor of a regular file. Only the last component of the path is checked for a symlink.
-
-    Raises:
-        OSError: the file does not exist, or is a symlink, a FIFO, a device or a folder.
-    """
+    """Return a descriptor of a regular file; the last component of its path is no symlink. Raises OSError."""
     try:
         descriptor = os.open(path, flags | _FLAGS, mode, dir_fd=dir_fd) if _NOFOLLOW else _checked(path, flags, mode)
     except OSError as error:

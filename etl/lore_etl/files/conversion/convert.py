@@ -73,11 +73,7 @@ def _counted(megabytes: int) -> int:
 
 
 def converted(path: str, data: bytes, limits: ConversionLimits = DEFAULT_LIMITS) -> str:
-    """Return the text of a document, with a heading for each page, sheet, slide or chapter.
-
-    Raises:
-        NotConverted: the document is damaged, encrypted or too large, or has no text.
-    """
+    """Return the text of a document, with a heading for each page, sheet, slide or chapter. Raises NotConverted."""
     return _text_in(_reply(path, data, limits))
 
 

@@ -43,10 +43,7 @@ class Backend(Protocol):
     limits: Limits
 
     def open(self, rows: int) -> Any:
-        """Open Chroma's collection, prepare it for searches among so many rows, and return it.
-
-        Raises StorageError and Chroma's errors.
-        """
+        """Open the collection for searches among so many rows. Raises StorageError and Chroma's errors."""
 
     def where(self) -> str:
         """Return a readable description of the location."""

@@ -66,11 +66,7 @@ class ChromaProcess:
 
     @classmethod
     def start(cls, folder: Path, log: Path, ports: Iterable[int] | None = None) -> ChromaProcess:
-        """Start a server on the first free port, and wait until it responds.
-
-        Raises:
-            DatabaseUnavailable: the server ended immediately or does not respond; the log has the reason.
-        """
+        """Start a server on the first free port, and wait until it responds. Raises DatabaseUnavailable."""
         output = ""
         for port in ports or _free_ports():
             started = cls(folder, port, log)
@@ -123,11 +119,7 @@ class ChromaProcess:
 
 
 def end_left_over(folder: Path, patience: float = END_SECONDS) -> None:
-    """Wait for the end of a server that a killed Lore process left on a folder; terminate it if it does not end.
-
-    Raises:
-        StorageError: a process that may not belong to Lore uses the folder, or the server does not end.
-    """
+    """Wait for the end of a server that a killed Lore left on a folder, else end it. Raises StorageError."""
     if not (folder / LOCK).exists():
         return
     lock = _lock(folder)

@@ -67,11 +67,7 @@ def hnsw(settings: DatabaseSettings) -> JSON:
 
 
 def bare(collection: Any) -> Any:
-    """Return the collection without its schema, which could name models to load.
-
-    Raises:
-        IndexDamaged: its distance function is not the cosine distance.
-    """
+    """Return the collection without its schema, which could name models to load. Raises IndexDamaged."""
     collection._model.serialized_schema = None
     known = collection.configuration_json or {}
     spaces = {

@@ -22,11 +22,7 @@ def load_chroma() -> None:
 def generations_of(
     folder: Path, settings: DatabaseSettings, environment: Mapping[str, str] = os.environ
 ) -> Generations:
-    """Return the configured generations of the index in this folder, without opening them.
-
-    Raises:
-        ConfigError: keys contradict each other, or an environment variable is missing.
-    """
+    """Return the configured generations of the index in this folder, without opening them. Raises ConfigError."""
     if settings.mode == "http":
         return RemoteGenerations(folder, settings, http_address(settings, environment))
     if settings.mode == "cloud":

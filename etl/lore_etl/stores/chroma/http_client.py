@@ -31,11 +31,7 @@ _CHECK_PLACE = "Check `database.host`, `port` and `ssl` in your configuration."
 
 
 class HttpChroma:
-    """A connection to one database of one tenant on one server.
-
-    Raises:
-        DatabaseUnavailable: the server does not respond, is not Chroma, or denies access.
-    """
+    """A connection to one database of one tenant on one server. Raises DatabaseUnavailable."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -53,10 +49,7 @@ class HttpChroma:
             raise explained from error
 
     def collection(self, name: str, configuration: JSON, rows: int) -> Any:
-        """Return the collection of that name, created if necessary, prepared for so many rows.
-
-        Raises StorageError and Chroma's errors.
-        """
+        """Return a collection, created if necessary, for so many rows. Raises StorageError and Chroma's errors."""
         model = self._api.get_or_create_collection(
             name=name, configuration=configuration, tenant=self.tenant, database=self.database
         )

@@ -266,11 +266,7 @@ def _blank(path: Path) -> None:
 
 
 def _inspect(folder: Path, collection: str) -> None:
-    """Check files that have changed since they were sealed, because opening damaged files would crash this process.
-
-    Raises:
-        IndexDamaged: the files are damaged.
-    """
+    """Check files that have changed since they were sealed, before they can crash this process. Raises IndexDamaged."""
     if integrity.is_suspect(folder):
         raise IndexDamaged("The vector store is damaged: an earlier call could not use it.")
     changed = integrity.changed(folder)

@@ -28,11 +28,7 @@ class Patience:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Limit the requests of a block. After one that was not answered in time, further blocks fail at once.
-
-        Raises:
-            DatabaseUnavailable: the database did not answer in time, now or some seconds ago.
-        """
+        """Limit the requests of a block; after one in vain, other blocks fail at once. Raises DatabaseUnavailable."""
         now = time.monotonic()
         if (away := self._away) and now < away[0]:
             raise DatabaseUnavailable(*away[1:])

@@ -30,10 +30,7 @@ class VectorStore:
     """A store of rows (row id, vector, type, source) in one collection with cosine distance.
 
     `at_least` is the minimum number of rows: without it, missing files would be opened as an empty store.
-
-    Raises:
-        IndexDamaged: the files have changed since they were closed, or rows are lost.
-        DatabaseUnavailable: Chroma runs in another process that does not answer.
+    Raises IndexDamaged if files have changed or rows are lost, DatabaseUnavailable if another process does not answer.
     """
 
     def __init__(self, backend: Backend, at_least: int = 0) -> None:
