@@ -1,4 +1,8 @@
-"""The registry of languages: each is a query file in `queries/` whose first lines name its files and its grammar."""
+"""The registry of languages: each is a query file in `queries/` whose first lines name its files and its grammar.
+
+Those without a grammar are the lines of `queries/plain.txt`. Their files are split at blank lines; words and vectors
+find them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,14 @@ from tree_sitter import Language, Parser, Query
 
 _QUERIES = Path(__file__).with_name("queries")
 _FIELD = re.compile(r"^;; (\w+): (.+)$", re.MULTILINE)
+PLAIN_LANGUAGES: dict[str, tuple[str, tuple[str, ...]]] = {
+    name: (title, tuple(files.split()))
+    for name, title, files in (
+        row.split("; ") for row in (_QUERIES / "plain.txt").read_text(encoding="utf-8").splitlines()[1:]
+    )
+}
+"""The title and the files of each language without a grammar, as suffixes with their dot and as whole names."""
+_PLAIN_TITLES = {file: title for title, files in PLAIN_LANGUAGES.values() for file in files}
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,17 @@ def code_syntax_of(path: str) -> str | None:
     name = PurePosixPath(path)
     known = code_syntaxes()
     return known.get(name.name) or known.get(name.suffix.lower()) or known.get(name.name.partition(".")[0])
+
+
+def plain_title_of(path: str) -> str | None:
+    """Return the title of the language of a file, if it is one without a grammar."""
+    name = PurePosixPath(path)
+    return _PLAIN_TITLES.get(name.name) or _PLAIN_TITLES.get(name.suffix)
+
+
+def plain_patterns() -> tuple[str, ...]:
+    """Return gitignore patterns for all files in the languages without a grammar."""
+    return tuple(f"*{file}" if file.startswith(".") else file for file in _PLAIN_TITLES)
 
 
 def _described(file: Path) -> CodeLanguage:

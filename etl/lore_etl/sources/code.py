@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from lore_etl.chunking.code_languages import code_patterns
-from lore_etl.chunking.plain_languages import plain_patterns
+from lore_etl.chunking.code_languages import code_patterns, plain_patterns
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.sources.prose import NOT_VENDORED

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from posixpath import basename, splitext
 
-from lore_etl.chunking.code_languages import code_languages
-from lore_etl.chunking.plain_languages import plain_title_of
+from lore_etl.chunking.code_languages import code_languages, plain_title_of
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import FileGroup, Inventory, LeftOutFiles
 from lore_etl.files.conversion.formats import NEEDS_EXTRA, format_of

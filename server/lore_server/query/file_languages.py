@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 
-from lore_etl.chunking.code_languages import code_languages
-from lore_etl.chunking.plain_languages import PLAIN_LANGUAGES
+from lore_etl.chunking.code_languages import PLAIN_LANGUAGES, code_languages
 from lore_etl.sources.source import CONVERTED, SYNTAXES
 
 _MORE = {"c": (".h",), "text": (".txt",)}
