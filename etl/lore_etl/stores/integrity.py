@@ -1,7 +1,7 @@
 """Record size, time and digest of a store's files in a seal, to detect changes at the next open; mark damaged stores.
 
 Whoever finds damage leaves a mark beside the store, so that the next sync rebuilds it: damage that only a search or a
-write meets would otherwise stay.
+write meets would otherwise stay. Most stores report a full disk or too many open files as damage, too.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from lore_etl.core.errors import StorageError, os_errors_as
 SEAL = "seal.json"
 Stamp = tuple[int, int, str]
 """Size in bytes, mtime in nanoseconds, digest."""
+SPARE_FILES = 32  # a store opens about a dozen files, and after a failure some of them are closed again
+FULL_BYTES = 1_000_000  # with less free space a database cannot work, whatever its error message
 
 
 def seal(folder: Path, known: Mapping[str, Stamp] = MappingProxyType({})) -> None:
@@ -112,3 +115,24 @@ def _raised(error: OSError) -> None:
 def _digest(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+
+
+def obstacle(folder: Path) -> str | None:
+    """Describe the problem that prevents all stores in this folder from working now; return None if there is none."""
+    if shutil.disk_usage(folder).free < FULL_BYTES:
+        return "the disk is full"
+    opened: list[int] = []
+    try:
+        for _ in range(SPARE_FILES):
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return None
+
+
+def is_panic(error: BaseException) -> bool:
+    """Return whether a Rust library panicked. Its exceptions are BaseExceptions of a class that cannot be imported."""
+    return type(error).__name__ == "PanicException"

@@ -14,7 +14,7 @@ import tantivy
 from lore_etl.core.errors import IndexDamaged, StorageError
 from lore_etl.core.model import Chunk
 from lore_etl.stores import integrity
-from lore_etl.stores.store_errors import is_panic, obstacle
+from lore_etl.stores.integrity import is_panic, obstacle
 from lore_etl.stores.tokenizer import query_terms, term_text
 
 WRITER_BYTES = 64_000_000

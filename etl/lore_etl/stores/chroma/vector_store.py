@@ -16,8 +16,8 @@ import numpy as np
 from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.backend import SAME_PLACE, Backend, effort
+from lore_etl.stores.integrity import is_panic
 from lore_etl.stores.kept import RecentlyUsed
-from lore_etl.stores.store_errors import is_panic
 
 Row = tuple[str, str, str]
 RowVectors = tuple[Sequence[str], Vectors]
