@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 SURROGATES = "\ud800-\udfff"  # a range for character classes: JSON and file names can contain surrogates, UTF-8 cannot
@@ -66,3 +67,9 @@ def is_named(full: str, name: str) -> bool:
 def last_part(name: str) -> str:
     """Return the name of a class without its modules and packages."""
     return name.replace(":", ".").rpartition(".")[2]
+
+
+def nearest_paths(path: str, known: Sequence[str]) -> list[str]:
+    """Return up to five similar known paths, starting with those that have the same file name."""
+    same_name = [name for name in known if name.rpartition("/")[2] == path.rpartition("/")[2]]
+    return list(dict.fromkeys((*same_name, *difflib.get_close_matches(path, known, n=5))))[:5]

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lore_etl.core.errors import InvalidArgument
-from lore_etl.system.entries import is_link, is_real_folder
-from lore_etl.system.nofollow import leads_elsewhere, read_regular
+from lore_etl.system.nofollow import is_link, is_real_folder, leads_elsewhere, read_regular
 
 NO_HISTORY = "This project has no git history."
 _POINTER = "gitdir: "

@@ -35,8 +35,7 @@ from lore_etl.core.model import SyncReport, row_id_of
 from lore_etl.core.progress import Progress
 from lore_etl.core.text import counted
 from lore_etl.index import KEYWORDS, Index
-from lore_etl.pipeline.changes import Changes
-from lore_etl.pipeline.diff import SyncPlan, plan
+from lore_etl.pipeline.changes import Changes, SyncPlan, plan
 from lore_etl.pipeline.embed import Filler
 from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores.catalogue import ChunkKey, ChunkState

@@ -23,9 +23,8 @@ from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ForeignIndex
 from lore_etl.core.json_types import JSON
-from lore_etl.system.entries import entry_facts, is_link, is_real_folder
 from lore_etl.system.file_locks import is_locked, lock
-from lore_etl.system.nofollow import open_regular, read_regular
+from lore_etl.system.nofollow import entry_facts, is_link, is_real_folder, open_regular, read_regular
 from lore_etl.system.ownership import may_write, user_id
 
 MARK = "index.id"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -117,18 +117,8 @@ class EmbeddingCache:
                 integrity.mark(self._path)
 
     def _stored(self, hashes: Sequence[str]) -> list[tuple[str, object]]:
-        found: list[tuple[str, object]] = []
-        with self._reading:
-            try:
-                self._reader = self._reader or sqlite3.connect(self._path, timeout=1, check_same_thread=False)
-                for marks, some in in_portions(hashes):
-                    sql = f"SELECT content, value FROM embedding WHERE model = ? AND content IN ({marks})"
-                    found += self._reader.execute(sql, (self._model, *some)).fetchall()
-            except sqlite3.Error as error:
-                if is_damage(error):
-                    integrity.mark(self._path)
-                return []
-        return found
+        sql = "SELECT content, value FROM embedding WHERE model = ? AND content IN"
+        return self._searching((f"{sql} ({marks})", (self._model, *some)) for marks, some in in_portions(hashes))
 
     def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
         """Return the vectors of this dimension whose length is 1."""
@@ -167,14 +157,15 @@ class EmbeddingCache:
     def distrusted(self, hashes: Iterable[str]) -> list[str]:
         """Return those of these texts whose vectors were computed elsewhere and not compared yet."""
         if self._distrusted is None:
-            self._distrusted = set(self._searching("SELECT content FROM distrusted WHERE model = ?", [(self._model,)]))
+            rows = self._searching([("SELECT content FROM distrusted WHERE model = ?", (self._model,))])
+            self._distrusted = {content for (content,) in rows}
         return [content_hash for content_hash in hashes if content_hash in self._distrusted]
 
     def trust(self, hashes: Collection[str]) -> None:
         """Record that the vectors of these texts are right."""
         self._distrusted = (self._distrusted or set()) - set(hashes)
-        rows = [(self._model, content_hash) for content_hash in hashes]
-        self._searching("DELETE FROM distrusted WHERE model = ? AND content = ?", rows)
+        sql = "DELETE FROM distrusted WHERE model = ? AND content = ?"
+        self._searching((sql, (self._model, content_hash)) for content_hash in hashes)
 
     def drop_distrusted(self) -> None:
         """Delete the vectors that were computed elsewhere and not compared yet."""
@@ -183,16 +174,18 @@ class EmbeddingCache:
         self._run(lambda connection: connection.execute("DELETE FROM distrusted"))
         self._distrusted = None
 
-    def _searching(self, sql: str, rows: Sequence[tuple[str, ...]]) -> list[str]:
-        """Run a statement of a search, for each row of values; what cannot be recorded now is recorded later."""
-        found: list[str] = []
+    def _searching(self, statements: Iterable[tuple[str, Sequence[str]]]) -> list[Any]:
+        """Return the rows of statements of a search. If one fails, none: the next sync reports or repairs the file."""
+        found: list[Any] = []
         with self._reading:
             try:
                 self._reader = self._reader or sqlite3.connect(self._path, timeout=1, check_same_thread=False)
                 with self._reader as connection:
-                    for row in rows:
-                        found += (one for (one,) in connection.execute(sql, row))
-            except sqlite3.Error:  # the next sync reports or repairs it
+                    for sql, values in statements:
+                        found += connection.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                if is_damage(error):
+                    integrity.mark(self._path)
                 return []
         return found
 

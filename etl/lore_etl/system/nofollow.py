@@ -1,7 +1,8 @@
 """Open untrusted files without following a symlink, and without blocking on or reading from a FIFO or device.
 
 Windows has no `O_NOFOLLOW`. There the path is checked before and after the open, and the opened file must be the file
-at the path. Standard library only, because the bridge imports this module.
+at the path. Entries of `os.scandir` have less information there than `lstat`. Standard library only, because the bridge
+imports this module.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import errno
 import os
 import re
 import stat
+import sys
 from pathlib import Path
 
 _NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
@@ -71,3 +73,26 @@ def _checked(path: str | Path, flags: int, mode: int) -> int:
 
 def _not_followed(path: str | Path) -> OSError:
     return OSError(errno.ELOOP, "a symlink, which is not followed", str(path))
+
+
+def entry_facts(entry: os.DirEntry[str]) -> os.stat_result:
+    """Return the result of `lstat` for an entry. Raises OSError."""
+    # on Windows the entry has no inode, device or number of links
+    return os.lstat(entry.path) if sys.platform == "win32" else entry.stat(follow_symlinks=False)
+
+
+def is_link(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a symlink or a Windows junction."""
+    if sys.platform == "win32":
+        return leads_elsewhere(entry.stat(follow_symlinks=False))
+    return entry.is_symlink()
+
+
+def is_real_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder, and not a symlink or a junction."""
+    return entry.is_dir(follow_symlinks=False) and (sys.platform != "win32" or not is_link(entry))
+
+
+def changed_ns(info: os.stat_result) -> int:
+    """Return the time of a file's last change. On Windows this is the mtime, because its ctime is the creation time."""
+    return info.st_mtime_ns if sys.platform == "win32" else info.st_ctime_ns

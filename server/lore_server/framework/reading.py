@@ -13,11 +13,11 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, PathRefused
 from lore_etl.core.model import sha256
+from lore_etl.core.text import nearest_paths
 from lore_etl.digest.prose_lines import ProseLines, tags_of
 from lore_etl.files.indexed import ProjectFiles, is_knowledge
 from lore_etl.files.redaction import redact
 from lore_etl.files.scan import Unreadable, text_of
-from lore_etl.files.suggest import nearest
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.system.open_folder import facts_below, open_below
@@ -110,7 +110,7 @@ class DocReader:
     def _not_found(self, source: str, folder: str) -> DocumentNotFound:
         """Return an error with the nearest existing paths, in the form that this tool accepts."""
         here = f"{folder}/" if folder else ""
-        near = nearest(source, [path for path in self._files.scan().files if self._is_for(path, here)])
+        near = nearest_paths(source, [path for path in self._files.scan().files if self._is_for(path, here)])
         hint = "Find documents by content with knowledge_search."
         if near:
             hint = f"Did you mean {', '.join(path.removeprefix(here) for path in near)}?"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lore_etl.core.text import is_encodable, storable
-from lore_etl.system.entries import entry_facts, is_real_folder
+from lore_etl.system.nofollow import entry_facts, is_real_folder
 from lore_etl.system.open_folder import OpenFolder, open_real, read_below
 from lore_server.knowledge.names import ascii_slug
 

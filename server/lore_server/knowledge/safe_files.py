@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lore_etl.core.errors import AccessDenied, FileSystemError, InvalidPath, StorageError
-from lore_etl.system.entries import entry_facts, is_real_folder
-from lore_etl.system.nofollow import names_git_folder
+from lore_etl.system.nofollow import entry_facts, is_real_folder, names_git_folder
 from lore_etl.system.open_folder import OpenFolder, open_folder
 
 TEMPORARY = ".lore-*.tmp"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, ClassNode
-from lore_etl.files.suggest import nearest
+from lore_etl.core.text import nearest_paths
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.agent_files import origin_of_file
@@ -102,7 +102,7 @@ class DocumentService:
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
         if not chunks:
-            near = ", ".join(nearest(path, self._index.catalogue.paths()))
+            near = ", ".join(nearest_paths(path, self._index.catalogue.paths()))
             hint = f"Did you mean {near}?" if near else "list_sources lists the indexed files."
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
         mark = self._mark(path, str(start), str(end), *(chunk.content_hash for chunk in chunks))

@@ -89,7 +89,7 @@ def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
     suffix = PurePosixPath(path).suffix.lower()
     if kind is None or suffix not in readable():
         raise NotConverted(NEEDS_EXTRA)
-    command = [sys.executable, "-I", "-m", "lore_etl.files.conversion.converter"]
+    command = [sys.executable, "-I", "-m", "lore_etl.files.conversion.sandbox"]
     arguments = [kind.reader, suffix.removeprefix("."), *map(str, limits)]
     try:
         done = subprocess.run(

@@ -1,12 +1,19 @@
-"""The limits on the conversion of a document, and how the child process applies them to itself."""
+"""The child process that converts a document, and the limits that it applies to itself.
+
+It reads the document from standard input, and writes its text as JSON to standard output.
+"""
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import NamedTuple
+
+from lore_etl.files.conversion.marked_text import NoText
 
 _CODECS = ("cp437", "utf-8-sig", "utf-16-le")
 """Codecs that readers use; Python opens their files at the first use."""
@@ -76,3 +83,29 @@ def memory_meter() -> Callable[[], int]:
         return int(found[1]) >> 10 if found else 0
 
     return megabytes
+
+
+def main() -> int:
+    """Convert, and return the exit code. Any other error than NoText means that the document is damaged."""
+    name, suffix, *numbers = sys.argv[1:]
+    limits = ConversionLimits(*map(int, numbers))
+    reader = import_module(f"lore_etl.files.conversion.{name}")  # everything it needs, before it may open no file
+    data = sys.stdin.buffer.read()
+    megabytes = memory_meter()
+    limit_resources(limits)
+    open_nothing_more()
+    try:
+        text = str(reader.read(data, suffix))
+        if len(text) > limits.characters:
+            raise NoText(f"too large: its text has more than {limits.characters:,} characters")
+        reply = {"text": text} if text.strip() else {"problem": "it contains no text"}
+    except NoText as error:
+        reply = {"problem": str(error)}
+    except MemoryError:
+        return OUT_OF_MEMORY
+    sys.stdout.buffer.write(json.dumps({**reply, "megabytes": megabytes()}).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
