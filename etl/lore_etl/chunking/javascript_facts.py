@@ -167,10 +167,7 @@ def _specifiers(clause: Node) -> Iterator[tuple[str, str]]:
 
 
 def _exports(root: Node) -> Iterator[tuple[str, Target]]:
-    """Map each exported name to (module, name in it); the module is empty for a name of this file.
-
-    The name `* module` stands for everything that another module exports.
-    """
+    """Map exported names to (module or empty, name in it); `* module` stands for all that another module exports."""
     for node in root.named_children:
         if node.type == "expression_statement" and node.named_child_count:
             yield from _common_exports(node.named_children[0])

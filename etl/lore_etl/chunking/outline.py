@@ -14,10 +14,7 @@ LeadTest = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Definition:
-    """A class, function or test, with the definitions inside it.
-
-    `class_name` is the class of a definition outside its body, such as a method in Go.
-    """
+    """A class, function or test with those inside it; `class_name` is that of a method outside its class, as in Go."""
 
     name: str
     kind: str

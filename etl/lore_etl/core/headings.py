@@ -26,8 +26,7 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True)
 class Outline:
-    """The lines of a text with their ends, its headings, the lines of code fences (markers included), and the fence
-    that is never closed, if any."""
+    """A text's lines with their ends, its headings, the lines of code fences, and the fence that is never closed."""
 
     lines: list[str]
     headings: list[Heading]

@@ -111,10 +111,7 @@ def rules_of(text: ProseLines) -> tuple[Rule, ...]:
 
 
 def tags_of(front: Mapping[str, object], text: ProseLines) -> tuple[str, ...]:
-    """Return the tags in the front matter, else in a line `Tags: a, b`, else the first headings.
-
-    An empty list in the front matter means no tags.
-    """
+    """Return the tags in the front matter (none if empty), else in a line `Tags: a, b`, else the first headings."""
     listed = front.get("tags")
     if listed is not None:
         return _cleaned(listed if isinstance(listed, list) else str(listed).split(","))

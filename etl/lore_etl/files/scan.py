@@ -55,10 +55,7 @@ def scan(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), includ
 
 
 def rules_for(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Rules:
-    """Return the rules for a project. `include` has patterns of files to find even if git ignores them.
-
-    Raises ConfigError.
-    """
+    """Return a project's rules; git may ignore files that match `include`. Raises ConfigError."""
     skipped = {path.relative_to(root).as_posix() for path in skip if path.is_relative_to(root)}
     return Rules.configured(exclude, include, skipped)
 

@@ -150,10 +150,7 @@ class _Child:
             )
 
     def chunked(self, batch: Batch, tokens: TokenCounter) -> list[Chunked] | None:
-        """Return the chunks of each document; None if the child has failed, now or before.
-
-        The first call decides which tokens are counted.
-        """
+        """Return the chunks of each document; None if the child has failed. The first call sets the token counter."""
         if self._process is None or self._process.stdin is None or self._process.stdout is None:
             return None
         try:

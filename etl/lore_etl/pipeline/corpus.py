@@ -38,10 +38,7 @@ class CorpusRecord:
 def load_records(
     index: Index, records: Sequence[CorpusRecord], progress: Progress = silent
 ) -> tuple[dict[str, str], SyncReport]:
-    """Update the index to contain exactly these records; unchanged content is not embedded again.
-
-    Return record id -> the source under which the record is indexed, and the report.
-    """
+    """Make the index contain exactly these records; return record id -> source in the index, and the report."""
     documents = _documents(
         records, SourceSet(SourceContext([record.path or record.id for record in records], lambda path: None), {})
     )

@@ -44,10 +44,7 @@ def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
 
 @dataclass(frozen=True)
 class Filler:
-    """A filler of vector stores for one load, which writes counts and problems to the load's report.
-
-    It reads the texts from the catalogue, batch by batch.
-    """
+    """A filler of vector stores for one load, with its report; it reads texts from the catalogue batch by batch."""
 
     index: Index
     report: SyncReport

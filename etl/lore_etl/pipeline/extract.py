@@ -141,11 +141,7 @@ def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
 
 
 def _recipe(index: Index, claim: Claim) -> str:
-    """Return the name of the source, a hash of everything but the text that determines a file's chunks, and a script's
-    suffix.
-
-    They are separated by colons; only a script has a third part.
-    """
+    """Return `source:hash`, of scripts `source:hash:suffix`; the hash covers what determines chunks except the text."""
     source, embedding = claim.source, index.settings.embedding.model_dump(exclude={"cache_mb"})
     hashed = sha256(canonical_json([*_versions(), source.fingerprint(claim.name), embedding]))[:16]
     return ":".join(filter(None, (source.name, hashed, claim.name.removeprefix(claim.entry.path))))
@@ -258,10 +254,7 @@ def _keep(run: Extraction, document: Document, found: Chunked, row: FileRow, rem
 
 
 def _kept_relations(run: Extraction, old: FileRow | None, found: Chunked, title: str) -> str | None:
-    """Return the relations of a document's chunks before, if the edit cannot affect other files; else None.
-
-    It cannot if the file has no classes, and the same names and title as before.
-    """
+    """Return the relations of the chunks before, if an edit without classes keeps names and title; else None."""
     if run.related or old is None or not old.recipe or not found.records:
         return None
     was = unpack(old.facts)
@@ -296,10 +289,7 @@ def _changes(run: Extraction, layout: str) -> Changes | None:
 
 
 def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None]:
-    """Relate the chunks of the touched files.
-
-    Return those of other files whose relations have changed, and the class tree if it differs.
-    """
+    """Relate the touched files' chunks; return others whose relations changed, and the class tree if it changed."""
     catalogue = run.index.catalogue
     recorded = {path: unpack(facts) for path, facts in catalogue.facts().items()}
     relations = _relations(run, recorded)

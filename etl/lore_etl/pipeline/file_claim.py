@@ -25,10 +25,7 @@ class Claim(NamedTuple):
 
 
 def claim_of(files: ProjectFiles, sources: SourceSet, entry: FileEntry, known: FileRow | None) -> Claim | None:
-    """Return the claim of the source that owns a file, if any.
-
-    The patterns of sources treat a script as if its name had the extension of its language.
-    """
+    """Return the claim of the owning source, if any; a script counts as if its name had its language's extension."""
     if source := sources.owner(entry.path):
         return Claim(entry, source, entry.path)
     try:

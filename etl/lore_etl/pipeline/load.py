@@ -223,10 +223,7 @@ def _rebuild_reason(run: _Load) -> str | None:
 
 
 def _present_rows(run: _Load) -> dict[str, tuple[str, str]] | None:
-    """Return the rows of the vector store after an interrupted load, because the catalogue was written before it.
-
-    None if the catalogue describes the store.
-    """
+    """Return the rows of the vector store after an interrupted load; None if the catalogue describes the store."""
     expected = run.index.catalogue.with_vector() + len(run.old_rows())
     if not run.was_dirty and run.index.vectors.count() == expected:
         return None

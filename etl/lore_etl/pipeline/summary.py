@@ -31,10 +31,7 @@ Notes = Mapping[str, Sequence[tuple[str, str]]]
 def report_files(
     index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport, circles: str | None = None
 ) -> None:
-    """Report the counts, and repeat the problems of files that were read earlier, because they still exist.
-
-    `circles` are the documents that supersede each other, as JSON, if they were determined again.
-    """
+    """Report counts and all problems that still exist; `circles` supersede each other, as JSON, if determined again."""
     report.files = sum(1 for row in rows.values() if row.recipe)
     report.failed += found.unreadable
     report.skipped += found.refused

@@ -45,10 +45,7 @@ def sync(
 
 
 def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
-    """Update the index to match the documents written by agents; the project's own files wait for the next `sync`.
-
-    Raises the errors of `sync` except GuardTripped, because deletions through Lore are intended.
-    """
+    """Update the documents written by agents, not the project's files. Raises as `sync`, but never GuardTripped."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress, may_download=False)

@@ -42,12 +42,8 @@ CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector 
 class CatalogueFile:
     """The database file with the values that describe the whole index. All threads share its connections.
 
-    Readers see whole transactions while a sync writes. Each commit replaces the `snapshot`.
-
-    Raises:
-        CatalogueDamaged: from any method: the file is damaged. This is recorded, so that the next sync rebuilds it.
-        StorageError: from any method: the disk or the system failed, not the file.
-        Busy: from any method after `close`.
+    Readers see whole transactions while a sync writes. Each commit replaces the `snapshot`. Every method raises
+    CatalogueDamaged for a damaged file, which is recorded for the next sync, StorageError, and Busy after `close`.
     """
 
     def __init__(self, folder: Path, busy_seconds: float = 30) -> None:

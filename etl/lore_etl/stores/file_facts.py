@@ -31,10 +31,7 @@ def pack(facts: FileFacts, short: Digest | None) -> str:
 
 @lru_cache(maxsize=1 << 12)  # each sync reads the facts of all files
 def unpack(packed: str) -> FileFacts:
-    """Return the facts.
-
-    The members of classes are left out: they are most of the facts, and no other file depends on them.
-    """
+    """Return the facts without the members of classes, which are most of them, and on which no other file depends."""
     return _unpacked(json.loads(packed))
 
 

@@ -21,8 +21,7 @@ _NOT_DAMAGE = frozenset(
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether the file, not the disk or system, caused the error. Errors for invalid UTF-8 have
-    no error code."""
+    """Return whether the file caused the error, not the disk; errors for invalid UTF-8 have no code."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_DAMAGE
 
 

@@ -195,12 +195,9 @@ def facts_below(root: Path, path: str) -> os.stat_result | None:
 
 
 def target_of(root: Path, path: str) -> str | None:
-    """Return where a path leads, relative to the root and following symlinks; None if it leads outside.
+    """Return where a path leads, relative to the root and following symlinks; None if it leads outside. Raises OSError.
 
     Another process may exchange it meanwhile, so open the result only with functions that follow no symlink.
-
-    Raises:
-        OSError: a symlink is being deleted.
     """
     home = os.path.realpath(root)
     found = Path(os.path.realpath(Path(home, path)))  # Path.resolve raises on a loop
