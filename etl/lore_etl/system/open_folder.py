@@ -14,7 +14,6 @@ from pathlib import Path, PureWindowsPath
 from typing import Self
 
 from lore_etl.system import durable
-from lore_etl.system.beneath import open_beneath
 from lore_etl.system.nofollow import leads_elsewhere, open_regular
 
 _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
@@ -151,6 +150,23 @@ class FolderByPath(OpenFolder):
             now = folder.lstat()
             if leads_elsewhere(now) or not os.path.samestat(now, info):
                 raise OSError(errno.ELOOP, "a folder was replaced by another folder", str(folder))
+
+
+def open_beneath(folder: int, path: str, flags: int) -> int:
+    """Return a descriptor of an existing file or folder; its path contains no symlink and no `..`. Raises OSError."""
+    *parents, name = path.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in (*parents, name)):
+        raise OSError(errno.ELOOP, "not a path below the folder", path)
+    at = folder
+    try:
+        for part in parents:
+            before, at = at, os.open(part, os.O_RDONLY | _DIRECTORY | _NOFOLLOW, dir_fd=at)
+            if before != folder:
+                os.close(before)
+        return os.open(name, flags | _NOFOLLOW, dir_fd=at)
+    finally:
+        if at != folder:
+            os.close(at)
 
 
 def open_folder(path: Path) -> OpenFolder:
