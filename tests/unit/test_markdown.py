@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
-from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import KnowledgeType
 from tests.harness.texts import chunks_in, outline, words
 
@@ -128,17 +124,3 @@ def test_a_document_with_only_front_matter_is_indexed_with_its_values(body: str)
     (chunk,) = chunks_in("a.md", f"---\ntitle: Berths\ntags: [night]\n---\n{body}", title="Berths")
 
     assert (chunk.text, chunk.lines, chunk.title) == ("title: Berths\ntags: [night]", (2, 3), "Berths")
-
-
-LINES = st.sampled_from(
-    "word|é||    code|# A|A|===|---|***|- a|* b|1. c|2) word|> q|>|```|~~~|word  |  word|\tword|+|a. b".split("|")
-    + "a | b/--|--/| c |/<div>/<!-- a/-->/[a]: b".split("/")
-)
-
-
-@given(st.lists(LINES, max_size=12))
-def test_a_line_of_prose_is_read_as_commonmark_says(lines: list[str]) -> None:
-    text = "\n".join(lines)
-    usual = MarkdownIt("commonmark").enable("table").disable("inline")
-
-    assert block_parser().parse(text) == usual.parse(text)

@@ -7,9 +7,7 @@ from bisect import bisect_left
 from functools import cache
 from itertools import pairwise
 
-from markdown_it import MarkdownIt, rules_block
-from markdown_it.parser_block import RuleFuncBlockType
-from markdown_it.rules_block import StateBlock
+from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings
@@ -19,36 +17,13 @@ from lore_etl.core.model import Document, KnowledgeType
 
 HEAD_LINES = 80  # the lines that are searched for a document's title
 _SOLID = {"fence", "code_block", "table_open", "html_block"}
-_INTERRUPTING = ["paragraph", "reference", "blockquote"]
-_MARKED: dict[str, tuple[RuleFuncBlockType, list[str]]] = {
-    "fence": (rules_block.fence, [*_INTERRUPTING, "list"]),
-    "blockquote": (rules_block.blockquote, [*_INTERRUPTING, "list"]),
-    "hr": (rules_block.hr, [*_INTERRUPTING, "list"]),
-    "list": (rules_block.list_block, _INTERRUPTING),
-    "html_block": (rules_block.html_block, _INTERRUPTING),
-    "heading": (rules_block.heading, _INTERRUPTING),
-}
-"""The blocks that begin with a mark, never with a letter: their rules, and the blocks that each may interrupt."""
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
 
 
 @cache
 def block_parser() -> MarkdownIt:
     """Return a parser for block structure only: inline parsing is not needed, and hostile input makes it slow."""
-    parser = MarkdownIt("commonmark").enable("table").disable("inline")
-    for name, (rule, interrupted) in _MARKED.items():
-        parser.block.ruler.at(name, _unless_letter(rule), {"alt": interrupted})
-    return parser
-
-
-def _unless_letter(rule: RuleFuncBlockType) -> RuleFuncBlockType:
-    """Return a rule that is skipped at a line of prose. Otherwise each such line would try six rules twice."""
-
-    def found(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-        start = state.bMarks[first] + state.tShift[first]
-        return not state.src[start : start + 1].isalpha() and rule(state, first, end, silent)
-
-    return found
+    return MarkdownIt("commonmark").enable("table").disable("inline")
 
 
 def parse(document: Document) -> Parsed:
