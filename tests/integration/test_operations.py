@@ -21,7 +21,7 @@ from lore_server.app import App
 from lore_server.contract import Contract, Operation
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
-from lore_server.http.routes import api_routes
+from lore_server.http.application import api_routes
 from lore_server.http.site import Site
 from lore_server.http.token import Token
 from lore_server.mcp.mcp_server import build_server

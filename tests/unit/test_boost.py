@@ -11,7 +11,7 @@ import pytest
 from lore_etl.config.settings import DocsSettings
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.framework.best_sentence import best_sentence
-from lore_server.framework.boost import boosted
+from lore_server.framework.unified_search import boosted
 from lore_server.query.proximity import stems_of
 from lore_server.query.ranking import Ranked
 

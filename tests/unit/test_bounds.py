@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.model import Problem, SyncReport
-from lore_server.answer.bounds import bounded
+from lore_server.answer.answer_service import bounded
 from lore_server.contract import Contract
 from lore_server.replies import budget
 from lore_server.services.job import Job

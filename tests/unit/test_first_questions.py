@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lore_etl.core.model import ClassNode
 from lore_etl.relations.classes import Hierarchy
-from lore_server.framework.first_questions import first_questions
+from lore_server.framework.init_service import first_questions
 
 NO_CLASSES = Hierarchy([])
 

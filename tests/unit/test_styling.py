@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from lore_server.console.output import line
-from lore_server.console.styling import styled, takes_style
-from lore_server.console.terminal import visible
+from lore_server.console.terminal import styled, takes_style, visible
 
 STYLE = re.compile(r"\x1b\[[012]m|\x1b\]8;;[^\x1b]*\x1b\\")
 LINK = re.compile(r"\x1b\]8;;([^\x1b]+)\x1b\\")

@@ -11,7 +11,6 @@ from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.index import Index
 from lore_etl.stores.file_facts import members_of
-from lore_server.answer.bounds import bounded
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.citations import marked, passage_citation, reference
 from lore_server.answer.class_questions import class_fact
@@ -29,10 +28,12 @@ from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.syntax import read_request
+from lore_server.replies import budget
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from lore_server.replies.records import AnswerRecord, FreshnessRecord, ModelUseRecord
+
 
 log = logging.getLogger(__name__)
 UNANSWERED = "The indexed documents do not answer this; the references are the closest matches."
@@ -177,3 +178,22 @@ def _use(written: VerifiedReply) -> ModelUseRecord:
     if written.dropped:
         use["dropped"] = written.dropped
     return use
+
+
+ANSWER_SHARE = 0.5  # of the budget
+
+
+def bounded(reply: AnswerRecord, max_tokens: int = budget.REPLY_TOKENS) -> AnswerRecord:
+    """Cut the reply to the limit and add a line about the omitted parts."""
+    text = budget.prefix(reply["answer"], int(ANSWER_SHARE * max_tokens * budget.CHARACTERS_PER_TOKEN))
+    shown: AnswerRecord = {**reply, "answer": text, "citations": [], "references": []}
+    shown["citations"] = budget.fitting(reply["citations"], budget.room(max_tokens, shown))
+    shown["references"] = budget.fitting(reply["references"], budget.room(max_tokens, shown))
+    missing = {
+        "characters of the answer": len(reply["answer"]) - len(text),
+        "citations": len(reply["citations"]) - len(shown["citations"]),
+        "references": len(reply["references"]) - len(shown["references"]),
+    }
+    if cut := " and ".join(f"{count:,} {what}" for what, count in missing.items() if count):
+        shown["truncated"] = f"{cut} omitted to stay within {max_tokens:,} tokens: use a larger max_tokens."
+    return shown

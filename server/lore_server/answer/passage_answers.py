@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from lore_etl.core.errors import ProviderError
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
 from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.document_questions import document_fact
 from lore_server.answer.evidence import choose, coverage, is_answered, widened
 from lore_server.answer.lead import find_lead
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
-from lore_server.query.confidence import SUGGESTION
+from lore_server.query.confidence import SUGGESTION, Rarity
 from lore_server.query.query_service import SearchOutcome
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.excerpt import whole_lines
 
 if TYPE_CHECKING:
     from lore_server.replies.records import CitationRecord
+
 
 NOT_HERE = "This is not in this knowledge base."
 NOT_JUDGED = "The search cannot judge this question, and found none of its names."
@@ -121,3 +122,47 @@ def _quoted(text: str, passage: Passage) -> str:
         return without_links(text, [passage.chunk.text])
     except ProviderError:
         return " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in text else text))
+
+
+MENTIONED = 0.5  # share of the subject's words in the passage
+_NUMBER = re.compile(r"(\d+)$|^(\d+)\D")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+[\w.-]*)")
+_ASKING = re.compile(
+    r"\b(?:which|what|in|since|releases?|versions?|tickets?|issues?|introduc\w+|add(?:s|ed)?|fix(?:es|ed)?|clos\w+|reports?|"
+    r"reported|describ\w+|remov\w+|chang\w+|brought|br[io]ngs?|com(?:e|es)|came|did|does|do|first)\b",
+    re.IGNORECASE,
+)
+_WANTED = {
+    KnowledgeType.TICKET: re.compile(
+        r"\b(?:which|what) (?:[\w-]+ ){0,2}(?:tickets?|issues?|bug reports?)\b", re.IGNORECASE
+    ),
+    KnowledgeType.RELEASE: re.compile(r"\b(?:which|what) (?:[\w-]+ )?(?:release|version)\b", re.IGNORECASE),
+}
+
+
+def document_fact(found: SearchOutcome, rarity: Rarity) -> tuple[str, Chunk] | None:
+    """Return a sentence that names the ticket or release, and the passage that shows it; else None."""
+    question = found.query.text
+    wanted = next((type_ for type_, pattern in _WANTED.items() if pattern.search(question)), None)
+    if wanted is None or wanted not in found.query.sought_types:
+        return None
+    share = coverage(_ASKING.sub(" ", question), rarity)
+    both = [*(file.chunk for file in found.ranked), *(candidate.chunk for candidate in found.candidates)]
+    name_of = _ticket if wanted == KnowledgeType.TICKET else _release
+    named = [(name, chunk) for chunk in both if chunk.type == wanted and (name := name_of(chunk))]
+    best = max(named, key=lambda document: share(document[1]), default=None)
+    return best if best and share(best[1]) >= MENTIONED else None
+
+
+def _ticket(chunk: Chunk) -> str | None:
+    stem = PurePosixPath(chunk.source).stem
+    match = _NUMBER.search(stem)
+    number = f" #{(match[1] or match[2]).lstrip('0')}" if match else ""
+    state = f" ({chunk.state})" if chunk.state else ""
+    return f"Ticket{number}{state}: {chunk.title}"
+
+
+def _release(chunk: Chunk) -> str | None:
+    places = (PurePosixPath(chunk.source).stem, *reversed(chunk.heading), chunk.title)
+    version = next((match[1] for match in map(_VERSION.search, places) if match), None)
+    return f"Release {version}" if version else None

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lore_etl.core.errors import Cancelled, IndexMissing, InvalidArgument, NotFound, UsageError, from_record
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.atomic import replace_content
+from lore_etl.core.errors import (
+    AnswerNotFound,
+    Cancelled,
+    IndexMissing,
+    InvalidArgument,
+    NotFound,
+    UsageError,
+    from_record,
+)
 from lore_etl.core.json_types import JSON
+from lore_etl.system.nofollow import read_regular
 from lore_server import __version__
 from lore_server.cli.command import CursorOption, Words, command
-from lore_server.cli.last_answer import last_answer, remember_answer
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner.session import LONGEST_WAIT, Session
@@ -263,3 +275,26 @@ def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
             raise InvalidArgument(f"`{pair}` is not in the form key=value.")
         given[key] = known.parsed(key, value)
     return given
+
+
+FOLDER = "answers"
+LONGEST = 40  # characters of an id
+
+
+def remember_answer(root: Path, id_: str) -> None:
+    """Store the id. After an error there is only no answer to continue."""
+    with suppress(OSError):
+        private_folder(user_state_folder() / FOLDER)
+        replace_content(_file(root), [id_], 0o600)
+
+
+def last_answer(root: Path) -> str:
+    """Return the id of the last answer. Raises AnswerNotFound."""
+    with suppress(OSError, UnicodeDecodeError):
+        if id_ := read_regular(_file(root), LONGEST).decode().strip():
+            return id_
+    raise AnswerNotFound("You have no earlier answer in this project.", "Ask a question first, without --continue.")
+
+
+def _file(root: Path) -> Path:
+    return user_state_folder() / FOLDER / hashlib.sha256(str(root).encode()).hexdigest()[:32]

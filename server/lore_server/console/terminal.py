@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from lore_etl.core.text import SURROGATES
-from lore_server.console.styling import styled, takes_style
 
 # C0 without line feed and tab, DEL, C1, and the characters that reorder text
 _STEERING = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{SURROGATES}]")
@@ -42,3 +43,33 @@ class VisibleFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return visible(super().format(record))
+
+
+# a result or a reference: its number, the path with its lines, and the rest, which begins with the type in brackets
+_PLACE = re.compile(
+    r"^(?P<number>\d+\.|\[\d+\]) (?P<place>(?P<path>\S[^\n]*?)(?::\d+(?:-\d+)?)?)(?P<rest>  \[[^\n]*)$", re.MULTILINE
+)
+_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+def takes_style(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that shows colours and the user has not disabled them."""
+    if not stream.isatty() or os.environ.get("NO_COLOR"):
+        return False
+    return os.environ.get("TERM", "dumb") != "dumb" or "WT_SESSION" in os.environ  # the latter on Windows
+
+
+def styled(text: str, root: Path) -> str:
+    """Return visible text with the place of each result in bold and linked to its file, and the details dimmed.
+
+    Only files of the project are linked.
+    """
+    return _PLACE.sub(lambda match: _styled_place(match, root), text)
+
+
+def _styled_place(match: re.Match[str], root: Path) -> str:
+    place = f"{_BOLD}{match['place']}{_PLAIN}"
+    file = root / match["path"]
+    if file.is_file() and file.resolve().is_relative_to(root):
+        place = f"\x1b]8;;{file.as_uri()}\x1b\\{place}\x1b]8;;\x1b\\"
+    return f"{match['number']} {place}{_DIM}{match['rest']}{_PLAIN}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError, StorageError
+from lore_etl.core.json_types import JSON
 from lore_etl.index import Index
+from lore_etl.relations.classes import Hierarchy
 from lore_server.execution.progress import NOBODY, Listener
-from lore_server.framework.config_template import TEMPLATE
-from lore_server.framework.first_questions import first_questions
 from lore_server.framework.groups import Group
 from lore_server.framework.index_file import Output
 from lore_server.framework.layout import Layout, layout_of
@@ -23,7 +25,14 @@ from lore_server.replies import budget
 from lore_server.services.jobs import JobService
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import InitResultDriftRecord, InitResultRecord, JobRecord, PlaceRecord
+    from lore_server.replies.records import (
+        FirstQuestionsRecord,
+        InitResultDriftRecord,
+        InitResultRecord,
+        JobRecord,
+        PlaceRecord,
+    )
+
 
 SHOWN_VIOLATIONS = 10
 SHOWN_CHARACTERS = 4_000  # leaves the rest of the reply to the job
@@ -142,3 +151,97 @@ def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
 
 def _places(places: dict[str, str]) -> list[PlaceRecord]:
     return [{"role": role, "path": path} for role, path in places.items()]
+
+
+TEMPLATE = """\
+# Lore's configuration. Every key is optional; the values are the defaults. See docs/configuration.md.
+# Keys marked "you" are ignored here until you approve them with `lore trust`; ~/.config/lore/config.toml may set all.
+
+[index]
+# exclude = ["vendor/", "*.generated.ts"]   # files to leave out, in the syntax of .gitignore and in addition to it
+# max_file_bytes = 2000000
+# guard_share = 0.3                          # a sync that would delete a larger share is refused
+
+[sources]
+# tickets = ["tracker/**/*.md"]              # the location of tickets, instead of the usual ones
+
+[embedding]
+# provider = "local"                         # you: or "gemini", with GEMINI_API_KEY set
+# model = "all-MiniLM-L6-v2"                 # you: any sentence-transformers model, by name or folder
+
+[database]
+# mode = "embedded"                          # where Chroma runs; or "server"; you: "http", "cloud"
+
+[query]
+# ranking = "hybrid"                         # or "classic"
+# weights = { ticketPenalty = -30 }
+# reranker = ""                              # you: a cross-encoder, by name or folder; empty means none
+# rerank_depth = 20                          # number of results it reads
+
+[docs]
+# framework = ".ce/docs"                     # folder of the framework's pages; or else .ce
+# tag_weight = 0.2                           # maximum bonus of knowledge_search for tags, titles and recent changes
+# title_weight = 0.3
+# recent_weight = 0.1
+
+[owner]
+# idle_minutes = 30                          # the background process ends after this time without clients
+# auto_sync_files = 50                       # maximum number of changed files to sync automatically; 0 means never
+
+[hook]
+# memory_dirs = ["memories"]                 # folders that `lore hook session-start` sends; you: folders elsewhere
+# max_files = 0                              # maximum in one run; 0 means no limit
+
+[answer]
+# provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none": passages; you: "openai"
+# model = "gemini-2.5-flash"                 # you
+"""
+
+
+_GENERAL = re.compile(
+    r"^(?:readme|changelog|changes|license|contributing|code.of.conduct|security|index)\b", re.IGNORECASE
+)
+_PLAIN = re.compile(r"\w[\w .,-]{2,59}")
+"""A title that is safe to paste into any shell, because projects are untrusted."""
+MIN_SUBCLASSES = 2
+
+
+def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRecord | None:
+    """Return a `search` for the longest guide and an `ask` about the class with most subclasses; None for an empty
+    index.
+
+    If there is no guide or subclass, both are about the longest class, or else about any file.
+    `files` are the catalogue's rows: source, type, title and the number of chunks.
+    """
+    titled = [file for file in files if _PLAIN.fullmatch(file["title"])]
+    specific = [file for file in titled if not _GENERAL.match(file["source"].rpartition("/")[2])]
+    guide = _longest([file for file in specific if file["type"] == "guide"])
+    name = _class_name(tree)
+    title = guide or name or _longest(specific or titled)
+    if title is None:
+        return None
+    defined = None if guide or not name else f"Where is {name} defined?"
+    return {"search": title, "ask": _about_classes(tree) or defined or f"How does {title} work?"}
+
+
+def _longest(files: Sequence[JSON]) -> str | None:
+    """Return the title of the file with the most chunks."""
+    return max(files, key=lambda file: file["chunks"])["title"] if files else None
+
+
+def _class_name(tree: Hierarchy) -> str | None:
+    """Return the short name of the longest class of the project."""
+    lengths = {_short(name): node.lines[1] - node.lines[0] for name, node in tree.nodes.items() if node.lines}
+    return max((name for name in lengths if _PLAIN.fullmatch(name)), key=lengths.__getitem__, default=None)
+
+
+def _about_classes(tree: Hierarchy) -> str | None:
+    extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
+    for name, count in extended.most_common():
+        if count >= MIN_SUBCLASSES and tree.nodes[name].source and _PLAIN.fullmatch(name):
+            return f"Which classes extend {_short(name)}?"
+    return None
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

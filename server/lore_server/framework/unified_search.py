@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from lore_etl.config.settings import DocsSettings
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import origin_of_file
 from lore_server.framework.best_sentence import best_sentence
-from lore_server.framework.boost import boosted
 from lore_server.framework.paths import check_root
 from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
 from lore_server.framework.view_entry import ViewEntry, modified_of
 from lore_server.query.freshness import Freshness
-from lore_server.query.outdated import outdated
+from lore_server.query.outdated import lower_outdated, outdated
 from lore_server.query.proximity import stems_of
 from lore_server.query.query_service import QueryService, SearchOutcome
-from lore_server.query.ranking import Ranked
+from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.scope import Only
 from lore_server.replies import budget
 from lore_server.services.search_service import head
 
 if TYPE_CHECKING:
     from lore_server.replies.records import KnowledgeFoundRecord, KnowledgeResultRecord
+
 
 LIMIT = 10  # results
 THRESHOLD = 0.3  # the score above which a document is a result, as in PRP-29.3
@@ -203,3 +206,60 @@ def _passages(top: Iterable[Ranked], found: SearchOutcome) -> Mapping[str, list[
         if chunk.source in passages and chunk.id != passages[chunk.source][0].id:
             passages[chunk.source].append(chunk)
     return passages
+
+
+_STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking has already subtracted these points
+
+
+def boosted(
+    question: str,
+    ranked: Sequence[Ranked],
+    relevance: float,
+    similar: Mapping[str, float],
+    tags: Callable[[Chunk], Sequence[str]],
+    recent: Collection[str],
+    today: datetime.date,
+    weights: DocsSettings,
+) -> list[Ranked]:
+    """Return files by `base * (1 + boosts)`, best first and at most 1.
+
+    The base is the file's share of the best score, times `relevance`, that of the best result; or its similarity in
+    `similar` if that is higher, so that a score has the same meaning in each reply.
+
+    A boost for tags or title is weighted by the share of the question's significant words in them. `recent` are the
+    recently changed files. A superseded document stays behind its replacement.
+    """
+    wanted = stems_of(question)
+    best = max((result.score for result in ranked), default=0.0)
+    found: dict[str, Ranked] = {}
+    for result in ranked:
+        scale = relevance / best if best > 0 else 0.0
+        share = max(0.0, result.score * scale)
+        base = max(share, similar.get(result.source, 0.0))
+        why: Terms = [(term, value * scale) for term, value in result.why] if scale else []
+        why += [("notBelowZero", -sum(value for _, value in why))] if not share else []
+        why += [("similarity", base - share)] if base > share else []
+        boosts = (
+            ("tagMatch", weights.tag_weight * _share(wanted, " ".join(tags(result.chunk)))),
+            ("titleMatch", weights.title_weight * _share(wanted, _title(result.chunk))),
+            ("recentlyChanged", weights.recent_weight * (result.source in recent)),
+        )
+        why += [(term, base * value) for term, value in boosts if base * value]
+        found[result.source] = Ranked(result.source, base * (1 + sum(value for _, value in boosts)), result.chunk, why)
+    lower_outdated(found, {source: result.chunk for source, result in found.items()}, today, _STAYS)
+    ordered = sorted(found.values(), key=lambda result: -result.score)
+    return [_at_most_one(result) for result in ordered]
+
+
+def _at_most_one(result: Ranked) -> Ranked:
+    over = result.score - 1
+    return result if over <= 0 else replace(result, score=1.0, why=[*result.why, ("notAboveOne", -over)])
+
+
+def _share(wanted: frozenset[str], text: str) -> float:
+    return len(wanted & stems_of(text)) / len(wanted) if wanted else 0.0
+
+
+def _title(chunk: Chunk) -> str:
+    """Return the title; for code, whose title is its path, only the file name, because folders match too often."""
+    return PurePosixPath(chunk.source).stem if chunk.title == chunk.source else chunk.title

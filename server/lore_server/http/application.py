@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import mcp_types as types
 from mcp.server.transport_security import TransportSecuritySettings
+from openapi_core import OpenAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -13,16 +16,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from lore_etl.core.errors import UnknownOperation
-from lore_server.contract import Contract
+from lore_etl.core.errors import LoreError, TokenRequired, UnknownOperation
+from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.threads import Calls
-from lore_server.http.guard import Guard
-from lore_server.http.mcp_endpoint import protect
+from lore_server.http.arguments import Reader
+from lore_server.http.events import events_of, streaming_operations, wants_events
+from lore_server.http.guard import Guard, has_token, refused
 from lore_server.http.page import Pulse, page_routes, pulse_routes, rendering_routes
-from lore_server.http.routes import api_routes
 from lore_server.http.site import Site
+from lore_server.mcp.follow import Context
 from lore_server.mcp.lines import MCPServer
-from lore_server.replies.problem import problem
+from lore_server.mcp.tools import result_of
+from lore_server.replies.problem import in_envelope, problem
 
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
@@ -75,3 +80,83 @@ async def _not_routed(request: Request, error: Exception) -> Response:
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     return JSONResponse(problem(error), 500)
+
+
+def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
+    """Check the token before the server's own handlers for listing and calling tools."""
+    guarded = {operation.id for operation in contract if operation.needs_token}
+    listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")
+    if listing is None or calling is None:
+        return
+
+    async def list_tools(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
+        listed = await listing.handler(context, params)
+        if not isinstance(listed, types.ListToolsResult):
+            raise TypeError(f"tools/list returned {type(listed).__name__}")
+        allowed = [tool for tool in listed.tools if tool.name not in guarded or _is_allowed(context, site)]
+        return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
+        if params.name in guarded and not _is_allowed(context, site):
+            return _refusal(contract[params.name])
+        return await calling.handler(context, params)
+
+    mcp.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
+    mcp.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+
+
+def _is_allowed(context: Context, site: Site) -> bool:
+    return context.request is not None and has_token(context.request.scope, site)
+
+
+def _refusal(operation: Operation) -> types.CallToolResult:
+    error = TokenRequired(f"{operation.id} needs the token, and this client has none.")
+    record = problem(in_envelope(error, operation.envelope, {}))
+    record["hint"] = f"Configure the client to send a header. {record['hint']}"
+    return result_of(operation, record)
+
+
+API = "/api"
+READY = "/readyz"
+NEEDED = {"database", "collection", "keywords", "verification"}  # the parts without which answers may be wrong
+
+
+def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
+    """Return one route per operation, and one for the contract."""
+    streaming, checker = streaming_operations(contract), OpenAPI.from_dict(contract.document)
+
+    def route(operation: Operation) -> Route:
+        reader = Reader(contract, operation, checker)
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                if operation.needs_token and not has_token(request.scope, site):
+                    raise TokenRequired(f"{operation.id} needs the token, and the request has none.")
+                arguments = await reader.arguments(request)
+                if operation.id in streaming and wants_events(request):
+                    return await events_of(operation, arguments, calls)
+                return JSONResponse(await calls.run(operation.id, arguments))
+            except LoreError as error:
+                return refused(in_envelope(error, operation.envelope, {}))
+
+        return Route(API + operation.path, endpoint, methods=[operation.method])
+
+    async def ready(request: Request) -> Response:
+        """Tell whether searches answer from a sound index, when that was verified last, and what is wrong."""
+        try:
+            health = await calls.run("healthcheck", {})
+        except LoreError as error:
+            return refused(error)
+        checks = [check for check in health["checks"] if check["part"] in NEEDED]
+        is_ready = bool(health["counts"]) and all(check["status"] != "failed" for check in checks)
+        return JSONResponse({"ready": is_ready, "checks": checks}, 200 if is_ready else 503)
+
+    return [
+        *map(route, contract),
+        Route(f"{API}/openapi.yaml", _contract_text, methods=["GET"]),
+        Route(READY, ready, methods=["GET"]),
+    ]
+
+
+async def _contract_text(request: Request) -> Response:
+    return Response(contract_file().read_text(encoding="utf-8"), media_type="application/yaml")

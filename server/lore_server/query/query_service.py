@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,6 @@ from lore_server.query.confidence import (
     fit,
     has_foreign_letters,
 )
-from lore_server.query.derived import below_sources
 from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
@@ -336,3 +336,25 @@ class QueryService:
             if chunk is not None:
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked
+
+
+LOOKED_AT = 20  # best files
+JUST_BELOW = 0.01
+_OPENING = re.compile(r"^Answer of \d{4}-\d\d-\d\d to the question: ", re.MULTILINE)
+_CITED = re.compile(r"^\[\d+\] `([^`\n]+):\d+(?:-\d+)?`", re.MULTILINE)
+
+
+def below_sources(files: Sequence[Ranked], chunks_of: Callable[[str], Sequence[Chunk]]) -> list[Ranked]:
+    """Return the files, best first, with each top saved answer below all top files that it cites."""
+    best = list(files[:LOOKED_AT])
+    by_source = {file.source: file for file in best}
+    for file in best:
+        if file.chunk.type != KnowledgeType.KNOWLEDGE:
+            continue
+        text = "\n".join(chunk.text for chunk in chunks_of(file.source))
+        cited = [by_source[name] for name in _CITED.findall(text) if name in by_source and name != file.source]
+        points = min((one.score for one in cited), default=file.score) - JUST_BELOW - file.score
+        if cited and points < 0 and _OPENING.search(text):
+            file.score += points
+            file.why = [*file.why, ("savedAnswer", points)]
+    return [*sorted(best, key=lambda file: (-file.score, file.source)), *files[LOOKED_AT:]]

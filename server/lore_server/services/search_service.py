@@ -14,7 +14,6 @@ from lore_server.query import facets as facet_counts
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness, urgent
-from lore_server.query.further import further_passages
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
@@ -26,6 +25,7 @@ from lore_server.replies.excerpt import fitting_excerpt
 
 if TYPE_CHECKING:
     from lore_server.replies import records
+
 
 LONGEST_ECHO = 300  # the maximum number of characters of the question in the reply
 SMALL_BUDGET = 500  # tokens; below this, optional fields are shortened or omitted
@@ -172,3 +172,17 @@ def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.dat
     if explain:
         result["why"] = [{"term": term, "value": round(value, 3)} for term, value in ranked.why]
     return result
+
+
+def further_passages(index: Index, found: SearchOutcome, result: Ranked, number: int) -> list[Chunk]:
+    """Return up to this many other passages of a result's file, best first.
+
+    They are the other candidates; then the passages that contain a word of the query.
+    """
+    chosen = {result.chunk.id: result.chunk}
+    chosen |= {other.chunk.id: other.chunk for other in found.passages if other.source == result.source}
+    if len(chosen) <= number:
+        own = {chunk.id: chunk for chunk in index.catalogue.of_source(result.source)}
+        within = own.keys() if found.among is None else own.keys() & found.among.keys()
+        chosen |= {id_: own[id_] for id_, _ in index.keywords.search(found.query.text, number + 1, only=within)}
+    return list(chosen.values())[1 : number + 1]
