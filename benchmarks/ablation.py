@@ -38,6 +38,8 @@ WITHOUT: dict[str, dict[str, float]] = {
     "furtherPassages": {"furtherPassages": 0},
     "proximity": {"proximity": 0},
     "sourcePathMatch": {"sourcePathMatch": 0},
+    "fileNameMatch": {"fileNameMatch": 0},
+    "symbolMatch": {"symbolMatch": 0},
     "namePartMatch": {"namePartMatch": 0},
     "intentMatch": {"intentMatch": 0},
     **{name: {name: 0} for name in TYPES if HYBRID[name]},

@@ -207,3 +207,41 @@ def test_a_why_question_prefers_decision_records() -> None:
 
     assert sources(ranked("why is sqlite the default", *both))[0] == "docs/adr/0001.md"
     assert sources(ranked("where is sqlite the default", *both))[0] == "ferry/code.py"
+
+
+def test_code_outranks_its_tests_unless_the_question_asks_for_tests() -> None:
+    code = candidate(make_chunk("tree.go", "src", kind="function"), 0.8, 9.0)
+    test = candidate(make_chunk("tree_test.go", "test", kind="function"), 0.9, 10.0)
+
+    assert sources(ranked("radix tree path matching", test, code)) == ["tree.go", "tree_test.go"]
+    assert sources(ranked("how is the radix tree tested", test, code)) == ["tree_test.go", "tree.go"]
+
+
+def test_a_passage_that_defines_a_long_name_of_the_question_outranks_its_uses() -> None:
+    uses = candidate(make_chunk("a.go", "src", kind="function", symbols=("Run",)), 0.82, 10.0)
+    defines = candidate(make_chunk("b.go", "src", kind="function", symbols=("cmd.SuggestionsFor",)), 0.8, 9.8)
+
+    assert sources(ranked("suggestions for a mistyped command", uses, defines)) == ["a.go", "b.go"]
+    assert sources(ranked("how suggestions for commands are found by SuggestionsFor", uses, defines)) == [
+        "b.go",
+        "a.go",
+    ]
+
+
+def test_the_definition_of_a_bare_name_is_found_by_its_words_alone() -> None:
+    close = candidate(make_chunk("use.py", "src", kind="function", symbols=("other",)), 1.0, 2.0)
+    defines = candidate(make_chunk("errors.py", "src", kind="class", symbols=("AFError",)), 0.2, 10.0)
+
+    assert "vectors" not in dict(ranked("AFError", close, defines)[0].why)
+    assert "vectors" in dict(ranked("AFError", close)[0].why)
+
+
+def test_a_file_name_counts_for_code_unless_the_question_suggests_another_type() -> None:
+    code = candidate(make_chunk("retry_policy.go", "src", kind="function"), 0.8, 9.0)
+    guide = candidate(make_chunk("docs/retry-policy.md"), 0.8, 9.0)
+
+    def named(query: str) -> list[str]:
+        return [result.source for result in ranked(query, code, guide) if "fileNameMatch" in dict(result.why)]
+
+    assert named("retry policy") == ["retry_policy.go"]
+    assert named("how do I set the retry policy") == []

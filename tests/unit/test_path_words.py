@@ -1,10 +1,12 @@
-"""A path counts by the number of words that it shares with the question."""
+"""A path counts by the words that it shares with the question, and by the version in it."""
 
 from __future__ import annotations
 
+import pytest
+
 from lore_server.query import hybrid
 from lore_server.query.parse import parse
-from lore_server.query.path_words import path_sureness
+from lore_server.query.path_words import SAME_BEGINNING, file_name_matches, former_versions, path_sureness
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import HYBRID
 from tests.harness.chunks import make_chunk
@@ -42,3 +44,39 @@ def test_the_best_path_of_a_long_question_has_all_points_only_if_it_has_several_
 
     assert points("settings", "docs/settings.md") == HYBRID["sourcePathMatch"]
     assert points(LONG, "docs/settings.md") < HYBRID["sourcePathMatch"] / 2
+
+
+@pytest.mark.parametrize(
+    ("question", "source", "match"),
+    [
+        ("how does the retry policy work", "ferry/retry_policy.py", 1),
+        ("how does the retry policy work", "src/RetryPolicy.swift", 1),
+        ("how does the retry policy work", "ferry/policy.py", 1),
+        ("how does the retry policy work", "ferry/retry_policy_test.go", 0),
+        ("what changed in 11.20.0", "release/11.20.0.md", 1),
+        ("what changed in 11.20.0", "release/11.19.0.md", 0),
+        ("how does the retry policy work", "retry/policies/store.py", 0),
+        ("positional argument validators", "args.go", SAME_BEGINNING),
+        ("logging middleware", "logger.go", SAME_BEGINNING),
+        ("how is it done", "do.py", 0),
+        ("", "args.go", 0),
+        ("settings", ".gitignore", 0),
+        ("リトライ 方針", "docs/リトライ.md", 1),
+    ],
+)
+def test_a_file_matches_if_the_question_spells_out_its_name(question: str, source: str, match: float) -> None:
+    assert file_name_matches(question, [source]) == {source: match}
+
+
+@pytest.mark.parametrize(
+    ("question", "former"),
+    [
+        ("how are values parsed", {"src/v1/parse.ts", "src/v3/types.ts", "legacy/parse.ts"}),
+        ("how are values parsed in v3", {"src/v1/parse.ts", "legacy/parse.ts"}),
+        ("the legacy parser", {"src/v1/parse.ts", "src/v3/types.ts"}),
+    ],
+)
+def test_a_folder_of_an_earlier_version_beside_a_later_one_is_former(question: str, former: set[str]) -> None:
+    sources = {"src/v1/parse.ts", "src/v3/types.ts", "src/v4/parse.ts", "api/v1/routes.ts", "legacy/parse.ts", "v2.md"}
+
+    assert former_versions(question, sources) == former

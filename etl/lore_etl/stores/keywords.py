@@ -162,7 +162,7 @@ class KeywordStore:
             return {}
         with self._reporting():
             searcher = self._snapshot.searcher
-            most = sum(searcher.doc_freq(field, _stem(term)) for term in found)
+            most = sum(searcher.doc_freq(field, stem(term)) for term in found)
         if most < len(ids):  # reading all matches is cheaper than a query with all ids
             wanted = set(ids)
             return {id_: score for id_, score in self._hits(query, most) if id_ in wanted}
@@ -195,7 +195,7 @@ class KeywordStore:
             return {
                 word: math.log(1 + (number - containing + 0.5) / (containing + 0.5))
                 for word in words
-                for containing in (searcher.doc_freq("words", _stem(word)),)
+                for containing in (searcher.doc_freq("words", stem(word)),)
             }
 
     def differing(self, chunks: Iterable[Chunk]) -> list[str]:
@@ -245,11 +245,13 @@ class KeywordStore:
             raise IndexDamaged("The keyword index is damaged: tantivy cannot use it.") from error
 
     def _term(self, term: str, field: Field) -> tantivy.Query:
-        return tantivy.Query.term_query(self._schema, field, _stem(term), index_option="freq")
+        return tantivy.Query.term_query(self._schema, field, stem(term), index_option="freq")
 
 
 @lru_cache(_KNOWN_TERMS)
-def _stem(term: str) -> str:
+@lru_cache(1 << 14)
+def stem(term: str) -> str:
+    """Return a term in the form that the index has."""
     return str((_stemmer().analyze(term) or [term])[0])
 
 
@@ -274,7 +276,7 @@ def _path_stems(path: str) -> frozenset[str]:
 
 def question_stems(text: str) -> frozenset[str]:
     """Return the words that a question is searched by, in the form that the index has."""
-    return frozenset(map(_stem, _terms_of(text)))
+    return frozenset(map(stem, _terms_of(text)))
 
 
 def _schema() -> tantivy.Schema:

@@ -49,6 +49,11 @@ def query_terms(text: str) -> list[str]:
     return list(dict.fromkeys(terms(" ".join(significant)))) or list(dict.fromkeys(terms(text)))
 
 
+def name_parts(text: str) -> list[str]:
+    """Return the words of a text in lower case, with identifiers split: `afterSetFoo` gives `after set foo`."""
+    return [part.casefold() for part in _PART.findall(text)]
+
+
 def phrase_words(phrase: str) -> list[str]:
     """Return terms that every text with this phrase has, even if the phrase is part of longer identifiers.
 

@@ -10,7 +10,7 @@ from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.weights import Weights
 
 MAX_PASSAGES = 8  # of one file
-BEST = frozenset({"vectors", "namePartMatch", "proximity"})
+BEST = frozenset({"vectors", "namePartMatch", "proximity", "symbolMatch"})
 """Terms that a file takes from the passage that has most of it, whichever that is."""
 
 

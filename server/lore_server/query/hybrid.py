@@ -17,21 +17,23 @@ from lore_server.query.libraries import names_library
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import Query
-from lore_server.query.path_words import path_sureness
+from lore_server.query.path_words import file_name_matches, former_versions, name_words, path_sureness
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.reference import is_version, lead_with_named, lead_with_sought
-from lore_server.query.retrieve import Candidates
+from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import Weights
 
 READ = 60  # passages whose text is examined
 OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
+LONG_NAME = 3  # words
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
 _TYPE_WEIGHTS = {
     KnowledgeType.GUIDE: "guideMatch",
     KnowledgeType.SRC: "sourceMatch",
+    KnowledgeType.TEST: "testPenalty",
     KnowledgeType.TICKET: "ticketPenalty",
     KnowledgeType.RELEASE: "releasePenalty",
     KnowledgeType.LIBRARY: "libraryPenalty",
@@ -42,7 +44,7 @@ _KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
 
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
     """Return all candidates with their scores and score terms, best first."""
-    share = vector_share(query, candidates, weights)
+    share = 0.0 if _is_defined(query, candidates.found) else vector_share(query, candidates, weights)
     # imports mention many names and explain none, so they answer only queries for names
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
@@ -50,14 +52,22 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     days = [_day(candidate.chunk.updated or candidate.chunk.created) for candidate in found]
     newest, scale = max(days, default=0.0), weights["baseIncrement"]
     of_type = {type_of: _type_terms(query, type_of, type_, weights) for type_of in KnowledgeType}
+    sources = {candidate.chunk.source for candidate in found}
     sure = path_sureness(query.text, {candidate.chunk.source for candidate in found if candidate.path})
+    spelled, former = file_name_matches(query.text, sources), former_versions(query.text, sources)
+    asked = frozenset(name_words(query.text))
+    asks_code = not query.wanted_types or KnowledgeType.SRC in query.wanted_types
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
+        is_code = asks_code and chunk.type == KnowledgeType.SRC
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
             ("sourcePathMatch", weights["sourcePathMatch"] * path * sure.get(chunk.source, 0.0)),
+            ("fileNameMatch", weights["fileNameMatch"] * is_code * spelled[chunk.source]),
+            ("formerPenalty", weights["formerPenalty"] * (chunk.source in former)),
+            ("symbolMatch", weights["symbolMatch"] * _spelled_symbol(asked, chunk)),
         ]
         if query.names:
             sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
@@ -147,6 +157,26 @@ def _definition(query: Query, chunk: Chunk) -> float:
             is_as_written = any(part in query.text for part in written if part.casefold() == name)
             best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9) * (1.0 if is_as_written else OTHER_CASE))
     return best
+
+
+def _is_defined(query: Query, found: Sequence[Candidate]) -> bool:
+    """Return whether the query is only a name, and defined: then its spelling says more than its meaning."""
+    return query.is_bare_name and any(
+        _last(symbol) in query.names for candidate in found for symbol in candidate.chunk.symbols
+    )
+
+
+def _spelled_symbol(asked: frozenset[str], chunk: Chunk) -> float:
+    """Return how long the longest name of several words is that the chunk defines and the query spells out, 0 to 1."""
+    words = (_symbol_words(symbol) for symbol in chunk.symbols)
+    return max(
+        (min(len(own), LONG_NAME) / LONG_NAME for own in words if len(own) > 1 and asked.issuperset(own)), default=0.0
+    )
+
+
+@lru_cache(1 << 14)  # questions find the same chunks again
+def _symbol_words(symbol: str) -> tuple[str, ...]:
+    return name_words(symbol.rpartition(".")[2])
 
 
 def _qualified(chunk: Chunk) -> list[str]:

@@ -34,9 +34,13 @@ HYBRID: Weights = {
     "furtherPassages": 0.6,  # maximum share of its keyword score that the next passage of a file adds
     "proximity": 120,  # all words of the question close together, times the share of the keyword leg
     "sourcePathMatch": 20,  # the path that fits the words best, if it shares enough of them
+    "fileNameMatch": 12,  # the query has all words of the file's name
+    "formerPenalty": -30,  # the file is in a folder for an earlier version
     "namePartMatch": 45,  # the chunk defines a name in the query
+    "symbolMatch": 10,  # the query has all words of a longer name that the chunk defines
     "guideMatch": 0,
     "sourceMatch": 4,
+    "testPenalty": -8,
     "ticketPenalty": -36,
     "releasePenalty": -24,
     "libraryPenalty": -60,  # documentation of a library that the question does not name
