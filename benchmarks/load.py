@@ -36,7 +36,7 @@ from lore_server.owner.entrance import VARIABLE
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 ANOTHER = "127.0.0.2"  # the address of the light client
 THINKING = 10.0  # seconds between two questions of a session, on average
-STARTING = 8  # bridges that start at the same time
+CONNECTING = 4.0  # seconds before a crowd that the light clients have; the server closes idle connections after 5
 WORDS = (
     "ferry store retry worker queue shutdown broker lease timeout schedule backoff table message batch payload clock "
     "signal metric trace cache index cursor snapshot partition replica leader ticket release handler pipeline"
@@ -152,27 +152,26 @@ def measure(project: Path, server: Server, clients: int, sessions: int, seconds:
     """Measure the light clients alone and within the crowd, whose sessions need `start` seconds to connect."""
     context = multiprocessing.get_context("spawn")
 
-    async def lights(seconds: float) -> dict[str, Light]:
+    async def lights(begin: float) -> dict[str, Light]:
+        """Connect shortly before a point in time, and ask from then on."""
+        await asyncio.sleep(max(0.0, begin - CONNECTING - time.time()))
         connection, chance = Connection(server, ANOTHER), random.Random(7)
         async with session(project) as client:
             asks: dict[str, Ask] = {"HTTP": partial(ask_over_http, connection), "MCP": partial(ask_over_mcp, client)}
             for ask in asks.values():
                 await ask(question(chance))
+            await asyncio.sleep(max(0.0, begin - time.time()))
             found = [ask_each_second(ask, seconds, random.Random(name)) for name, ask in asks.items()]
             done = dict(zip(asks, await asyncio.gather(*found), strict=True))
         connection.close()
         return done
 
-    async def within(begin: float) -> dict[str, Light]:
-        await asyncio.sleep(begin - 5 - time.time())
-        return await lights(seconds)
-
-    alone = asyncio.run(lights(seconds))
+    alone = asyncio.run(lights(time.time() + CONNECTING))
     with ProcessPoolExecutor(2, mp_context=context) as pool:
         begin = time.time() + start
         agents = pool.submit(crowd_of_sessions, project, sessions, begin, seconds)
         everyone = pool.submit(_from, begin, server, clients, seconds)
-        found = asyncio.run(within(begin))
+        found = asyncio.run(lights(begin))
         return Crowded(everyone.result(), agents.result(), alone, found)
 
 
