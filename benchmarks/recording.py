@@ -33,9 +33,10 @@ def record(project: Path, environment: dict[str, str]) -> list[str]:
     """Run the commands in a project and return the lines of the terminal."""
     lines: list[str] = []
     for command in COMMANDS:
+        notes = subprocess.DEVNULL if command == "lore sync" else subprocess.STDOUT  # a sync notes its progress
         done = subprocess.run(
             ["bash", "-c", command], cwd=project, env=environment, text=True, check=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE, stderr=notes,
         )  # fmt: skip
         lines += [f"$ {command}", *done.stdout.rstrip().splitlines(), ""]
     return lines[:-1]

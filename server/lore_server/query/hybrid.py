@@ -28,6 +28,7 @@ READ = 60  # passages whose text is examined
 OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
 LONG_NAME = 3  # words
+NAMED_AFTER_SUBJECT = (KnowledgeType.SRC, KnowledgeType.GUIDE)
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
 _TYPE_WEIGHTS = {
@@ -60,12 +61,12 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
-        is_code = asks_code and chunk.type == KnowledgeType.SRC
+        may_be_named = asks_code and chunk.type in NAMED_AFTER_SUBJECT
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
             ("sourcePathMatch", weights["sourcePathMatch"] * path * sure.get(chunk.source, 0.0)),
-            ("fileNameMatch", weights["fileNameMatch"] * is_code * spelled[chunk.source]),
+            ("fileNameMatch", weights["fileNameMatch"] * may_be_named * spelled[chunk.source]),
             ("formerPenalty", weights["formerPenalty"] * (chunk.source in former)),
             ("symbolMatch", weights["symbolMatch"] * _spelled_symbol(asked, chunk)),
         ]
