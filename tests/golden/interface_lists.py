@@ -41,7 +41,7 @@ def commands() -> str:
     """Return the commands with their arguments, their own options and their help."""
     for name in COMMANDS:
         import_module(f"lore_server.cli.{name}")  # registers its commands
-    return "\n".join(_rows(typer.main.get_command(cli), "lore"))
+    return "\n".join(sorted(_rows(typer.main.get_command(cli), "lore")))
 
 
 def _rows(command: Any, words: str) -> list[str]:

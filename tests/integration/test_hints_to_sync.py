@@ -278,7 +278,6 @@ ELSEWHERE = {
 NO_ERRORS = {
     "etl/lore_etl/stores/claim.py": "# Written by Lore: everything here can be rebuilt by `lore sync`.\n*\n",
     "server/lore_server/replies/render_framework.py": "Next: lore sync",
-    "server/lore_server/setup/machine.py": "`lore sync` downloads it from its hub.",
 }
 """Texts that say what a sync does, not that something is wrong."""
 
