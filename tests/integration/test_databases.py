@@ -23,6 +23,7 @@ from lore_etl.stores.chroma.address import cloud_address, http_address
 from lore_etl.stores.chroma.generations import generations_of
 from lore_etl.stores.chroma.patience import Patience
 from lore_etl.stores.chroma.remote_collections import RemoteGenerations
+from lore_etl.system.processes import is_stopped
 from lore_server.evaluation.bench import scratch_index
 from lore_server.query.retrieve import retrieve
 from lore_server.services.database import DatabaseService
@@ -30,6 +31,7 @@ from lore_server.services.verification import Verifier
 from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
+from tests.harness.owners import wait_until
 from tests.harness.projects import copy_project, open_index, write_project
 from tests.harness.vectors import rows_of, vectors_of
 
@@ -256,6 +258,7 @@ def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, proje
         index.patience = Patience(0.3, away_seconds=600)
         os.kill(running.process.pid, signal.SIGSTOP)
         try:
+            wait_until(lambda: is_stopped(running.process.pid))  # until then its threads may answer
             for _ in range(2):
                 started = time.monotonic()
                 candidates = retrieve(index, "subject7", None, 10)
