@@ -6,7 +6,7 @@ import pytest
 
 from lore_server.query import hybrid
 from lore_server.query.parse import parse
-from lore_server.query.path_words import SAME_BEGINNING, file_name_matches, former_versions, path_sureness
+from lore_server.query.path_words import SAME_BEGINNING, file_name_matches, former_versions, name_words, path_sureness
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import HYBRID
 from tests.harness.chunks import make_chunk
@@ -65,7 +65,7 @@ def test_the_best_path_of_a_long_question_has_all_points_only_if_it_has_several_
     ],
 )
 def test_a_file_matches_if_the_question_spells_out_its_name(question: str, source: str, match: float) -> None:
-    assert file_name_matches(question, [source]) == {source: match}
+    assert file_name_matches(name_words(question), [source]) == {source: match}
 
 
 @pytest.mark.parametrize(

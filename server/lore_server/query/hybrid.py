@@ -55,8 +55,8 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     of_type = {type_of: _type_terms(query, type_of, type_, weights) for type_of in KnowledgeType}
     sources = {candidate.chunk.source for candidate in found}
     sure = path_sureness(query.text, {candidate.chunk.source for candidate in found if candidate.path})
-    spelled, former = file_name_matches(query.text, sources), former_versions(query.text, sources)
-    asked = frozenset(name_words(query.text))
+    asked = name_words(query.text)
+    spelled, former = file_name_matches(asked, sources), former_versions(query.text, sources)
     asks_code = not query.wanted_types or KnowledgeType.SRC in query.wanted_types
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
@@ -170,13 +170,11 @@ def _is_defined(query: Query, found: Sequence[Candidate]) -> bool:
 def _spelled_symbol(asked: frozenset[str], chunk: Chunk) -> float:
     """Return how long the longest name of several words is that the chunk defines and the query spells out, 0 to 1."""
     words = (_symbol_words(symbol) for symbol in chunk.symbols)
-    return max(
-        (min(len(own), LONG_NAME) / LONG_NAME for own in words if len(own) > 1 and asked.issuperset(own)), default=0.0
-    )
+    return max((min(len(own), LONG_NAME) / LONG_NAME for own in words if len(own) > 1 and own <= asked), default=0.0)
 
 
 @lru_cache(1 << 14)  # questions find the same chunks again
-def _symbol_words(symbol: str) -> tuple[str, ...]:
+def _symbol_words(symbol: str) -> frozenset[str]:
     return name_words(symbol.rpartition(".")[2])
 
 

@@ -26,17 +26,16 @@ def path_sureness(question: str, sources: Iterable[str]) -> dict[str, float]:
     return {source: min(1.0, len(wanted & words) / needed) for source, words in path_stems(sources).items()}
 
 
-def file_name_matches(question: str, sources: Iterable[str]) -> dict[str, float]:
-    """Return by source whether the question has all words of the file's name: 1, or less if some only begin alike."""
-    asked = name_words(question)
-    return {
-        source: min((_best_likeness(word, asked) for word in _own_words(source)), default=0.0) for source in sources
-    }
+def file_name_matches(asked: Collection[str], sources: Iterable[str]) -> dict[str, float]:
+    """Return by source whether a question with these words has all of its name: 1, or less if some only begin alike."""
+    own = {source: _own_words(source) for source in sources}
+    likeness = {word: _likeness(word, asked) for word in set[str]().union(*own.values())}
+    return {source: min(map(likeness.__getitem__, words), default=0.0) for source, words in own.items()}
 
 
-def name_words(text: str) -> tuple[str, ...]:
+def name_words(text: str) -> frozenset[str]:
     """Return the stems of the words of a text, with identifiers split, without stop words."""
-    return tuple(dict.fromkeys(stem(part) for part in name_parts(text) if part not in STOPWORDS))
+    return frozenset(stem(part) for part in name_parts(text) if part not in STOPWORDS)
 
 
 def former_versions(question: str, sources: Collection[str]) -> set[str]:
@@ -64,18 +63,17 @@ def _version(name: str) -> int:
     return int(name[1:]) if name.startswith("v") and name[1:].isdecimal() and name.isascii() else 0
 
 
-def _best_likeness(word: str, others: Iterable[str]) -> float:
-    return max((_likeness(word, other) for other in others), default=0.0)
-
-
-def _likeness(one: str, other: str) -> float:
-    if one == other:
+def _likeness(word: str, asked: Collection[str]) -> float:
+    if word in asked:
         return 1.0
-    short, long = sorted((one, other), key=len)
-    is_beginning = len(short) >= SHORTEST and long.startswith(short) and len(long) - len(short) <= LONGEST_REST
-    return SAME_BEGINNING if is_beginning else 0.0
+    return SAME_BEGINNING if any(_begin_alike(word, other) for other in asked) else 0.0
+
+
+def _begin_alike(one: str, other: str) -> bool:
+    common = min(len(one), len(other))
+    return common >= SHORTEST and abs(len(one) - len(other)) <= LONGEST_REST and one[:common] == other[:common]
 
 
 @lru_cache(1 << 12)  # questions find the same files again
-def _own_words(source: str) -> tuple[str, ...]:
+def _own_words(source: str) -> frozenset[str]:
     return name_words(PurePosixPath(source).stem)
