@@ -195,11 +195,8 @@ class QueryService:
         groups = [similar.members(group, files) for group in copies]
         ranked = similar.joined(found.ranked, copies)
         if 2 * len(ranked) <= len(found.ranked):
-            gone = {id_ for group in groups for path in group[1:] for id_ in files[path]}
-            every = {id_: row for rows in files.values() for id_, row in rows.items()}
-            among = {id_: row for id_, row in (found.among or every).items() if id_ not in gone}
-            again = self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
-            found, ranked = again, similar.joined(again.ranked, self._copies(again))
+            found = self._again_without([path for group in groups for path in group[1:]], found, type_, vector)
+            ranked = similar.joined(found.ranked, self._copies(found))
         shown = {result.source for result in ranked}
         others = {
             path: [other for other in group if other != path] for group in groups for path in group if path in shown
@@ -214,13 +211,19 @@ class QueryService:
             if not near:
                 break
             last += near
-            files = self._rows_by_source()
-            gone = {id_ for result in last for id_ in files[result.source]}
-            every = found.among or {id_: row for rows in files.values() for id_, row in rows.items()}
-            among = {id_: row for id_, row in every.items() if id_ not in gone}
-            again = self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
+            again = self._again_without([result.source for result in last], found, type_, vector)
             found = replace(again, among=found.among, similar=found.similar)
         return replace(found, ranked=[*found.ranked, *similar.lowered(last, found.ranked)]) if last else found
+
+    def _again_without(
+        self, sources: Iterable[str], found: SearchOutcome, type_: str | None, vector: QueryVector
+    ) -> SearchOutcome:
+        """Return the outcome of the same search without these files."""
+        files = self._rows_by_source()
+        gone = {id_ for source in sources for id_ in files[source]}
+        every = found.among or {id_: row for rows in files.values() for id_, row in rows.items()}
+        among = {id_: row for id_, row in every.items() if id_ not in gone}
+        return self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
 
     def _rows_by_source(self) -> dict[str, Mapping[str, str]]:
         return {file.source: rows for file, rows in self._all_files().items()}
