@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -15,6 +15,8 @@ STOPWORDS = frozenset(
     " using very via was we were what when where which while who whom whose why will with would you your work works"
     " happen happens both same else".split()
 )
+SUBJECTS = frozenset("get happen happens let lets need up use used using work works".split())
+"""Stop words that may be what a question is about: `how does lore up work`."""
 SPACELESS = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # Thai to Khmer, CJK
 _TOKEN = re.compile(r"[\w$]+(?:[.\-][\w$]+)*")
 _SEGMENT = re.compile(r"[.\-$]+")
@@ -45,8 +47,14 @@ def query_terms(text: str) -> list[str]:
 
     Leaving out the stop words improved BM25 by .057 nDCG@10 on questions about code (benchmarks/results.md).
     """
-    significant = [word for word in text.split() if re.sub(r"\W", "", word.casefold()) not in STOPWORDS]
-    return list(dict.fromkeys(terms(" ".join(significant)))) or list(dict.fromkeys(terms(text)))
+    return list(dict.fromkeys(terms(" ".join(significant(text.split()))))) or list(dict.fromkeys(terms(text)))
+
+
+def significant(words: Iterable[str]) -> list[str]:
+    """Return the words of a question without stop words; with those that may be its subject if only one is left."""
+    plain = [(word, re.sub(r"\W", "", word.casefold())) for word in words]
+    found = [word for word, folded in plain if folded not in STOPWORDS]
+    return found if len(found) > 1 else [word for word, folded in plain if folded not in STOPWORDS - SUBJECTS]
 
 
 def name_parts(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lore_etl.core.model import KnowledgeType
 from lore_etl.core.text import one_line
-from lore_etl.stores.tokenizer import STOPWORDS
+from lore_etl.stores.tokenizer import significant
 from lore_server.query.intent import sought_types, wanted_types
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[./:#\\-][A-Za-z_$][\w$]*)*(?:\(\))?")
@@ -41,7 +41,7 @@ def parse(text: str) -> Query:
     text = one_line(text)
     tokens = [token.removesuffix("()") for token in _NAME.findall(text)]
     all_words = [word.casefold() for word in _WORD.findall(text)]
-    words = tuple(dict.fromkeys(word for word in all_words if word not in STOPWORDS and len(word) > 1))
+    words = tuple(dict.fromkeys(significant(word for word in all_words if len(word) > 1)))
     is_bare = " " not in text and len(tokens) == 1 and tokens[0] == text.removesuffix("()")
     names = [token for token in tokens if is_bare or looks_like_name(token)]
     versions = tuple(dict.fromkeys(_normal_version(version) for version in _VERSION.findall(text)))

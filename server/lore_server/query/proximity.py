@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from lore_etl.stores.tokenizer import STOPWORDS, spaceless_parts
+from lore_etl.stores.tokenizer import STOPWORDS, significant, spaceless_parts
 
 WINDOW = 8  # words
 STEM = 5  # letters: enough to match the forms of a word
@@ -28,8 +28,7 @@ def proximities(question: str, texts: Sequence[str]) -> list[float]:
 
 def stems(text: str) -> list[tuple[str, str]]:
     """Return the significant words of a text in lower case with their stems, with identifiers split."""
-    words = map(str.casefold, _words(text))
-    return [(word, word[:STEM]) for word in words if word not in STOPWORDS]
+    return [(word, word[:STEM]) for word in significant(map(str.casefold, _words(text)))]
 
 
 def stems_of(text: str) -> frozenset[str]:
@@ -41,7 +40,7 @@ def stems_of(text: str) -> frozenset[str]:
 def stems_among(wanted: Collection[str], text: str) -> set[str]:
     """Return which of these stems occur among the significant words of a text."""
     words = map(str.casefold, set(_words(text)))
-    return {stem for word in words if (stem := word[:STEM]) in wanted and word not in STOPWORDS}
+    return {stem for word in words if (stem := word[:STEM]) in wanted and (word in wanted or word not in STOPWORDS)}
 
 
 def _positions(wanted: Collection[str], texts: Sequence[str]) -> list[list[tuple[int, str]]]:
