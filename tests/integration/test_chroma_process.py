@@ -24,6 +24,7 @@ from lore_etl.stores.chroma.child_server import LOCK, LOG, NOTE, ChromaProcess, 
 from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma, FolderBackend
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.system.processes import born
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.chroma import chroma_running
 from tests.harness.indexes import assert_equals_fresh
@@ -367,7 +368,7 @@ def test_a_search_after_a_kill_restarts_the_server_and_is_correct(tmp_path: Path
         first = index.vectors.where()
         kill_server(index.folder / "vectors-1", index.has_open_vectors)
 
-        found = retrieve(index, "subject7 lighthouse", None, 10)
+        found = retrieve(index, parse("subject7 lighthouse"), None, 10)
 
         assert found.by_meaning[0][0] == found.by_word[0][0]
         assert index.vectors.where() != first
@@ -437,5 +438,5 @@ def test_each_mode_reads_the_data_of_the_other_without_rewriting_it(tmp_path: Pa
         with closing(open_index(tmp_path, settings)) as index:
             report = sync(index)
             assert report.rebuilt is None
-            assert retrieve(index, "subject7 lighthouse", None, 5).by_meaning
+            assert retrieve(index, parse("subject7 lighthouse"), None, 5).by_meaning
     assert report.unchanged == 30

@@ -14,6 +14,7 @@ from lore_etl.pipeline.corpus import CorpusRecord, load_records
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.export import CHUNKS
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import unfindable
 from tests.harness.models import HashModel
@@ -51,7 +52,9 @@ def chunks(index: Index, *records: CorpusRecord) -> list[Chunk]:
 
 
 def found(index: Index, question: str) -> set[str]:
-    return {candidate.chunk.source for candidate in retrieve(index, question, None, 10).found if candidate.keyword}
+    return {
+        candidate.chunk.source for candidate in retrieve(index, parse(question), None, 10).found if candidate.keyword
+    }
 
 
 # --- types of records --------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import MARK
 from lore_etl.stores.export import CHUNKS, HIERARCHY
 from lore_etl.stores.owner_file import note_of
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
@@ -194,7 +195,7 @@ def in_both_orders(damages: Mapping[str, Callable[[Path], object]]) -> list[Any]
 def answer(index: Index) -> tuple[str, bool] | str:
     """Return the best keyword result and whether it is also the best vector result, or the hint of the error."""
     try:
-        candidates = retrieve(index, QUERY, None, 20)
+        candidates = retrieve(index, parse(QUERY), None, 20)
         assert candidates.degraded is None
         by_word = max(candidates.found, key=lambda candidate: candidate.keyword or 0)
         by_meaning = max(candidates.found, key=lambda candidate: candidate.vector or 0)
@@ -301,7 +302,7 @@ def test_a_copied_index_answers_without_a_sync(tmp_path: Path) -> None:
     copy_project(project, tmp_path / "two", copy_function=shutil.copyfile)
 
     copied = open_index(tmp_path / "two")
-    found = retrieve(copied, "zebra", None, 10).found
+    found = retrieve(copied, parse("zebra"), None, 10).found
     copied.close()
 
     assert [result.chunk.source for result in found] == ["a.md"]

@@ -25,6 +25,7 @@ from lore_etl.stores.chroma.patience import Patience
 from lore_etl.stores.chroma.remote_collections import RemoteGenerations
 from lore_etl.system.processes import is_stopped
 from lore_server.evaluation.bench import scratch_index
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from lore_server.services.database import DatabaseService
 from lore_server.services.verification import Verifier
@@ -89,7 +90,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
 
     with closing(open_index(project, at(server.port))) as index:
         assert is_loaded(index)
-        found = retrieve(index, "subject7 lighthouse", None, 10)
+        found = retrieve(index, parse("subject7 lighthouse"), None, 10)
         assert found.by_meaning[0][0] == found.by_word[0][0]
 
         write_project(project, {"docs/7.md": "# Page 7\n\nsubject7 is now about owls\n"})
@@ -142,10 +143,10 @@ def test_a_collection_missing_from_the_server_is_detected_and_created_again(proj
         server.ask("DELETE", f"{path}/{name}")
 
         with pytest.raises(IndexDamaged, match="no longer exists") as caught:
-            retrieve(index, "subject7", None, 10)
+            retrieve(index, parse("subject7"), None, 10)
         assert "lore sync" in caught.value.hint
         with pytest.raises(IndexDamaged, match="lost"):
-            retrieve(index, "subject7", None, 10)
+            retrieve(index, parse("subject7"), None, 10)
         report = sync(index)
 
         assert (report.embedded, report.failed) == (0, [])
@@ -159,7 +160,7 @@ def test_headers_are_sent_with_every_request_and_their_secrets_only_to_the_serve
     settings = at(gate.port, headers={"Authorization": "Bearer env:CHROMA_TOKEN", "X-Team": "docs"})
     with closing(open_index(project, settings)) as index:
         sync(index)
-        retrieve(index, "subject7", None, 10)
+        retrieve(index, parse("subject7"), None, 10)
 
         assert len(gate.headers) > 5
         assert {header.get("authorization") for header in gate.headers} == {f"Bearer {SECRET}"}
@@ -171,7 +172,7 @@ def test_headers_are_sent_with_every_request_and_their_secrets_only_to_the_serve
 def test_only_vectors_types_and_paths_are_sent_to_a_server_and_never_text(project: Path, gate: Gate) -> None:
     with closing(open_index(project, at(gate.port))) as index:
         sync(index)
-        retrieve(index, "subject7 lighthouse", None, 10)
+        retrieve(index, parse("subject7 lighthouse"), None, 10)
 
     bodies = [body for _, _, body in gate.requests if body is not None]
     keys = {key for body in bodies for key, value in body.items() if value is not None}
@@ -186,7 +187,7 @@ def test_only_vectors_types_and_paths_are_sent_to_a_server_and_never_text(projec
 def test_only_a_configured_server_is_contacted(project: Path, gate: Gate) -> None:
     with closing(open_index(project, Settings())) as index:
         sync(index)
-        retrieve(index, "subject7", None, 10)
+        retrieve(index, parse("subject7"), None, 10)
 
     assert gate.requests == []
 
@@ -261,7 +262,7 @@ def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, proje
             wait_until(lambda: is_stopped(running.process.pid))  # until then its threads may answer
             for _ in range(2):
                 started = time.monotonic()
-                candidates = retrieve(index, "subject7", None, 10)
+                candidates = retrieve(index, parse("subject7"), None, 10)
                 assert max(candidates.found, key=lambda candidate: candidate.keyword).chunk.source == "docs/7.md"
                 assert "did not respond within 0.3 s" in (candidates.degraded or "")
             assert time.monotonic() - started < 0.3  # the second one remembers
@@ -269,7 +270,7 @@ def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, proje
             os.kill(running.process.pid, signal.SIGCONT)
 
         index.patience = Patience()
-        assert retrieve(index, "subject7", None, 10).degraded is None
+        assert retrieve(index, parse("subject7"), None, 10).degraded is None
 
 
 def test_while_a_server_is_unavailable_keyword_search_works_and_a_sync_fails(tmp_path: Path, project: Path) -> None:
@@ -281,7 +282,7 @@ def test_while_a_server_is_unavailable_keyword_search_works_and_a_sync_fails(tmp
             running.process.wait(120)
 
             for _ in range(2):
-                candidates = retrieve(index, "subject7", None, 10)
+                candidates = retrieve(index, parse("subject7"), None, 10)
                 assert max(candidates.found, key=lambda candidate: candidate.keyword).chunk.source == "docs/7.md"
                 assert "cannot be reached" in (candidates.degraded or "")
             with pytest.raises(DatabaseUnavailable):
@@ -357,7 +358,7 @@ def test_the_cloud_gets_the_key_with_every_request_and_the_configured_tenant_and
 ) -> None:
     with closing(open_index(project, cloud(gate.port, tenant="acme", database="team"))) as index:
         sync(index)
-        found = retrieve(index, "subject7 lighthouse", None, 10)
+        found = retrieve(index, parse("subject7 lighthouse"), None, 10)
 
         assert found.by_meaning[0][0] == found.by_word[0][0]
         assert {header.get("x-chroma-token") for header in gate.headers} == {key}
@@ -432,7 +433,7 @@ def test_the_database_is_started_and_stopped_in_every_mode(
         assert [state["status"] for state in states] == ["started", "already_running", "stopped", "not_running"]
         assert {state["mode"] for state in states} == {mode}
         assert f"{PAGES} vectors" in states[0]["detail"]
-        found = retrieve(index, "subject7 lighthouse", None, 10)
+        found = retrieve(index, parse("subject7 lighthouse"), None, 10)
         assert found.by_meaning[0][0] == found.by_word[0][0]
     assert server.collections() is not None  # Lore does not stop servers of others
 

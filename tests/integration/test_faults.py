@@ -16,6 +16,7 @@ from lore_etl.pipeline.prebuilt import import_index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.faults import MODES, Faults, Outcome, faults, has_compiler
 from tests.harness.faulty_index import export_project, sync_project
@@ -98,7 +99,7 @@ class Project:
             return False
         with closing(self.open()) as index:
             try:
-                retrieve(index, "guide", None, 10)
+                retrieve(index, parse("guide"), None, 10)
                 is_equal = state_of(index) == fresh_state(self.root)
             except LoreError as error:
                 if is_healthy:

@@ -19,6 +19,7 @@ from lore_etl.stores.catalogue_file import SEAL
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.export import CHUNKS
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
@@ -62,7 +63,7 @@ def overwrite(path: Path, percent: int, garbage: bytes, length: int = PAGE) -> N
 def found(index: Index) -> list[str] | str:
     """Return the sources found for a word, or the hint of the error."""
     try:
-        candidates = retrieve(index, "lighthouse", None, DOCUMENTS + 1)
+        candidates = retrieve(index, parse("lighthouse"), None, DOCUMENTS + 1)
         return sorted(candidate.chunk.source for candidate in candidates.found if candidate.keyword)
     except LoreError as error:
         return error.hint

@@ -21,6 +21,7 @@ from lore_etl.core.errors import GuardTripped, LoreError, StorageError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.integrity import SEAL
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
@@ -130,7 +131,7 @@ def test_a_search_after_an_interruption_is_correct_or_reported_as_partial(tmp_pa
                 break
         with closing(open_index(tmp_path, limits=SMALL)) as index:
             try:
-                found = retrieve(index, "subject7", None, 10).found
+                found = retrieve(index, parse("subject7"), None, 10).found
             except LoreError as error:
                 assert "lore sync" in error.hint
             else:
@@ -321,7 +322,7 @@ def test_after_a_full_disk_synced_files_are_searchable_once_there_is_space(tmp_p
 
     resize(small_disk, 60_000)
     with closing(open_on(small_disk, root)) as index:
-        assert retrieve(index, "subject77", None, 10).found
+        assert retrieve(index, parse("subject77"), None, 10).found
         sync(index)
         assert_equals_fresh(index)
 

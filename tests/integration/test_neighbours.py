@@ -24,6 +24,7 @@ from lore_server.knowledge import remote
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.library_docs import site_client
 from lore_server.library_docs.site_client import SiteClient, SiteLimits
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from lore_server.trackers import tracker_client
 from lore_server.trackers.pull import PullRequest, pull
@@ -91,7 +92,7 @@ def search_with_chroma(server: Running) -> Use:
             sync(index)
         with closing(open_index(project, at(port))) as index:
             index.patience = Patience(SECONDS)
-            found = retrieve(index, "ferry", None, 10)
+            found = retrieve(index, parse("ferry"), None, 10)
             write_project(project, {"docs/ferry.md": "# Ferry\n\nThe ferry waits at dusk.\n"})
             with pytest.raises(DatabaseUnavailable):
                 sync(index)

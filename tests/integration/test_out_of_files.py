@@ -19,11 +19,12 @@ from contextlib import closing
 from pathlib import Path
 from lore_etl.core.errors import IndexDamaged, LoreError
 from lore_etl.pipeline.sync import sync
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.projects import open_index
 
 def work(index):
-    retrieve(index, "lighthouse", None, 20)
+    retrieve(index, parse("lighthouse"), None, 20)
     index.hierarchy
     sync(index)
 

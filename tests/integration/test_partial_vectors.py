@@ -61,7 +61,7 @@ def test_a_search_is_never_worse_than_keywords_alone_while_the_index_fills(index
 
 def test_similarities_are_the_same_with_and_without_the_cache(index: Index) -> None:
     def similarities() -> dict[str, float | None]:
-        found = retrieve(index, "the crew moves the cargo", None, 10).found
+        found = retrieve(index, parse("the crew moves the cargo"), None, 10).found
         return {candidate.chunk.id: candidate.vector for candidate in found}
 
     with closing(sqlite3.connect(index.folder / CACHE, isolation_level=None)) as cache:
@@ -77,10 +77,10 @@ def test_similarities_are_the_same_with_and_without_the_cache(index: Index) -> N
 
 
 def test_a_vector_that_is_only_in_the_cache_does_not_count(index: Index) -> None:
-    waiting = retrieve(index, "the crew moves the cargo", None, 10).found[0].chunk  # it has all words
+    waiting = retrieve(index, parse("the crew moves the cargo"), None, 10).found[0].chunk  # it has all words
     index.vectors.delete([row_id(waiting)])
     index.catalogue.mark_vectors([waiting.id], present=False)
 
-    found = retrieve(index, "the crew moves the cargo", None, 10).found
+    found = retrieve(index, parse("the crew moves the cargo"), None, 10).found
 
     assert [candidate.chunk.id for candidate in found if candidate.vector is None] == [waiting.id]

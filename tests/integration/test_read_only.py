@@ -17,6 +17,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import LOCK, adopt, is_ours
 from lore_etl.stores.private_copy import COPIES
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.commands import LORE
 from tests.harness.models import own_cache
@@ -76,7 +77,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 def found(index: Index) -> tuple[list[str], list[str]]:
     """Return the sources that each leg finds."""
-    candidates = retrieve(index, "lighthouse subject3", None, 10).found
+    candidates = retrieve(index, parse("lighthouse subject3"), None, 10).found
     words = sorted(candidate.chunk.source for candidate in candidates if candidate.keyword)
     return words, sorted(candidate.chunk.source for candidate in candidates if candidate.vector)
 

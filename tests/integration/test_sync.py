@@ -24,6 +24,7 @@ from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync
 from lore_etl.stores import export
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_server.query.freshness import Freshness
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
 from tests.harness.models import HashEmbedder, HashModel
@@ -76,7 +77,7 @@ def stamps_below(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def found_sources(index: Index, query: str) -> set[str]:
-    return {candidate.chunk.source for candidate in retrieve(index, query, None, 10).found if candidate.keyword}
+    return {candidate.chunk.source for candidate in retrieve(index, parse(query), None, 10).found if candidate.keyword}
 
 
 # --- unchanged files ---------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read
 
         def look(stage: str, done: int, total: int) -> None:
             if stage == "reading" and first.catalogue.total():
-                found = {candidate.chunk.source for candidate in retrieve(first, "lighthouse", None, 100).found}
+                found = {candidate.chunk.source for candidate in retrieve(first, parse("lighthouse"), None, 100).found}
                 seen.append((done, found, Freshness(first).record()["state"]))
 
         report = sync(first, look)
@@ -179,7 +180,7 @@ def test_a_first_sync_finds_every_file_by_keywords_before_it_writes_the_chunks(t
 
         def look(stage: str, done: int, total: int) -> None:
             if stage == "reading" and done == total:
-                found = {candidate.chunk.source for candidate in retrieve(first, "lighthouse", None, 100).found}
+                found = {candidate.chunk.source for candidate in retrieve(first, parse("lighthouse"), None, 100).found}
                 seen.append(((first.folder / export.CHUNKS).exists(), found))
 
         sync(first, look)
@@ -220,7 +221,7 @@ def test_the_words_of_a_first_sync_do_not_need_the_loaded_model(project: Path) -
         with pytest.raises(ProviderUnavailable, match="damaged"):
             sync(index)
 
-        assert {candidate.chunk.source for candidate in retrieve(index, "harbour", None, 100).found}
+        assert {candidate.chunk.source for candidate in retrieve(index, parse("harbour"), None, 100).found}
 
 
 def test_a_closed_index_does_not_keep_its_model(project: Path) -> None:
@@ -605,7 +606,7 @@ def test_an_empty_project_has_an_empty_index_and_a_search_reports_it(tmp_path: P
     for report in (sync(index), sync(index)):
         assert (report.created, report.files, report.failed) == (0, 0, [])
     with pytest.raises(IndexMissing):
-        retrieve(index, "anything", None, 5)
+        retrieve(index, parse("anything"), None, 5)
     index.close()
 
 
@@ -680,7 +681,7 @@ def test_searches_fail_after_a_change_of_model_until_a_sync_builds_its_generatio
     other = open_index(project, model=HashModel("another"))
 
     with pytest.raises(ModelMismatch) as caught:
-        retrieve(other, "ferry", None, 5)
+        retrieve(other, parse("ferry"), None, 5)
     assert "lore sync" in caught.value.hint
     report = sync(other)
 
@@ -730,7 +731,7 @@ def test_after_create_alone_searches_find_the_new_text_and_the_index_counts_as_p
 
     create_only(index)
 
-    texts = [candidate.chunk.text for candidate in retrieve(index, "lighthouse toll", None, 5).found]
+    texts = [candidate.chunk.text for candidate in retrieve(index, parse("lighthouse toll"), None, 5).found]
     assert "900 euro" in texts[0]
     assert Freshness(index).record()["state"] == "partial"
     embed_only(index)
@@ -770,7 +771,7 @@ def test_delete_empties_everything_and_the_next_sync_restores_it_without_embeddi
     assert report.deleted == len(before.catalogue)
     assert ids_everywhere(index) == (set(), set(), set())
     with pytest.raises(IndexMissing):
-        retrieve(index, "ferry", None, 5)
+        retrieve(index, parse("ferry"), None, 5)
     again = sync(index)
     assert (again.embedded, again.created) == (0, len(before.catalogue))
     assert state_of(index) == before

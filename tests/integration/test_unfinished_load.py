@@ -13,6 +13,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import create_only, sync
 from lore_server.query.freshness import Freshness
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.processes import run
@@ -62,7 +63,7 @@ def test_a_search_does_not_use_the_vector_of_an_earlier_text(index: Index) -> No
     (after,) = chunks_of(index, "a.md")
     assert (before.id, row_id(before)) in {(after.id, row) for row in index.vectors.rows()}, "nothing is tested"
     assert index.catalogue.waiting() == 1
-    found = retrieve(index, "zebra", None, 10)
+    found = retrieve(index, parse("zebra"), None, 10)
     assert before.id not in {id_ for id_, _ in found.by_meaning}
     assert all(candidate.vector is None for candidate in found.found if candidate.chunk.id == before.id)
 

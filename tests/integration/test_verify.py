@@ -19,6 +19,7 @@ from lore_etl.pipeline.sync import create_only, sync
 from lore_etl.pipeline.verify import Compared, Verification
 from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.soundness import row_seal
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
@@ -159,7 +160,7 @@ def test_damage_is_found_and_one_sync_rebuilds_the_store(
 def has_hint_or_no_damage(index: Index) -> bool:
     """Return whether a search reports the damage, unless it does not use the damaged store."""
     try:
-        return bool(retrieve(index, "subject3 euro", None, 20).found)
+        return bool(retrieve(index, parse("subject3 euro"), None, 20).found)
     except LoreError as error:
         return "lore sync" in error.hint
 

@@ -16,6 +16,7 @@ from lore_etl.stores.claim import ASIDE, CATALOGUE, adopt, is_ours
 from lore_etl.stores.embedding_cache import CACHE
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
+from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.knowledge import assert_sound, create, messages
@@ -53,7 +54,7 @@ def test_an_index_of_this_layout_is_used_as_it_is(tmp_path: Path) -> None:
     adopt(project / ".lore")
 
     with closing(open_index(project)) as index:
-        found = retrieve(index, "lighthouse subject3", None, 10).found
+        found = retrieve(index, parse("lighthouse subject3"), None, 10).found
         assert found[0].chunk.source == "docs/3.md"
         assert unfindable(index) == []
     report, embedded = synced(project)
@@ -78,7 +79,7 @@ def test_an_index_of_the_first_layout_is_built_again_once_it_is_adopted(tmp_path
     adopt(project / ".lore")
 
     with closing(open_index(project)) as index, pytest.raises(CatalogueDamaged, match="another version of Lore"):
-        retrieve(index, "lighthouse", None, 10)
+        retrieve(index, parse("lighthouse"), None, 10)
     report, embedded = synced(project)
 
     assert len(embedded) >= len(FILES)
@@ -93,7 +94,7 @@ def test_a_catalogue_of_a_later_layout_is_not_read_but_built_again(tmp_path: Pat
 
     for _ in range(2):
         with closing(open_index(project)) as index, pytest.raises(CatalogueDamaged, match=f"layout {LATER}"):
-            retrieve(index, "lighthouse", None, 10)
+            retrieve(index, parse("lighthouse"), None, 10)
     report, embedded = synced(project)
 
     assert (embedded, len(report.warnings)) == ([], 1)

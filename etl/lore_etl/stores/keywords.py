@@ -1,4 +1,4 @@
-"""Search chunks by keywords with tantivy: their words and paths. Queries are built from terms, never parsed."""
+"""Search chunks by keywords with tantivy: their words, paths and defined names. Queries are terms, never parsed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRITER_BYTES = 64_000_000
 MAX_QUERY_TERMS = 512
 COUNTED = 2_000  # hits that are compared with the chunks that pass a filter, unless too few of them pass
 FEW = 500  # chunks whose ids may be terms of a query; with more, it is cheaper to read all hits
-Field = Literal["words", "path"]
+Field = Literal["words", "path", "names"]
 _KNOWN_RUNS = 1 << 15  # a project repeats most of its words
 _KNOWN_TERMS = 256  # a search needs the stem of each of its terms several times
 _LONGEST_TERM = 65_000  # bytes; tantivy does not index longer ones
@@ -149,6 +149,21 @@ class KeywordStore:
         query = self._any_of(_terms_of(text), "words")
         return [] if query is None else [id_ for id_, _ in self._hits(query)]
 
+    def defining(self, names: Iterable[str], limit: int) -> list[str]:
+        """Return the ids of chunks that define one of these names, as written or else in lower case."""
+        clauses = [(tantivy.Occur.Should, self._exact("names", name)) for name in names]
+        return [id_ for id_, _ in self._hits(tantivy.Query.boolean_query(clauses), limit)] if clauses else []
+
+    def defined(self, names: Iterable[str]) -> list[str]:
+        """Return those of these names that a chunk defines, as written or else in lower case."""
+        with self._reporting():
+            return [name for name in names if self._snapshot.searcher.doc_freq("names", name)]
+
+    def below(self, words: Collection[str], limit: int) -> list[str]:
+        """Return the ids of chunks whose path has all of these words, in the forms found in the index."""
+        clauses = [(tantivy.Occur.Must, self._exact("path", word)) for word in words]
+        return [id_ for id_, _ in self._hits(tantivy.Query.boolean_query(clauses), limit)] if clauses else []
+
     def holding(self, words: Iterable[str]) -> set[str]:
         """Return the ids of the chunks that have all of these words, in the forms found in the index."""
         parts = [(tantivy.Occur.Must, self._term(word, "words")) for word in words]
@@ -245,7 +260,10 @@ class KeywordStore:
             raise IndexDamaged("The keyword index is damaged: tantivy cannot use it.") from error
 
     def _term(self, term: str, field: Field) -> tantivy.Query:
-        return tantivy.Query.term_query(self._schema, field, stem(term), index_option="freq")
+        return self._exact(field, stem(term))
+
+    def _exact(self, field: Field, term: str) -> tantivy.Query:
+        return tantivy.Query.term_query(self._schema, field, term, index_option="freq")
 
 
 @lru_cache(_KNOWN_TERMS)
@@ -323,4 +341,18 @@ def _fields(chunk: Chunk) -> dict[str, str]:
     title = chunk.title if chunk.title != chunk.source else ""
     place = f"{path} {_stems(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
     words = place * _REPEATED + _stems(" ".join((*chunk.tags, *chunk.details, chunk.text)))
-    return {"id": chunk.id, "version": chunk.metadata_hash, "type": chunk.type.value, "path": path, "words": words}
+    names = " ".join(_names(chunk.symbols))
+    return {
+        "id": chunk.id,
+        "version": chunk.metadata_hash,
+        "type": chunk.type.value,
+        "path": path,
+        "words": words,
+        "names": names,
+    }
+
+
+def _names(symbols: Iterable[str]) -> Iterator[str]:
+    """Yield the last part of each symbol that is a single word, as written and in lower case."""
+    for name in dict.fromkeys(symbol.rpartition(".")[2] for symbol in symbols if not any(map(str.isspace, symbol))):
+        yield from dict.fromkeys((name, name.casefold()))

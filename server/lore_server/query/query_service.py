@@ -27,6 +27,7 @@ from lore_server.query.confidence import (
     fit,
     has_foreign_letters,
 )
+from lore_server.query.defined import with_defined
 from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
@@ -270,11 +271,12 @@ class QueryService:
     ) -> Retrieved:
         """Return the candidates for a query. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         watch = watch or Stopwatch()
-        found = retrieve(self._index, query.text, type_, self._depth, among, vector, watch)
+        query = with_defined(query, self._index.keywords)
+        found = retrieve(self._index, query, type_, self._depth, among, vector, watch)
         for sought in sorted(query.sought_types) if type_ is None else ():
-            found = found.joined(retrieve(self._index, query.text, sought, self._depth, among, vector, watch))
+            found = found.joined(retrieve(self._index, query, sought, self._depth, among, vector, watch))
         if type_ is None and libraries.are_most(found) and (own := self._without_libraries(among)):
-            found = found.joined(retrieve(self._index, query.text, None, self._depth, own, vector, watch))
+            found = found.joined(retrieve(self._index, query, None, self._depth, own, vector, watch))
         return Retrieved(query, type_, found)
 
     def _without_libraries(self, among: Mapping[str, str] | None) -> dict[str, str]:

@@ -21,6 +21,8 @@ from lore_etl.core.model import Chunk, row_ids
 from lore_etl.index import Index
 from lore_etl.pipeline.failure import emptiness
 from lore_etl.stores.keywords import NOTHING, MatchCount
+from lore_server.query.defined import definitions
+from lore_server.query.parse import Query
 from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.writing_systems import written_in
 
@@ -101,7 +103,7 @@ def embedded(index: Index, text: str) -> QueryVector:
 
 def retrieve(
     index: Index,
-    text: str,
+    query: Query,
     type_: str | None,
     limit: int,
     among: Mapping[str, str] | None = None,
@@ -110,7 +112,8 @@ def retrieve(
 ) -> Candidates:
     """Return up to `limit` candidates from each leg, of all chunks of the type or of `among` (chunk id -> row id).
 
-    `question` was embedded earlier if the caller holds a gate. `watch` measures the steps.
+    Chunks that define a name in the query are candidates too, whatever else they say. `question` was embedded earlier
+    if the caller holds a gate. `watch` measures the steps.
 
     Raises:
         IndexMissing: there is nothing to search.
@@ -119,7 +122,9 @@ def retrieve(
     """
     watch = watch or Stopwatch()
     _check(index)
+    text = query.text
     by_word, total = index.keywords.hits(text, limit, type_, among)
+    by_name = [id_ for id_ in definitions(query, index.keywords) if among is None or id_ in among]
     watch.end("keywords")
     question = question or embedded(index, text)
     vector, degraded = question.vector, question.degraded
@@ -135,13 +140,13 @@ def retrieve(
             vector, degraded = None, f"Keyword search only: {error.message}"
     watch.end("vectors")
     hits = {row.partition(".")[0]: row for row in rows}
-    known = index.catalogue.kept_chunks([*(id_ for id_, _ in by_word), *hits])
+    known = index.catalogue.kept_chunks([*(id_ for id_, _ in by_word), *hits, *by_name])
     known = {id_: chunk for id_, chunk in known.items() if type_ is None or chunk.type == type_}
     by_word = [(id_, score) for id_, score in by_word if id_ in known]
     own = row_ids(known.values())
     # during a sync, a row of earlier content may still exist
     by_meaning = [(id_, rows[row]) for id_, row in hits.items() if own.get(id_) == row]
-    found = {id_: known[id_] for id_, _ in (*by_word, *by_meaning)}
+    found = {id_: known[id_] for id_ in (*dict(by_word), *dict(by_meaning), *by_name) if id_ in known}
     watch.end("passages")
     try:
         scored = _scored(index, text, vector, found, by_word, by_meaning)

@@ -1,0 +1,70 @@
+"""Questions of two or three words find what they name: a definition, a file, a folder, or a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+MENTIONS = {
+    f"src/store_{n}.py": "\n\n".join(f"def unpack(value{m}):\n    return unpack(value{m})" for m in range(30))
+    for n in range(20)
+}
+BANNER = "The waterway is closed for all ferries, and the locks are no longer maintained."
+PROJECT = {
+    **MENTIONS,
+    "src/core/shape.py": "class Unpack:\n    def run(self):\n        return None\n",
+    "src/state/provider.py": 'class Provider:\n    """Holds the state."""\n',
+    **{f"examples/stateProvider/{n}/index.html": "<html><body>state provider</body></html>\n" for n in ("a", "b", "c")},
+    "src/grid/base.py": "class Base:\n    pass\n",
+    "src/grid/body.py": "from src.grid.base import Base\n\n\nclass Grid(Base):\n    pass\n",
+    "docs/commands/up.md": "# up\n\nFerry goes through build, deploy and release.\n",
+    "docs/commands/down.md": "# down\n\nFerry stops and removes everything.\n",
+    "docs/ferry.md": "# Ferry\n\nFerry is a program for boats. It works on any boat.\n",
+    **{f"docs/old/page{n}.md": f"# Page {n}\n\n{BANNER}\n\n## Berth {n}\n\nPlaces {n}.\n" for n in range(12)},
+    "docs/locks.md": "# Locks\n\nThe locks of the waterway are maintained by the harbour in May.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Any:
+    root: Path = tmp_path_factory.mktemp("short").resolve()
+    write_project(root, PROJECT)
+    app = App(root, Settings(), contract, HashModel())
+    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    yield app
+    app.close()
+
+
+def sources(app: App, query: str, **more: Any) -> list[str]:
+    reply: Mapping[str, Any] = app.call("query_documents", {"query": query, **more})
+    return [result["source"] for result in reply["results"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Unpack", "src/core/shape.py"),
+        ("the Unpack class", "src/core/shape.py"),
+        ("state provider", "src/state/provider.py"),
+        ("how does ferry up work", "docs/commands/up.md"),
+        ("how does ferry down work", "docs/commands/down.md"),
+        ("maintained locks", "docs/locks.md"),
+    ],
+)
+def test_a_short_question_finds_what_it_names_first(app: App, query: str, first: str) -> None:
+    assert sources(app, query)[0] == first
+
+
+def test_a_lower_case_word_brings_no_ancestors_of_a_class_with_that_name(app: App) -> None:
+    reply = app.call("query_documents", {"query": "grid", "explain": True})
+
+    assert "inheritanceBoost" not in str(reply)
