@@ -44,6 +44,16 @@ def test_a_chunk_without_an_embedding_counts_as_the_average_keyword_hit() -> Non
     assert parts[3][0] == pytest.approx((parts[0][0] + parts[1][0]) / 2)
 
 
+def test_a_text_that_many_files_repeat_says_less_in_both_legs() -> None:
+    banner = [Candidate(make_chunk(f"docs/{n}.md", text="No longer maintained."), 0.9, 9.0) for n in range(16)]
+    page = Candidate(make_chunk("docs/page.md", text="How to maintain the ferry."), 0.6, 6.0)
+
+    parts = fuse([*banner, page], 0.5)
+
+    assert parts[0] == pytest.approx((0.5 * 0.45 / 0.6, 0.5 * 4.5 / 6, 0))
+    assert parts[-1] == pytest.approx((0.5, 0.5, 0))
+
+
 @pytest.mark.requirement("UQ-019")
 def test_rare_words_separate_scores_and_words_in_every_chunk_do_not() -> None:
     assert flatness([9.0]) == pytest.approx(0.01)

@@ -61,6 +61,13 @@ def test_an_ancestor_found_by_the_search_also_moves_below_its_class() -> None:
     assert sources(found)[:3] == [BUTTON.source, COMPONENT.source, CORE.source]
 
 
+@pytest.mark.parametrize("query", ["base", "button", "split"])
+def test_a_word_that_is_not_written_as_the_class_brings_no_ancestors(query: str) -> None:
+    found = ranked(query, candidate(BUTTON, 0.9, 9.0), candidate(SPLIT, 0.8, 8.0), *others(12, 0.89))
+
+    assert CORE.source not in sources(found)[:FOUND]
+
+
 def test_a_text_that_mentions_a_class_in_passing_gets_no_ancestors() -> None:
     found = ranked("Neo.button.Base loses its badge when a menu closes", candidate(BUTTON, 0.9, 9.0), *others(5, 0.8))
 

@@ -6,7 +6,14 @@ import pytest
 
 from lore_server.query import hybrid
 from lore_server.query.parse import parse
-from lore_server.query.path_words import SAME_BEGINNING, file_name_matches, former_versions, name_words, path_sureness
+from lore_server.query.path_words import (
+    SAME_BEGINNING,
+    file_name_matches,
+    former_versions,
+    name_words,
+    path_sureness,
+    topic_matches,
+)
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import HYBRID
 from tests.harness.chunks import make_chunk
@@ -69,10 +76,29 @@ def test_a_file_matches_if_the_question_spells_out_its_name(question: str, sourc
 
 
 @pytest.mark.parametrize(
+    ("question", "source", "match"),
+    [
+        ("state provider", "src/state/Provider.mjs", 1),
+        ("state provider", "learn/StateProviders.md", 1),
+        ("state provider", "src/view/MainContainerStateProvider.mjs", 0.5),
+        ("state provider", "examples/stateProvider/Panel.mjs", 0),
+        ("state provider", "examples/stateProvider/index.mjs", 1),
+        ("grid", "src/grid/Base.mjs", 1),
+        ("grid", "src/grid/column/Tree.mjs", 0),
+        ("waypoint up", "commands/up.mdx", 0),
+        ("how do I install the runner in kubernetes clusters", "runner/install.md", 0),
+    ],
+)
+def test_a_short_question_names_the_place_with_all_of_its_words(question: str, source: str, match: float) -> None:
+    assert topic_matches(name_words(question), [source]).get(source, 0) == pytest.approx(match)
+
+
+@pytest.mark.parametrize(
     ("question", "former"),
     [
         ("how are values parsed", {"src/v1/parse.ts", "src/v3/types.ts", "legacy/parse.ts"}),
         ("how are values parsed in v3", {"src/v1/parse.ts", "legacy/parse.ts"}),
+        ("in v3, how are values parsed?", {"src/v1/parse.ts", "legacy/parse.ts"}),
         ("the legacy parser", {"src/v1/parse.ts", "src/v3/types.ts"}),
     ],
 )

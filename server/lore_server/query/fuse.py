@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 
+from lore_etl.core.model import Chunk
 from lore_server.query.parse import Query
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import Weights
@@ -14,6 +17,7 @@ MIN_FLATNESS = 0.3
 MIN_SIMILARITY = 0.5
 FEW_WORDS = 4
 MAX_SHARE = 0.95
+REPEATED = 0.25
 
 
 def flatness(scores: Sequence[float]) -> float:
@@ -45,15 +49,28 @@ def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, f
 
     Each part is a share of the best score, neither a rank nor a position between best and worst: ranks discard the
     distances between scores, and the worst candidate depends on the number of candidates (docs/adr/0003). A chunk
-    without a vector counts as average, because nothing is known about it.
+    without a vector counts as average, because nothing is known about it. A text that many files repeat, such as a
+    banner, says little about each of them.
     """
-    typical = _typical(found)
+    typical, own = _typical(found), _distinctness([candidate.chunk for candidate in found])
     vectors = shares_of_best(
-        [max(0.0, typical if candidate.vector is None else candidate.vector) for candidate in found]
+        [
+            max(0.0, typical if candidate.vector is None else candidate.vector) * factor
+            for candidate, factor in zip(found, own, strict=True)
+        ]
     )
-    keywords = shares_of_best([candidate.keyword for candidate in found])
+    keywords = shares_of_best([candidate.keyword * factor for candidate, factor in zip(found, own, strict=True)])
     paths = shares_of_best([candidate.path for candidate in found])
     return [(share * v, (1 - share) * k, p) for v, k, p in zip(vectors, keywords, paths, strict=True)]
+
+
+def _distinctness(chunks: Sequence[Chunk]) -> list[float]:
+    """Return 1 for a text in one file, .8 for one in two of the files found, .5 for one in sixteen."""
+    texts = [chunk.text.strip() for chunk in chunks]
+    files: dict[str, set[str]] = defaultdict(set)
+    for chunk, text in zip(chunks, texts, strict=True):
+        files[text].add(chunk.source)
+    return [1 / (1 + REPEATED * math.log2(len(files[text]))) for text in texts]
 
 
 def shares_of_best(scores: Sequence[float]) -> list[float]:

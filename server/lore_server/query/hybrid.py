@@ -17,7 +17,7 @@ from lore_server.query.libraries import names_library
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import Query
-from lore_server.query.path_words import file_name_matches, former_versions, name_words, path_sureness
+from lore_server.query.path_words import file_name_matches, former_versions, name_words, path_sureness, topic_matches
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.reference import is_version, lead_with_named, lead_with_sought
@@ -29,6 +29,8 @@ OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
 LONG_NAME = 3  # words
 NAMED_AFTER_SUBJECT = (KnowledgeType.SRC, KnowledgeType.GUIDE)
+DATA = frozenset("css csv htm html json jsonl less lock scss svg toml txt xml yaml yml".split())
+"""Endings of files that are data, styles or a frame for a script, not code that answers a question."""
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
 _TYPE_WEIGHTS = {
@@ -40,7 +42,9 @@ _TYPE_WEIGHTS = {
     KnowledgeType.LIBRARY: "libraryPenalty",
 }
 _PLACE, _SCORE = attrgetter("source", "chunk.lines"), attrgetter("score")
-_KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
+_KIND_SURENESS = {
+    **dict.fromkeys(CLASS_KINDS, 1.0), "impl": 0.8, "extension": 0.8, "function": 1.0, "method": 0.8, "module": 0.7
+}  # fmt: skip
 
 
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
@@ -57,18 +61,23 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     sure = path_sureness(query.text, {candidate.chunk.source for candidate in found if candidate.path})
     asked = name_words(query.text)
     spelled, former = file_name_matches(asked, sources), former_versions(query.text, sources)
+    topics = topic_matches(asked, sources)
+    code_points = 0.0 if type_ or query.wanted_types else weights["codeMatch"]
     asks_code = not query.wanted_types or KnowledgeType.SRC in query.wanted_types
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
-        may_be_named = asks_code and chunk.type in NAMED_AFTER_SUBJECT
+        is_data = chunk.source.rpartition(".")[2].casefold() in DATA
+        may_be_named = asks_code and chunk.type in NAMED_AFTER_SUBJECT and not is_data
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
             ("sourcePathMatch", weights["sourcePathMatch"] * path * sure.get(chunk.source, 0.0)),
             ("fileNameMatch", weights["fileNameMatch"] * may_be_named * spelled[chunk.source]),
+            ("topicMatch", weights["topicMatch"] * may_be_named * topics.get(chunk.source, 0.0)),
             ("formerPenalty", weights["formerPenalty"] * (chunk.source in former)),
             ("symbolMatch", weights["symbolMatch"] * _spelled_symbol(asked, chunk)),
+            ("codeMatch", code_points * (chunk.type == KnowledgeType.SRC and not is_data)),
         ]
         if query.names:
             sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)

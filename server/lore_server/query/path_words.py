@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lore_etl.stores.keywords import path_stems, question_stems, stem
-from lore_etl.stores.tokenizer import STOPWORDS, name_parts
+from lore_etl.stores.tokenizer import name_parts, significant
 
 WORDS_PER_MATCH = 4  # of the question: a question of eight words needs two in the path
 ENOUGH = 3  # more words are never needed
 SHORTEST, LONGEST_REST = 3, 5  # letters of a common beginning, and of what may follow it
 SAME_BEGINNING = 0.8  # `args` for `arguments` says less than the same word
+_WORD = re.compile(r"\w+")
+TOPIC_WORDS = 3
+GENERIC = frozenset({"base", "index", "init", "main", "mod", "readm", "doc"})  # stems of files named for their role
 FORMER = frozenset({"compat", "deprecated", "legacy"})
 
 
@@ -35,12 +39,29 @@ def file_name_matches(asked: Collection[str], sources: Iterable[str]) -> dict[st
 
 def name_words(text: str) -> frozenset[str]:
     """Return the stems of the words of a text, with identifiers split, without stop words."""
-    return frozenset(stem(part) for part in name_parts(text) if part not in STOPWORDS)
+    return frozenset(map(stem, significant(name_parts(text))))
+
+
+def topic_matches(asked: Collection[str], sources: Iterable[str]) -> dict[str, float]:
+    """Return by source how well a question of a few words names its place: 1 for just these words, less for more.
+
+    `state provider` names `state/Provider.mjs`, `StateProviders.md` and, less, `MainStateProvider.mjs`.
+    """
+    if not 0 < len(asked) <= TOPIC_WORDS:
+        return {}
+    return {source: _topic_match(asked, *_places(source)) for source in sources}
+
+
+def _topic_match(asked: Collection[str], own: frozenset[str], folder: frozenset[str]) -> float:
+    known = own | folder
+    if not (known.issuperset(asked) and (own <= GENERIC or not own.isdisjoint(asked))):
+        return 0.0
+    return 1.0 if own <= {*asked} | GENERIC else len(own.intersection(asked)) / len(own)
 
 
 def former_versions(question: str, sources: Collection[str]) -> set[str]:
     """Return the sources in a folder for an earlier version, such as `v1` beside `v2`, unless the question names it."""
-    asked = {*question.casefold().split()}
+    asked = {*_WORD.findall(question.casefold())}
     newest: dict[str, int] = {}
     folders = {source: [(above, name) for above, name in _folders(source) if name not in asked] for source in sources}
     for above, name in (folder for those in folders.values() for folder in those):
@@ -77,3 +98,9 @@ def _begin_alike(one: str, other: str) -> bool:
 @lru_cache(1 << 12)  # questions find the same files again
 def _own_words(source: str) -> frozenset[str]:
     return name_words(PurePosixPath(source).stem)
+
+
+@lru_cache(1 << 12)
+def _places(source: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of the name of a file and of its folder."""
+    return _own_words(source), name_words(PurePosixPath(source).parent.name)

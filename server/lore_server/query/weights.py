@@ -35,11 +35,13 @@ HYBRID: Weights = {
     "proximity": 120,  # all words of the question close together, times the share of the keyword leg
     "sourcePathMatch": 20,  # the path that fits the words best, if it shares enough of them
     "fileNameMatch": 12,  # the query has all words of the file's name
+    "topicMatch": 30,  # the few words of the query name the place of the file
     "formerPenalty": -30,  # the file is in a folder for an earlier version
     "namePartMatch": 45,  # the chunk defines a name in the query
     "symbolMatch": 10,  # the query has all words of a longer name that the chunk defines
     "guideMatch": 0,
     "sourceMatch": 4,
+    "codeMatch": 5,  # code, not data, if the wording of the question suggests no type
     "testPenalty": -8,
     "ticketPenalty": -36,
     "releasePenalty": -24,
