@@ -96,6 +96,9 @@ def sync(
 def search(
     session: Session,
     query: Words,
+    also: Annotated[
+        list[str] | None, typer.Option(help="Another phrasing of the question, or a name in it; up to three.")
+    ] = None,
     type: TypesOption = None,
     path: Annotated[
         list[str] | None, typer.Option("-p", "--path", help="Only this file, folder or pattern (docs/**); repeatable.")
@@ -113,9 +116,9 @@ def search(
 ) -> None:
     """Search the project and list ranked passages with file and lines."""
     result = session.call(
-        "query_documents", query=" ".join(query), type=type or None, path=path or None, lang=lang or None, after=after,
-        before=before, limit=limit, passages=passages, facets=facets, explain=explain, brief=brief,
-        max_tokens=max_tokens, cursor=cursor,
+        "query_documents", query=[" ".join(query), *also] if also else " ".join(query), type=type or None,
+        path=path or None, lang=lang or None, after=after, before=before, limit=limit, passages=passages, facets=facets,
+        explain=explain, brief=brief, max_tokens=max_tokens, cursor=cursor,
     )  # fmt: skip
     if not result["results"]:
         raise typer.Exit(NotFound.exit_code)

@@ -16,9 +16,9 @@ Research this question about the project, and answer it: {value}
 
 1. Call ask_knowledge_base with the question unchanged. Check `found` (false: no answer here) and
    `freshness.state`: if it is `stale`, call manage_knowledge_base with action=sync first.
-2. Call query_documents two to four times with other words: names from the replies ("RetryPolicy"), terms from the
-   answer, one `type` at a time. `guide` explains how; `src` shows the implementation; `test` the expected behaviour;
-   `adr`, `prp` and `ticket` the reasons; `release` since when; `memory` lessons learned.
+2. Call query_documents with two to four phrasings as a list: the question, names from the replies ("RetryPolicy"),
+   terms from the answer; then with one `type` at a time. `guide` explains how; `src` shows the implementation; `test`
+   the expected behaviour; `adr`, `prp` and `ticket` the reasons; `release` since when; `memory` lessons learned.
 3. Read the decisive passages with get_source or get_document_by_id, and class relations with get_class_hierarchy.
    Do not rely on excerpts. If a reply has `next_cursor`, there is more.
 4. If sources disagree, report it: code shows the actual behaviour, documents the intended one, and the newer wins.

@@ -29,6 +29,7 @@ from lore_server.answer.kept_answers import EarlierAnswer
 
 log = logging.getLogger(__name__)
 FOLDER = "insights"
+BETWEEN = " | "  # phrasings of one question
 ASK, SEARCH = "ask_knowledge_base", "query_documents"
 MAX_MARKS = 5_000
 MAX_SOURCES = 20  # of a question
@@ -218,7 +219,8 @@ def asked_question(
     at: str, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float
 ) -> AskedQuestion:
     """Return the log's record of a call."""
-    query, found = one_line(arguments["query"]), reply.get("references") or reply.get("results", ())
+    asked, found = arguments["query"], reply.get("references") or reply.get("results", ())
+    query = one_line(asked if isinstance(asked, str) else BETWEEN.join(asked))
     cited = reply.get("citations", ())
     return AskedQuestion(
         at=at,

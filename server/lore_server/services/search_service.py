@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import origin_of_file
@@ -15,6 +16,7 @@ from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness, urgent
 from lore_server.query.outdated import outdated
+from lore_server.query.phrasings import fused
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.scope import FileKey
@@ -22,6 +24,7 @@ from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.syntax import read_request
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
+from lore_server.services.question_log import BETWEEN
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -47,7 +50,7 @@ class SearchService:
     def passages(
         self,
         *,
-        query: str,
+        query: str | Sequence[str],
         type: str | Sequence[str],
         limit: int,
         passages: int,
@@ -61,9 +64,16 @@ class SearchService:
         before: str | None = None,
         cursor: str | None = None,
     ) -> records.QueryResultRecord:
-        """Return the passages that answer a question best. Raises InvalidArgument for wrong syntax."""
-        request = read_request(query, type, path, lang, after, before)
-        found = self._queries.find(request.text, filters=request.filters, group_copies=True)
+        """Return the passages that answer a question, in one or several phrasings, best.
+
+        Raises InvalidArgument for wrong syntax.
+        """
+        phrasings = [query] if isinstance(query, str) else list(dict.fromkeys(query))
+        requests = [read_request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
+        request = requests[0]
+        if any(other.filters != request.filters for other in requests):
+            raise InvalidArgument("Only some phrasings have filters.", "Pass filters as arguments, not in a phrasing.")
+        found = fused([self._queries.find(one.text, filters=one.filters, group_copies=True) for one in requests])
         watch = Stopwatch()
         asked = [query, type, path, lang, after, before, self._index.catalogue.meta("loaded")]
         mark = sha256(canonical_json(asked))[:12]
@@ -78,7 +88,9 @@ class SearchService:
             if others := further_passages(self._index, found, file, passages) if passages else []:
                 result["passages"] = [_further(chunk, found.query.words, brief) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)
-        reply = head(query, found, found.total.number, bool(top), self._freshness.record(), max_tokens)
+        reply = head(
+            BETWEEN.join(phrasings), found, found.total.number, bool(top), self._freshness.record(), max_tokens
+        )
         if facets:
             matches = self._queries.matches(found, request.filters)
             reply["total"], reply["facets"] = matches.total(), self._facets(found, matches, request.filters, max_tokens)

@@ -1,0 +1,83 @@
+"""A search takes several phrasings of one question and fuses their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import InvalidArgument
+from lore_server.app import App
+from lore_server.contract import Contract
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+PROJECT = {
+    "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
+    "docs/anchor.md": "# Anchor\n\nDrop the anchor and wait.\n",
+    "docs/berth.md": "# Berth\n\nTie the rope, then drop the anchor in the berth.\n",
+    "docs/bread.md": "# Bread\n\nBake the bread for an hour.\n",
+    "src/crew.py": "def tie_rope(bollard):\n    return bollard\n",
+}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Any:
+    root: Path = tmp_path_factory.mktemp("phrasings").resolve()
+    write_project(root, PROJECT)
+    app = App(root, Settings(), contract, HashModel())
+    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    yield app
+    app.close()
+
+
+def sources(reply: Any) -> list[str]:
+    return [result["source"] for result in reply["results"]]
+
+
+def test_a_file_that_fits_all_phrasings_is_first(app: App) -> None:
+    reply = app.call("query_documents", {"query": ["tie the rope", "drop the anchor"], "explain": True})
+
+    assert sources(reply)[0] == "docs/berth.md"
+    assert {"docs/mooring.md", "docs/anchor.md"} <= set(sources(reply))
+    assert reply["query"] == "tie the rope | drop the anchor"
+    assert reply["total_is_minimum"] is True
+    for result in reply["results"]:
+        assert result["score"] == pytest.approx(sum(term["value"] for term in result["why"]), abs=0.01)
+
+
+@pytest.mark.parametrize("query", [["tie the rope"], ["tie the rope", "tie the rope"]])
+def test_one_phrasing_is_a_question_like_any_other(app: App, query: list[str]) -> None:
+    alone = app.call("query_documents", {"query": "tie the rope"})
+
+    assert app.call("query_documents", {"query": query})["results"] == alone["results"]
+
+
+def test_a_phrasing_that_finds_nothing_takes_nothing_away(app: App) -> None:
+    alone = sources(app.call("query_documents", {"query": "tie_rope"}))
+
+    assert sources(app.call("query_documents", {"query": ["tie_rope", "zqxv"]}))[0] == alone[0]
+
+
+def test_pages_of_several_phrasings_have_each_file_once(app: App) -> None:
+    asked = {"query": ["tie the rope", "drop the anchor"], "limit": 1}
+    first = app.call("query_documents", asked)
+    second = app.call("query_documents", {**asked, "cursor": first["next_cursor"]})
+
+    assert not set(sources(first)) & set(sources(second))
+
+
+def test_filters_apply_to_all_phrasings(app: App) -> None:
+    reply = app.call("query_documents", {"query": ["tie the rope", "drop the anchor"], "type": "src"})
+
+    assert sources(reply) == ["src/crew.py"]
+    with pytest.raises(InvalidArgument, match="Only some phrasings have filters"):
+        app.call("query_documents", {"query": ["tie the rope", "anchor type:guide"]})
+
+
+@pytest.mark.parametrize("query", [[], [""], ["rope"] * 5, ["rope", "  "], ["rope", 3], "", {"text": "rope"}])
+def test_a_wrong_list_of_phrasings_is_refused(app: App, query: object) -> None:
+    with pytest.raises(InvalidArgument):
+        app.call("query_documents", {"query": query})
