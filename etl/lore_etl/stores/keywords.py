@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import tantivy
 
@@ -19,7 +19,7 @@ from lore_etl.stores.tokenizer import query_terms, term_text
 
 WRITER_BYTES = 64_000_000
 MAX_QUERY_TERMS = 512
-COUNTED = 2_000  # hits that are compared with the chunks that pass a filter, unless too few of them pass
+LOOKED_AT = 2_000  # hits that are compared with the chunks that pass a filter, unless too few of them pass
 FEW = 500  # chunks whose ids may be terms of a query; with more, it is cheaper to read all hits
 Field = Literal["words", "path", "names"]
 _KNOWN_RUNS = 1 << 15  # a project repeats most of its words
@@ -27,23 +27,6 @@ _KNOWN_TERMS = 256  # a search needs the stem of each of its terms several times
 _LONGEST_TERM = 65_000  # bytes; tantivy does not index longer ones
 _LONG_RUN = 100  # characters; longer ones are rarely repeated
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
-
-
-class MatchCount(NamedTuple):
-    """A number of matching chunks, or its minimum."""
-
-    number: int
-    is_exact: bool = True
-
-
-NOTHING = MatchCount(0)
-
-
-class KeywordHits(NamedTuple):
-    """The best matches as (chunk id, BM25 score), best first, and the number of all matches."""
-
-    best: list[tuple[str, float]]
-    total: MatchCount
 
 
 class _Snapshot:
@@ -118,36 +101,20 @@ class KeywordStore:
         self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None
     ) -> list[tuple[str, float]]:
         """Return (chunk id, BM25 score), best first, of all chunks or of those in `only`."""
-        return self.hits(text, limit, type_, only).best
-
-    def hits(self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None) -> KeywordHits:
-        """Return the best matches and the number of all matches, of all chunks or of those in `only`.
-
-        The number is a minimum if `only` has many chunks and more than `COUNTED` chunks of the whole index match.
-        """
         query = self._any_of(_terms_of(text), "words")
         if query is None or (only is not None and not only):
-            return KeywordHits([], NOTHING)
+            return []
         if type_ is not None:
             query = self._only(query, tantivy.Query.term_query(self._schema, "type", type_, index_option="basic"))
         if only is None:
-            with self._reporting():
-                snapshot = self._snapshot
-                found = snapshot.searcher.search(query, limit, count=True)
-                return KeywordHits(snapshot.named(found.hits), MatchCount(int(found.count or 0)))
+            return self._hits(query, limit)
         if len(only) <= FEW:
-            hits = self._hits(self._among(query, only), len(only))
-            return KeywordHits(hits[:limit], MatchCount(len(hits)))
-        first = self._hits(query, max(limit, COUNTED))
-        hits, is_exact = [hit for hit in first if hit[0] in only], len(first) < max(limit, COUNTED)
-        if len(hits) < limit and not is_exact:
-            hits, is_exact = [hit for hit in self._hits(query) if hit[0] in only], True
-        return KeywordHits(hits[:limit], MatchCount(len(hits), is_exact))
-
-    def matches(self, text: str) -> list[str]:
-        """Return the ids of all chunks with a word of the text."""
-        query = self._any_of(_terms_of(text), "words")
-        return [] if query is None else [id_ for id_, _ in self._hits(query)]
+            return self._hits(self._among(query, only), limit)
+        first = self._hits(query, max(limit, LOOKED_AT))
+        hits = [hit for hit in first if hit[0] in only]
+        if len(hits) < limit and len(first) == max(limit, LOOKED_AT):
+            hits = [hit for hit in self._hits(query) if hit[0] in only]
+        return hits[:limit]
 
     def defining(self, names: Iterable[str], limit: int) -> list[str]:
         """Return the ids of chunks that define one of these names, as written or else in lower case."""

@@ -1,36 +1,30 @@
-"""Count the matches of a search by type and folder."""
+"""Count the files that a search found by type and folder."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from posixpath import commonprefix
-
-from lore_server.query.scope import FileKey
 
 MAX_FOLDERS = 20
 
 
-def by_type(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
-    """Return (type, passages), largest first."""
-    counts: Counter[str] = Counter()
-    for file, number in matches.items():
-        counts[file.type] += number
-    return _sorted(counts)
+def by_type(types: Iterable[str]) -> list[tuple[str, int]]:
+    """Return (type, files), largest first."""
+    return _sorted(Counter(types))
 
 
-def by_folder(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
-    """Return (pattern, passages), largest first, for the entries of the deepest folder that contains all matches.
+def by_folder(sources: Iterable[str]) -> list[tuple[str, int]]:
+    """Return (pattern, files), largest first, for the entries of the deepest folder that contains all of these files.
 
-    A pattern selects exactly the passages it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
+    A pattern selects exactly the files it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
     """
-    places = {file: file.source.split("/") for file in matches}
-    depth = len(commonprefix([parts[:-1] for parts in places.values()]))  # it also takes lists of folders
+    places = [source.split("/") for source in sources]
+    depth = len(commonprefix([parts[:-1] for parts in places]))  # it also takes lists of folders
     counts: Counter[str] = Counter()
-    for file, parts in places.items():
+    for parts in places:
         place = "/".join(parts[: depth + 1])
-        pattern = f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"
-        counts[pattern] += matches[file]
+        counts[f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"] += 1
     return _sorted(counts)[:MAX_FOLDERS]
 
 

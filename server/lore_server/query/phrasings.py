@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lore_etl.stores.keywords import MatchCount
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
 
@@ -15,7 +14,7 @@ POINTS = 100.0  # of a file that is the best for all phrasings
 def fused(outcomes: Sequence[SearchOutcome]) -> SearchOutcome:
     """Return the files by the mean of their shares of the best score, over all phrasings.
 
-    A file shows the passage of the phrasing that it fits best. `total` is the highest number, so it is a minimum.
+    A file shows the passage of the phrasing that it fits best.
     """
     first, *others = outcomes
     if not others:
@@ -42,7 +41,6 @@ def fused(outcomes: Sequence[SearchOutcome]) -> SearchOutcome:
         ranked=sorted(ranked.values(), key=lambda file: (-file.score, file.source)),
         passages=list({passage.chunk.id: passage for one in outcomes for passage in one.passages}.values()),
         candidates=list({found.chunk.id: found for one in outcomes for found in one.candidates}.values()),
-        total=MatchCount(max(one.total.number for one in outcomes), is_exact=False),
         confidence=max(one.confidence for one in outcomes),
         relevance=max(one.relevance for one in outcomes),
         degraded=next((one.degraded for one in outcomes if one.degraded), None),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +14,6 @@ from lore_etl.models.bundled import ENGLISH_ONLY
 from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.prebuilt import refuse_wrong
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.stores.keywords import MatchCount
 from lore_etl.stores.snapshot import Derived
 from lore_server.query import classic, hybrid, libraries, lineage, outdated, reference, similar, single_leg, structure
 from lore_server.query.confidence import (
@@ -33,7 +31,7 @@ from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.rerank import Reranker
 from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
-from lore_server.query.scope import FileKey, Files, Part, filtered, indexed_files, type_or_none
+from lore_server.query.scope import Files, Part, filtered, indexed_files, type_or_none
 from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.weights import Weights, weights
 
@@ -55,7 +53,7 @@ class SearchOutcome:
     """A ranked list with the data needed to show it.
 
     `ranked` has each file once, `passages` every candidate; `among` is the searched part of the index, as chunk ids,
-    and `total` the number of its passages that contain a word of the query. `similar` has the other files with the same
+    and `is_quoted` means that each has the phrases of the query. `similar` has the other files with the same
     text as a result, by the result's source. `is_foreign` means that the model cannot judge the question's script.
     `seconds` has the duration of each step.
     """
@@ -64,7 +62,6 @@ class SearchOutcome:
     ranked: list[Ranked]
     passages: list[Ranked]
     candidates: list[Candidate]
-    total: MatchCount
     among: Mapping[str, str] | None
     confidence: float
     relevance: float
@@ -72,6 +69,7 @@ class SearchOutcome:
     today: datetime.date
     similar: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_foreign: bool = False
+    is_quoted: bool = False
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -131,9 +129,8 @@ class QueryService:
             self._index.require()
             snapshot = self._index.snapshot
             among = self._among(part, chosen, filters)
-            total = MatchCount(len(among)) if among is not None and filters.phrases else None
             watch.end("filter")
-            found = self._outcome(self.candidates(query, chosen, among, vector, watch), among, total)
+            found = self._outcome(self.candidates(query, chosen, among, vector, watch), among, bool(filters.phrases))
             watch.end("rank")
             if group_copies and (copies := self._copies(found)):
                 found = self._without_copies(found, copies, chosen, vector)
@@ -150,29 +147,26 @@ class QueryService:
             snapshot.put(RESULTS, question, found)
         return found
 
-    def _outcome(
-        self, retrieved: Retrieved, among: Mapping[str, str] | None, total: MatchCount | None
-    ) -> SearchOutcome:
+    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None, is_quoted: bool) -> SearchOutcome:
         passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
             ranked = similar.spread([result for result in ranked if result.chunk.id in among])
         candidates, its_fit = retrieved.candidates, self.fit(retrieved)
-        is_named = total is not None or any(term == reference.TERM for result in ranked for term, _ in result.why)
+        is_named = is_quoted or any(term == reference.TERM for result in ranked for term, _ in result.why)
         if finds_nothing(candidates) and not is_named:  # neither by a phrase nor by its path or number
             passages, ranked = [], []
-        number = candidates.total if total is None else total
         is_foreign = self._reads_english_only and has_foreign_letters(retrieved.query.text, candidates)
         return SearchOutcome(
             retrieved.query,
             ranked,
             passages,
             candidates.found,
-            number,
             among,
             *its_fit,
             candidates.degraded,
             self._today(),
             is_foreign=is_foreign,
+            is_quoted=is_quoted,
         )
 
     def _copies(self, found: SearchOutcome) -> list[list[Ranked]]:
@@ -224,21 +218,10 @@ class QueryService:
         gone = {id_ for source in sources for id_ in files[source]}
         every = found.among or {id_: row for rows in files.values() for id_, row in rows.items()}
         among = {id_: row for id_, row in every.items() if id_ not in gone}
-        return self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
+        return self._outcome(self.candidates(found.query, type_, among, vector), among, found.is_quoted)
 
     def _rows_by_source(self) -> dict[str, Mapping[str, str]]:
         return {file.source: rows for file, rows in self._all_files().items()}
-
-    def matches(self, found: SearchOutcome, filters: Filters) -> Counter[FileKey]:
-        """Return, for each file, the number of its passages that `total` counts, or would count with these filters."""
-        with self._index.gate.reading():
-            self._index.require()
-            among = self._among(None, None, filters)
-            file_of = {id_: file for file, rows in self._all_files().items() for id_ in rows}
-            if among is not None and filters.phrases:
-                return Counter(file_of[id_] for id_ in among)
-            hits = self._index.keywords.matches(found.query.text)
-            return Counter(file_of[id_] for id_ in hits if id_ in file_of and (among is None or id_ in among))
 
     def _among(self, part: Part | None, type_: str | None, filters: Filters) -> Mapping[str, str] | None:
         """Return the chunks in the scope and those that pass the filters, as chunk id -> row; None means all chunks."""

@@ -20,7 +20,6 @@ from lore_etl.core.errors import (
 from lore_etl.core.model import Chunk, row_ids
 from lore_etl.index import Index
 from lore_etl.pipeline.failure import emptiness
-from lore_etl.stores.keywords import NOTHING, MatchCount
 from lore_server.query.defined import definitions
 from lore_server.query.parse import Query
 from lore_server.query.stopwatch import Stopwatch
@@ -47,16 +46,12 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors that occurred.
-
-    `total` is the number of chunks that contain a word of the query.
-    """
+    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors that occurred."""
 
     found: list[Candidate]
     by_meaning: list[tuple[str, float]] = field(default_factory=list)
     by_word: list[tuple[str, float]] = field(default_factory=list)
     degraded: str | None = None
-    total: MatchCount = NOTHING
 
     def joined(self, more: Candidates) -> Candidates:
         """Return these candidates plus new ones from `more`; each leg keeps these hits."""
@@ -123,7 +118,7 @@ def retrieve(
     watch = watch or Stopwatch()
     _check(index)
     text = query.text
-    by_word, total = index.keywords.hits(text, limit, type_, among)
+    by_word = index.keywords.search(text, limit, type_, among)
     by_name = [id_ for id_ in definitions(query, index.keywords) if among is None or id_ in among]
     watch.end("keywords")
     question = question or embedded(index, text)
@@ -154,7 +149,7 @@ def retrieve(
         degraded = f"Keyword search only: {error.message}"
         scored = _scored(index, text, None, found, by_word, by_meaning)
     watch.end("scores")
-    return Candidates(scored, by_meaning, by_word, degraded, total)
+    return Candidates(scored, by_meaning, by_word, degraded)
 
 
 def _check(index: Index) -> None:

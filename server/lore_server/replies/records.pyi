@@ -42,11 +42,11 @@ class ResultRecord(TypedDict):
 
 class FacetsTypesRecord(TypedDict):
     type: str
-    passages: int
+    files: int
 
 class FacetsFoldersRecord(TypedDict):
     path: str
-    passages: int
+    files: int
 
 class FacetsRecord(TypedDict):
     types: list[FacetsTypesRecord]
@@ -80,7 +80,6 @@ class TimingsRecord(TypedDict):
 class QueryResultRecord(TypedDict):
     query: str
     total: int
-    total_is_minimum: NotRequired[bool]
     results: list[ResultRecord]
     facets: NotRequired[FacetsRecord]
     suggestion: NotRequired[str]

@@ -34,14 +34,14 @@ def passages(result: records.QueryResultRecord) -> ReplyText:
 
 
 def _facets(result: records.QueryResultRecord) -> Iterator[str]:
-    """Yield the numbers of matching passages: all, by type and by folder."""
+    """Yield the numbers of files found: all, by type and by folder."""
     if (facets := result.get("facets")) is None:
         return
-    yield f"{result['total']:,} matching passage{'' if result['total'] == 1 else 's'}"
+    yield f"{result['total']:,} file{'' if result['total'] == 1 else 's'} found"
     if facets["types"]:
-        yield "  by type: " + ", ".join(f"{type_['type']} {type_['passages']:,}" for type_ in facets["types"])
+        yield "  by type: " + ", ".join(f"{type_['type']} {type_['files']:,}" for type_ in facets["types"])
     if facets["folders"]:
-        yield "  by path: " + ", ".join(f"{folder['path']} {folder['passages']:,}" for folder in facets["folders"])
+        yield "  by path: " + ", ".join(f"{folder['path']} {folder['files']:,}" for folder in facets["folders"])
 
 
 def _timings(result: records.QueryResultRecord) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -19,9 +18,8 @@ from lore_server.query.outdated import outdated
 from lore_server.query.phrasings import fused
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
-from lore_server.query.scope import FileKey
 from lore_server.query.stopwatch import Stopwatch
-from lore_server.query.syntax import read_request
+from lore_server.query.syntax import Request, read_request
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
 from lore_server.services.question_log import BETWEEN
@@ -73,7 +71,7 @@ class SearchService:
         request = requests[0]
         if any(other.filters != request.filters for other in requests):
             raise InvalidArgument("Only some phrasings have filters.", "Pass filters as arguments, not in a phrasing.")
-        found = fused([self._queries.find(one.text, filters=one.filters, group_copies=True) for one in requests])
+        found = fused([self._find(one, one.filters) for one in requests])
         watch = Stopwatch()
         asked = [query, type, path, lang, after, before, self._index.catalogue.meta("loaded")]
         mark = sha256(canonical_json(asked))[:12]
@@ -88,14 +86,10 @@ class SearchService:
             if others := further_passages(self._index, found, file, passages) if passages else []:
                 result["passages"] = [_further(chunk, found.query.words, brief) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)
-        reply = head(
-            BETWEEN.join(phrasings), found, found.total.number, bool(top), self._freshness.record(), max_tokens
-        )
+        reply = head(BETWEEN.join(phrasings), found, len(found.ranked), bool(top), self._freshness.record(), max_tokens)
         if facets:
-            matches = self._queries.matches(found, request.filters)
-            reply["total"], reply["facets"] = matches.total(), self._facets(found, matches, request.filters, max_tokens)
-        elif not found.total.is_exact:
-            reply["total_is_minimum"] = True
+            of_any_type = fused([self._find(one, one.filters.of_any_type()) for one in requests])
+            reply["facets"] = _facets(found, of_any_type, max_tokens)
         if explain and max_tokens >= SMALL_BUDGET:
             reply["timings"] = _timings(found.seconds, LONGEST_STEP)
         if brief:
@@ -108,18 +102,18 @@ class SearchService:
             reply["timings"] = _timings(found.seconds, 1000 * watch.seconds["reply"])
         return {**reply, "results": shown, **more}
 
-    def _facets(
-        self, found: SearchOutcome, matches: Counter[FileKey], filters: Filters, max_tokens: int
-    ) -> records.FacetsRecord:
-        room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
-        any_type = filters.of_any_type()
-        of_any_type = matches if any_type == filters else self._queries.matches(found, any_type)
-        types = facet_counts.by_type(of_any_type)
-        folders = facet_counts.by_folder(matches)
-        return {
-            "types": budget.fitting([{"type": type_, "passages": number} for type_, number in types], room // 2),
-            "folders": budget.fitting([{"path": path, "passages": number} for path, number in folders], room // 2),
-        }
+    def _find(self, request: Request, filters: Filters) -> SearchOutcome:
+        return self._queries.find(request.text, filters=filters, group_copies=True)
+
+
+def _facets(found: SearchOutcome, of_any_type: SearchOutcome, max_tokens: int) -> records.FacetsRecord:
+    room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
+    types = facet_counts.by_type(file.chunk.type.value for file in of_any_type.ranked)
+    folders = facet_counts.by_folder(file.source for file in found.ranked)
+    return {
+        "types": budget.fitting([{"type": type_, "files": number} for type_, number in types], room // 2),
+        "folders": budget.fitting([{"path": path, "files": number} for path, number in folders], room // 2),
+    }
 
 
 def _timings(seconds: Mapping[str, float], reply: float) -> records.TimingsRecord:
