@@ -61,7 +61,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     sure = path_sureness(query.text, {candidate.chunk.source for candidate in found if candidate.path})
     asked = name_words(query.text)
     spelled, former = file_name_matches(asked, sources), former_versions(query.text, sources)
-    topics = topic_matches(asked, sources)
+    topics = topic_matches(query.text, sources)
     code_points = 0.0 if type_ or query.wanted_types else weights["codeMatch"]
     asks_code = not query.wanted_types or KnowledgeType.SRC in query.wanted_types
     scored = []
@@ -80,7 +80,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             ("codeMatch", code_points * (chunk.type == KnowledgeType.SRC and not is_data)),
         ]
         if query.names:
-            sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
+            sureness = _definition(query, chunk) * (BARE_NAME if _is_only_name(query) else 1.0)
             terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
         is_named = chunk.type == KnowledgeType.LIBRARY and names_library(query.text, chunk)
         terms += _type_terms(query, chunk.type, type_, weights, is_named) if is_named else of_type[chunk.type]
@@ -169,9 +169,14 @@ def _definition(query: Query, chunk: Chunk) -> float:
     return best
 
 
+def _is_only_name(query: Query) -> bool:
+    """Return whether the query is a name and nothing else; a single lower-case word is a topic too."""
+    return query.is_bare_name and not (query.text.isalpha() and query.text.islower())
+
+
 def _is_defined(query: Query, found: Sequence[Candidate]) -> bool:
     """Return whether the query is only a name, and defined: then its spelling says more than its meaning."""
-    return query.is_bare_name and any(
+    return _is_only_name(query) and any(
         _last(symbol) in query.names for candidate in found for symbol in candidate.chunk.symbols
     )
 

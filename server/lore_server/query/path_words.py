@@ -42,21 +42,28 @@ def name_words(text: str) -> frozenset[str]:
     return frozenset(map(stem, significant(name_parts(text))))
 
 
-def topic_matches(asked: Collection[str], sources: Iterable[str]) -> dict[str, float]:
-    """Return by source how well a question of a few words names its place: 1 for just these words, less for more.
+def topic_matches(question: str, sources: Iterable[str]) -> dict[str, float]:
+    """Return by source how well a question of a few words names its place, from 0 to 1.
 
-    `state provider` names `state/Provider.mjs`, `StateProviders.md` and, less, `MainStateProvider.mjs`.
+    `state provider` names `StateProviders.md` and `state/Provider.mjs` and, less, `MainStateProvider.mjs`. `log buffer`
+    names all files in `logbuffer/`, most of all `logbuffer/logbuffer.go`.
     """
+    words = significant(name_parts(question))
+    asked, joined = frozenset(map(stem, words)), frozenset({stem("".join(words))})
     if not 0 < len(asked) <= TOPIC_WORDS:
         return {}
-    return {source: _topic_match(asked, *_places(source)) for source in sources}
+    return {source: _topic_match(asked, joined, *_places(source)) for source in sources}
 
 
-def _topic_match(asked: Collection[str], own: frozenset[str], folder: frozenset[str]) -> float:
-    known = own | folder
-    if not (known.issuperset(asked) and (own <= GENERIC or not own.isdisjoint(asked))):
-        return 0.0
-    return 1.0 if own <= {*asked} | GENERIC else len(own.intersection(asked)) / len(own)
+def _topic_match(asked: frozenset[str], joined: frozenset[str], own: frozenset[str], folder: frozenset[str]) -> float:
+    if own in (asked, joined):
+        return 1.0
+    is_place = folder in (asked, joined)
+    if is_place and own <= GENERIC | asked | joined:
+        return 0.9
+    if asked <= own | folder and own & asked:
+        return 0.8 * len(own & asked) / len(own)
+    return 0.5 if is_place else 0.0
 
 
 def former_versions(question: str, sources: Collection[str]) -> set[str]:
