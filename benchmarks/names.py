@@ -1,8 +1,8 @@
 """Count the short names that find what they name: `python -m benchmarks.names neo=CHECKOUT waypoint=CHECKOUT`.
 
-`names.toml` has thirty lower-case names of each project with the files expected for them. Each checkout has to be synced
-before, with the real model, and is searched as a user does. Prints how often an expected file is first, among the first
-three, and the mean reciprocal rank.
+`names.toml` has thirty lower-case names of each project, with the files expected for them. Each checkout has to be
+synced before, with the real model, and is searched as a user does. Prints how often an expected file is first, among
+the first three, and the mean reciprocal rank.
 """
 
 from __future__ import annotations
