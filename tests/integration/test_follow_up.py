@@ -45,7 +45,7 @@ def test_a_follow_up_about_a_class_is_answered_from_the_class_tree(app: App) -> 
     third = app.call("ask_knowledge_base", {"query": "and where is it defined?", "follow_up": second["id"]})
 
     assert second["answer"].startswith("`RetryPolicy` has 3 subclasses")
-    assert "`RetryPolicy` is defined in ferry/retry.py" in third["answer"]
+    assert "`ferry.retry.RetryPolicy` is defined in ferry/retry.py" in third["answer"]
 
 
 def test_the_same_answer_has_the_same_id(app: App) -> None:

@@ -51,7 +51,7 @@ def test_subclasses_are_listed_at_any_depth(question: str) -> None:
     fact = ask(question)
 
     assert fact is not None
-    assert fact.text == "`Store` has 3 subclasses: `MemoryStore` {1}, `SQLStore` {2}, `SQLiteStore` {3}."
+    assert fact.text == "`Store` has 3 subclasses: `shop.MemoryStore` {1}, `shop.SQLStore` {2}, `shop.SQLiteStore` {3}."
     assert [one.source for one in fact.places] == ["shop/memory.py", "shop/sql.py", "shop/sqlite.py"]
 
 
@@ -73,11 +73,11 @@ def test_all_subclasses_and_members_are_counted_although_only_some_are_listed() 
 
 
 def test_only_direct_subclasses_are_listed_on_request() -> None:
-    assert names("Which classes derive directly from shop.Store?") == ["MemoryStore", "SQLStore"]
+    assert names("Which classes derive directly from shop.Store?") == ["shop.MemoryStore", "shop.SQLStore"]
 
 
 def test_a_dotted_name_of_a_script_is_found() -> None:
-    assert names("list subclasses of Neo.form.field.Base") == ["Text"]
+    assert names("list subclasses of Neo.form.field.Base") == ["Neo.form.field.Text"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_definition_is_given_with_its_file_and_lines() -> None:
     fact = ask("Where is MemoryStore defined?")
 
     assert fact is not None
-    assert fact.text == "`MemoryStore` is defined in shop/memory.py:2-30 {1}."
+    assert fact.text == "`shop.MemoryStore` is defined in shop/memory.py:2-30 {1}."
 
 
 def test_a_class_without_subclasses_is_reported_as_such() -> None:
@@ -130,3 +130,45 @@ def test_a_class_without_subclasses_is_reported_as_such() -> None:
 )
 def test_other_questions_are_left_to_the_search(question: str) -> None:
     assert ask(question) is None
+
+
+NAMESAKES = Hierarchy(
+    [
+        ClassNode("cloud.aws.ec2.Target", (), "cloud/aws/ec2/target.go", (3, 20)),
+        ClassNode("cloud.aws.ecs.Target", (), "cloud/aws/ecs/target.go", (3, 20)),
+        ClassNode("cloud.null.Target", (), "cloud/null/target.go", (3, 20)),
+        ClassNode("cloud.mock.Target", ("cloud.null.Target",), "cloud/mock/other.go", (3, 20)),
+        ClassNode("cloud.null.Fake", ("cloud.null.Target",), "cloud/null/fake.go", (3, 20)),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "begin", "count"),
+    [
+        ("which classes extend Target", "4 classes are called `Target`: ", 4),
+        ("What are the members of Target in aws?", "4 classes are called `Target`, 2 of them in `aws`: ", 2),
+    ],
+)
+def test_several_classes_of_one_name_are_asked_back_with_their_full_names(
+    question: str, begin: str, count: int
+) -> None:
+    fact = class_fact(question, NAMESAKES, lambda _: [])
+
+    assert fact is not None
+    assert fact.text.startswith(begin)
+    assert fact.text.endswith("Which of them do you mean?")
+    assert "`cloud.aws.ec2.Target` {1}" in fact.text
+    assert len(fact.places) == count
+
+
+def test_one_class_of_its_name_is_chosen_by_its_place_or_full_name() -> None:
+    for question in ("which classes extend Target in null", "which classes extend null.Target"):
+        fact = class_fact(question, NAMESAKES, lambda _: [])
+
+        assert fact is not None
+        assert "`cloud.null.Fake` {2}" in fact.text
+
+
+def test_what_implements_an_interface_of_go_is_left_to_the_search() -> None:
+    assert class_fact("which structs implement ec2.Target", NAMESAKES, lambda _: []) is None

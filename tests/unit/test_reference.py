@@ -9,7 +9,7 @@ from lore_server.query.hybrid import Companions, rank, score
 from lore_server.query.intent import sought_types
 from lore_server.query.parse import parse
 from lore_server.query.ranking import Ranked
-from lore_server.query.reference import named_documents, tickets, written_paths
+from lore_server.query.reference import asks_only_for, references, tickets, written_paths
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import HYBRID
 from tests.harness.chunks import candidate, make_chunk
@@ -29,7 +29,8 @@ def ranked(query: str, *candidates: Candidate, named: tuple[Chunk, ...] = ()) ->
 
 def named(query: str) -> list[str]:
     all_paths = [path for paths in PATHS.values() for path in paths]
-    return named_documents(parse(query), lambda type_: PATHS[KnowledgeType(type_)] if type_ else all_paths)
+    found = references(parse(query), lambda type_: PATHS[KnowledgeType(type_)] if type_ else all_paths)
+    return [path for one in found for path in one.sources]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,18 @@ def test_the_file_at_a_queried_path_ranks_first() -> None:
     assert [result.source for result in results] == ["lib/parse.py", "docs/parse.md"]
 
 
-@pytest.mark.parametrize("query", ["release 11.20", "version 11.20", "v11.20", "11.20", "what changed in v11.20"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "release 11.20",
+        "version 11.20",
+        "v11.20",
+        "11.20",
+        "what changed in v11.20",
+        "what was fixed in 11.20?",
+        "what's new with 11.20",
+    ],
+)
 def test_a_release_number_matches_its_whole_series(query: str) -> None:
     assert named(query) == ["notes/v11.20.0.md", "notes/v11.20.3.md"]
 
@@ -155,3 +167,35 @@ def test_a_query_for_a_ticket_ranks_tickets_first(query: str) -> None:
 )
 def test_a_query_that_only_mentions_tickets_does_not_prefer_them(query: str) -> None:
     assert sought_types(query) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("what is ticket #99 about?", "There is no ticket #99 in this knowledge base."),
+        ("what changed in v7.1", "There is no release 7.1 in this knowledge base."),
+        ("what does src/none.py do", "There is no file `src/none.py` in this knowledge base."),
+        ("what does `shop close` do", "`shop close` occurs nowhere in this knowledge base."),
+    ],
+)
+def test_what_is_named_and_not_there_is_said(query: str, sentence: str) -> None:
+    (one,) = references(parse(query), lambda _: [])
+
+    assert one.missing == sentence
+
+
+@pytest.mark.parametrize(
+    "query", ["read and/or write", "see https://example.org/a.html", "is it `slow`", "in config.py"]
+)
+def test_what_may_be_no_name_is_not_said_to_be_missing(query: str) -> None:
+    assert references(parse(query), lambda _: []) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "is_only"),
+    [("What is ticket #42 about?", True), ("explain #42", True), ("why did #42 break the grid", False)],
+)
+def test_a_question_may_have_no_subject_besides_what_it_names(query: str, is_only: bool) -> None:
+    asked = parse(query)
+
+    assert asks_only_for(asked, references(asked, lambda _: [])) is is_only

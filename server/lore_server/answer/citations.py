@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Chunk
+from lore_etl.core.text import last_part
 from lore_etl.sources.agent_files import origin_of_file
 from lore_server.answer.class_questions import DefinedPlace
 from lore_server.query.outdated import outdated
@@ -50,7 +51,7 @@ def definition_citation(
 ) -> CitationRecord:
     """Return the citation of the line that defines a class or member, in a file given by its chunks and lines."""
     first, last = place.lines
-    name = place.name.rpartition(".")[2]
+    name = last_part(place.name)
     line = next((n for n in range(first, min(last, len(lines)) + 1) if name in lines[n - 1]), first)
     holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
     return {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lore_etl.core.model import ClassNode, Member
-from lore_etl.core.text import counted, last_part
+from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_server.query.parse import looks_like_name
 from lore_server.query.structure import NAME, classes_in
@@ -38,7 +39,9 @@ _DEFINED = re.compile(
     r"\bwhere\b.{1,80}\b(?:defined|declared|implemented|located)\b|\bdefinition of\b|\bwhich file defines\b",
     re.IGNORECASE,
 )
+_IMPLEMENTS = re.compile(r"\bimplement", re.IGNORECASE)
 _DIRECT = re.compile(r"\b(?:directly?|immediate(?:ly)?)\b", re.IGNORECASE)
+_DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
 
@@ -64,22 +67,60 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | 
     """Return the answer to a question about classes; None for other questions, or if it names no class."""
     if len(question.split()) > MAX_WORDS:
         return None
-    nodes = [tree.nodes[name] for name in classes_in(question, tree)]
-    if not nodes:
+    asks_origin = _ASKS_ORIGIN.search(question) and _INHERITED.search(question)
+    upwards, downwards, members = (form.search(question) for form in (_UPWARDS, _DOWNWARDS, _MEMBERS))
+    asks_place = _DEFINED.search(question)
+    if not (asks_origin or upwards or downwards or asks_place or (members and _ASKS_LIST.search(question))):
         return None
-    if _ASKS_ORIGIN.search(question) and _INHERITED.search(question):
-        fact = _origin(question, nodes, tree, members_of)
-        if fact is not None:
-            return fact
-    if _UPWARDS.search(question):
+    nodes: list[ClassNode] = []
+    for token in dict.fromkeys(word.strip("`'\"?!.,:;()[]") for word in question.split()):
+        same = _called(token, question, tree)
+        if len(same.chosen) > 1 and not (asks_place and not (upwards or downwards)):
+            return _which(token, same)
+        nodes += same.chosen
+    if not nodes or (_IMPLEMENTS.search(question) and any((node.source or "").endswith(".go") for node in nodes)):
+        return None  # a Go type names no interface that it implements
+    if asks_origin and (fact := _origin(question, nodes, tree, members_of)):
+        return fact
+    if upwards:
         return _bases(nodes, tree)
-    if _DOWNWARDS.search(question):
+    if downwards:
         return _subclasses(nodes, tree, is_direct=bool(_DIRECT.search(question)))
-    if _DEFINED.search(question):
+    if asks_place:
         return _definition(nodes)
-    if _MEMBERS.search(question) and _ASKS_LIST.search(question):
-        return _members(nodes, members_of)
-    return None
+    return _members(nodes, members_of) if members and _ASKS_LIST.search(question) else None
+
+
+class _Namesakes(NamedTuple):
+    """The classes of one name that a question may mean, the number of all, and the words that they were chosen by."""
+
+    chosen: list[ClassNode]
+    number: int
+    words: tuple[str, ...] = ()
+
+
+def _called(token: str, question: str, tree: Hierarchy) -> _Namesakes:
+    """Return the classes that a word of the question names: those whose place it mentions, if it mentions any."""
+    found = [tree.nodes[name] for name in classes_in(token, tree)]
+    if found and "." not in token:
+        found = [node for name, node in tree.nodes.items() if is_named(name, token)] or found
+    found = [node for node in found if node.source] or found
+    found = [node for node in found if not str(node.source).endswith(_DESCRIPTIONS)] or found
+    if len(found) < 2:
+        return _Namesakes(found, len(found))
+    others = dict.fromkeys(word.casefold() for word in NAME.findall(question) if len(word) > 1 and word != token)
+    places = [frozenset(re.split(r"[^a-z0-9]+", f"{node.name} {node.source}".casefold())) for node in found]
+    words = [word for word in others if 0 < sum(word in place for place in places) < len(found)]
+    chosen = [node for node, place in zip(found, places, strict=True) if words and place.issuperset(words)]
+    return _Namesakes(chosen or found, len(found), tuple(words) if chosen else ())
+
+
+def _which(name: str, same: _Namesakes) -> Fact:
+    """Return the question back which of several classes of the same name is meant."""
+    places = _places(same.chosen)
+    there = f", {len(same.chosen)} of them in `{' '.join(same.words)}`" if same.words else ""
+    text = f"{same.number} classes are called `{name}`{there}: {_listed(places)}. Which of them do you mean?"
+    return Fact(text, places[:MAX_NAMED])
 
 
 def structural_names(question: str) -> list[str]:
@@ -113,7 +154,7 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     chain = [one.class_name for one in tree.chain(node.name)][1:]
     places = _places(above)
     cited = {place.name: f" {{{number}}}" for number, place in enumerate(places, start=1)}
-    bases = " and ".join(f"`{one.name}`{cited.get(last_part(one.name), '')}" for one in above)
+    bases = " and ".join(f"`{one.name}`{cited.get(one.name, '')}" for one in above)
     further = f"; above it: {' > '.join(f'`{name}`' for name in chain)}" if chain else ""
     return Fact(f"`{last_part(node.name)}` extends {bases}{further}.", places or _places([node]))
 
@@ -149,7 +190,7 @@ def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
 
 
 def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
-    return tuple(DefinedPlace(last_part(one.name), one.source, one.lines) for one in nodes if one.source and one.lines)
+    return tuple(DefinedPlace(one.name, one.source, one.lines) for one in nodes if one.source and one.lines)
 
 
 def _listed(places: Sequence[DefinedPlace]) -> str:

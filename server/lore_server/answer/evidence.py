@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.sources.source import PROSE, syntax_of
-from lore_server.answer.pack import Passage
-from lore_server.query.confidence import DOUBTFUL, Rarity, share_of
-from lore_server.query.outdated import outdated
+from lore_server.answer.pack import Passage, merged
+from lore_server.query.confidence import Rarity, share_of
 from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.replies.excerpt import whole_lines
@@ -23,48 +22,57 @@ PER_FILE = 2
 OVERHEAD = 300  # characters of a citation beside its text
 SAME = 0.8  # share of the words of the shorter passage above which two passages count as equal
 LEADING = 3  # files whose best passage comes before any second passage
-RANK_SHARE = 0.15
+FAR_BELOW = 0.5  # share of the score of the first file
+PART = 1_800  # characters of a part of a document that the question names
 WIDE = 1_000  # characters up to which a passage of prose is widened within its section
 PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLOG, KnowledgeType.MEMORY})
 _WORD = re.compile(r"[^\W_]+")
 
 
-def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) -> list[Passage]:
+def choose(found: SearchOutcome, files: int, characters: int) -> list[Passage]:
     """Return up to four passages of the best `files` files, at most `characters` long; at least one passage.
 
-    The best passages of the best three files come before others. Outdated passages come last, and passages about the
-    past come after those about the present, unless the question asks for the past.
+    Files come in the order of the search: the best passage of each of the first three, then further passages. A file
+    far below the first is left out.
     """
-    ranked = found.ranked[:files]
-    if not ranked:
-        return []
-    share = coverage(found.query.text, rarity)
-    position = {file.source: number for number, file in enumerate(ranked)}
-    similar = {candidate.chunk.id: max(0.0, candidate.vector or 0.0) for candidate in found.candidates}
-    best = {file.chunk.id for file in ranked}
-    both = [*(file.chunk for file in ranked), *(candidate.chunk for candidate in found.candidates)]
-    chunks = {chunk.id: chunk for chunk in both if chunk.source in position}
+    leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
+    position = {file.source: number for number, file in enumerate(leading)}
+    passages = [file.chunk for file in leading[:LEADING]]
+    passages += [passage.chunk for passage in found.passages if passage.source in position]
+    chosen = fitting(passages, characters)
+    chosen.sort(key=lambda chunk: position[chunk.source])
+    return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
-    def score(chunk: Chunk) -> float:
-        rank = 1 / (1 + position[chunk.source]) + (0.3 if chunk.id in best else 0.0)
-        return RANK_SHARE * rank + share(chunk) + similar.get(chunk.id, 0.0)
 
-    leading = {file.chunk.id for file in ranked[:LEADING]}
-    ordered = sorted(chunks.values(), key=lambda chunk: (chunk.id not in leading, -score(chunk), chunk.id))
+def fitting(chunks: Iterable[Chunk], characters: int, per_file: int = PER_FILE) -> list[Chunk]:
+    """Return the first four of these chunks that fit and add something, at least one; not too many of one file."""
     chosen: list[Chunk] = []
     count: Counter[str] = Counter()
-    for chunk in ordered:
-        if len(chosen) == SHOWN:
-            break
+    for chunk in chunks:
         size = len(chunk.text) + OVERHEAD
-        if chosen and size > characters:
+        if len(chosen) == SHOWN or (chosen and size > characters) or count[chunk.source] == per_file:
             continue
-        if count[chunk.source] < PER_FILE and not any(_is_same(chunk.text, other.text) for other in chosen):
+        if not any(is_same(chunk.text, other.text) for other in chosen):
             chosen.append(chunk)
             characters -= size
             count[chunk.source] += 1
-    chosen.sort(key=lambda chunk: _standing(chunk, found))
-    return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
+    return chosen
+
+
+def in_parts(chunks: Sequence[Chunk], whole: Sequence[Chunk]) -> list[Chunk]:
+    """Return adjacent chunks of a file as parts that are not too long; `whole` are all its chunks."""
+    parts: list[list[Chunk]] = []
+    for chunk in chunks:
+        last = parts[-1] if parts else []
+        if last and chunk.columns is None and _size([*last, chunk]) <= PART:
+            last.append(chunk)
+        else:
+            parts.append([chunk])
+    return [merged(part, whole) for part in parts]
+
+
+def _size(chunks: Sequence[Chunk]) -> int:
+    return sum(len(chunk.text) + 1 for chunk in chunks)
 
 
 def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -> list[Passage]:
@@ -108,15 +116,6 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
     return replace(chunk, lines=(chunks[first].lines[0], chunks[last].lines[1]), text=whole)
 
 
-def is_answered(found: SearchOutcome) -> bool:
-    """Return whether the index seems to answer a question: a passage is close to it, or it names an indexed release."""
-    asks_release = any(
-        file.chunk.type == KnowledgeType.RELEASE and any(version in file.source for version in found.query.versions)
-        for file in found.ranked
-    )
-    return asks_release or found.confidence >= DOUBTFUL
-
-
 def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
     """Return a function that measures which share of the question's words a passage contains, weighted by rarity."""
     share = share_of(stems(question), rarity)
@@ -125,14 +124,7 @@ def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
     )
 
 
-def _standing(chunk: Chunk, found: SearchOutcome) -> tuple[bool, bool]:
-    """Return a sort key that puts current passages before outdated ones, and the present before the past."""
-    asked = found.query.wanted_types | found.query.sought_types
-    is_past = chunk.type in PAST and chunk.type not in asked and not found.query.versions
-    return outdated(chunk, found.today) is not None, is_past
-
-
-def _is_same(text: str, other: str) -> bool:
+def is_same(text: str, other: str) -> bool:
     first, second = _words(text), _words(other)
     return len(first & second) > SAME * max(1, min(len(first), len(second)))
 

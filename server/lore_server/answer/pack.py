@@ -73,7 +73,7 @@ def pack(
             chosen[chunk.id] = chunk
             room -= len(chunk.text)
     runs = [run for chunk in best for run in _runs(all_chunks[chunk.source], chosen)]
-    return [Passage(number, _merged(run, all_chunks[run[0].source])) for number, run in enumerate(runs, start=1)]
+    return [Passage(number, merged(run, all_chunks[run[0].source])) for number, run in enumerate(runs, start=1)]
 
 
 def _neighbours(chunk: Chunk, chunks: Sequence[Chunk]) -> Iterator[Chunk]:
@@ -94,7 +94,7 @@ def _runs(chunks: Sequence[Chunk], chosen: dict[str, Chunk]) -> list[list[Chunk]
     return [list(run) for is_chosen, run in groupby(chunks, key=lambda chunk: chunk.id in chosen) if is_chosen]
 
 
-def _merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
+def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
     """Return a run as one chunk, with the headings of its first chunk. A part of a long line is not extended."""
     if len(run) == 1:
         return run[0]

@@ -7,18 +7,22 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from lore_etl.chunking.section import IMPORTS
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
 from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.evidence import choose, coverage, is_answered, widened
+from lore_server.answer.evidence import PER_FILE, SHOWN, choose, coverage, fitting, in_parts, widened
 from lore_server.answer.lead import find_lead
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
-from lore_server.query.confidence import SUGGESTION, Rarity
+from lore_server.answer.release_facts import first_release, release_of
+from lore_server.answer.subjects import Noun, absent, elsewhere, nouns
+from lore_server.query.confidence import DOUBTFUL, SUGGESTION
 from lore_server.query.query_service import SearchOutcome
+from lore_server.query.reference import ABSENT, Reference, asks_only_for
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.excerpt import whole_lines
 
@@ -28,7 +32,10 @@ if TYPE_CHECKING:
 
 NOT_HERE = "This is not in this knowledge base."
 NOT_JUDGED = "The search cannot judge this question, and found none of its names."
-ABSENT = "`{}` occurs nowhere in this knowledge base."
+ONLY_IN = "`{}` occurs only in"
+CLOSEST = "Closest match:"
+UNSURE = 0.5  # confidence below which a word that occurs nowhere counts like a name
+MAX_SYMBOLS = 20
 NEAREST = "The references are the nearest documents."
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
@@ -54,19 +61,32 @@ class PassageAnswers:
         self._index = index
 
     def from_passages(self, found: SearchOutcome, limit: int, max_tokens: int) -> WrittenAnswer:
-        """Return the best passages, led by a sentence if a single sentence answers the question."""
-        rarity = self._index.keywords.rarity
-        named = document_fact(found, rarity)
-        absent = self._absent_name(found.query.text)
-        passages = [] if absent else self._chosen(found, named[1] if named else None, limit, max_tokens)
-        if not passages:
-            answer = ABSENT.format(absent) if absent else NOT_JUDGED if found.is_foreign else NOT_HERE
-            answer = f"{answer} {NEAREST if found.ranked else SUGGESTION}"
-            return {"answer": answer, "found": False, "mode": "extractive", "citations": []}
-        lead, mode = (f"{named[0]} [1].", STRUCTURAL) if named else (self._lead(found, passages), EXTRACTIVE)
+        """Return what the question names, or the best passages, led by a sentence if a single one answers it."""
+        question = found.query.text
+        named = [one for one in found.named if any(_is_among(chunk, found) for chunk in one.passages)]
+        missing = " ".join(one.missing for one in found.named if not one.passages)
+        known = nouns(question, [name for one in found.named for name in (one.name, one.name.lstrip("#"))])
+        fact = first_release(question, self._index)
+        refusal = missing or (None if fact else self._refusal(found, known))
+        if refusal and not named:
+            return _refused(f"{refusal} {NEAREST if found.ranked else SUGGESTION}")
+        room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
+        fact = fact or (None if named else closest_match(found))
+        if fact is None and named and asks_only_for(found.query, named):
+            passages = self._parts(named, room)
+        else:
+            first = [] if fact is None else [fact[1]]
+            passages = self._chosen(found, first, limit, room)
+            if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
+                return self._only_in(*only, found)
+        lead, mode = self._looked_up(named, passages)
+        if fact is not None:
+            lead, mode = f"{fact[0]} [1].", EXTRACTIVE if fact[0].startswith(CLOSEST) else STRUCTURAL
+        lead = " ".join(filter(None, (missing, lead))) or self._lead(found, passages)
         rest = ", ".join(f"[{passage.number}]" for passage in passages if f"[{passage.number}]" not in lead)
         evidence = f"{MORE_EVIDENCE if lead else EVIDENCE} {rest}." if rest else ""
-        differing = " ".join(conflicts(found.query.text, passages, coverage(found.query.text, rarity), found.today))
+        share = coverage(question, self._index.keywords.rarity)
+        differing = " ".join(conflicts(question, passages, share, found.today))
         return {
             "answer": "\n\n".join(filter(None, (lead, evidence, differing))),
             "found": True,
@@ -74,23 +94,69 @@ class PassageAnswers:
             "citations": [passage_citation(passage.number, passage.chunk, found.today) for passage in passages],
         }
 
-    def _absent_name(self, question: str) -> str | None:
-        """Return the first name of a structural question if the index contains none of its names or their parts."""
-        names = structural_names(question)
+    def _refusal(self, found: SearchOutcome, known: Sequence[Noun]) -> str | None:
+        """Return why the index has no answer; None if it may have one."""
+        names = structural_names(found.query.text)
         parts = {part.casefold() for name in names for part in (name, *name.split("."))}
-        occurs = any(self._index.keywords.holding([part]) for part in parts)
-        return None if occurs or not names else names[0]
+        if names and not any(self._index.keywords.holding([part]) for part in parts):
+            return ABSENT.format(names[0])
+        if not found.is_foreign and (noun := absent(known, self._index, found.confidence < UNSURE)):
+            return ABSENT.format(noun)
+        if found.confidence < DOUBTFUL:
+            return NOT_JUDGED if found.is_foreign else NOT_HERE
+        return None
 
-    def _chosen(self, found: SearchOutcome, first: Chunk | None, limit: int, max_tokens: int) -> list[Passage]:
-        """Return the passages to show, beginning with `first`; an empty list if the index has no answer."""
-        if first is None and not is_answered(found):
-            return []
-        room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
-        passages = choose(found, limit, room, self._index.keywords.rarity)
-        if first is not None:
-            others = [passage.chunk for passage in passages if passage.chunk.id != first.id]
-            shown = [first, *others[: max(1, len(passages) - 1)]]
-            passages = [Passage(number, chunk) for number, chunk in enumerate(shown, start=1)]
+    def _only_in(self, name: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
+        """Return the only passages with the name in the question: they may not be about the rest of it."""
+        shown = [Passage(number, chunk) for number, chunk in enumerate(chunks[:SHOWN], start=1)]
+        files = ", ".join(f"`{source}`" for source in dict.fromkeys(chunk.source for chunk in chunks))
+        citations = [passage_citation(passage.number, passage.chunk, found.today) for passage in shown]
+        return {**_refused(f"{ONLY_IN.format(name)} {files}. {NEAREST}"), "citations": citations}
+
+    def _looked_up(self, named: Sequence[Reference], passages: Sequence[Passage]) -> tuple[str, Mode]:
+        """Return a sentence for each passage that belongs to what the question names."""
+        sentences, mode = [], EXTRACTIVE
+        for one in named:
+            sources = dict.fromkeys(chunk.source for chunk in one.passages)
+            numbers = {passage.chunk.source: passage.number for passage in reversed(passages)}
+            for source in (source for source in sources if source in numbers):
+                sentences.append(f"{self._about(one, source)} [{numbers[source]}].")
+                mode = STRUCTURAL
+        return " ".join(sentences), mode
+
+    def _about(self, one: Reference, source: str) -> str:
+        chunks = self._index.catalogue.of_source(source)
+        if one.kind == "ticket" and one.sources:
+            state = f" ({chunks[0].state})" if chunks[0].state else ""
+            return f"Ticket {one.name}{state}: {chunks[0].title}"
+        if one.kind == "ticket":
+            return f"`{source}` names {one.name}"
+        if one.kind == "release":
+            return f"`{source}` has the notes of {one.name}"
+        symbols = list(dict.fromkeys(name for chunk in chunks for name in chunk.symbols if not name.isupper()))
+        outer = [symbol for symbol in symbols if "." not in symbol or symbol.rpartition(".")[0] not in symbols]
+        if one.kind == "text" or not outer or len(outer) > MAX_SYMBOLS:
+            return f"`{one.name}` is in `{source}`" if one.kind == "text" else f"`{source}`: {chunks[0].title}"
+        return f"`{source}` defines {', '.join(f'`{name}`' for name in outer)}"
+
+    def _parts(self, named: Sequence[Reference], room: int) -> list[Passage]:
+        """Return the beginnings of the named documents, in parts that are not too long."""
+        parts: list[Chunk] = []
+        for one in named:
+            for source in dict.fromkeys(chunk.source for chunk in one.passages):
+                chunks = self._index.catalogue.of_source(source)
+                own = (
+                    one.passages if not one.sources else [chunk for chunk in chunks if chunk.kind != IMPORTS] or chunks
+                )
+                parts += in_parts([chunk for chunk in own if chunk.source == source], chunks)
+        chosen = fitting(parts, room, SHOWN if len(named) == 1 else PER_FILE)
+        return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
+
+    def _chosen(self, found: SearchOutcome, first: Sequence[Chunk], limit: int, room: int) -> list[Passage]:
+        """Return the passages to show, beginning with `first`."""
+        others = [passage.chunk for passage in choose(found, limit, room)]
+        chosen = fitting([*first, *others], room)
+        passages = [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
         left = room - sum(len(passage.chunk.text) for passage in passages)
         return widened(passages, max(0, left), self._index.catalogue.of_source)
 
@@ -124,45 +190,33 @@ def _quoted(text: str, passage: Passage) -> str:
         return " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in text else text))
 
 
-MENTIONED = 0.5  # share of the subject's words in the passage
+def _is_among(chunk: Chunk, found: SearchOutcome) -> bool:
+    return found.among is None or chunk.id in found.among
+
+
+def _refused(answer: str) -> WrittenAnswer:
+    return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": []}
+
+
 _NUMBER = re.compile(r"(\d+)$|^(\d+)\D")
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)+[\w.-]*)")
-_ASKING = re.compile(
-    r"\b(?:which|what|in|since|releases?|versions?|tickets?|issues?|introduc\w+|add(?:s|ed)?|fix(?:es|ed)?|clos\w+|reports?|"
-    r"reported|describ\w+|remov\w+|chang\w+|brought|br[io]ngs?|com(?:e|es)|came|did|does|do|first)\b",
-    re.IGNORECASE,
-)
 _WANTED = {
-    KnowledgeType.TICKET: re.compile(
-        r"\b(?:which|what) (?:[\w-]+ ){0,2}(?:tickets?|issues?|bug reports?)\b", re.IGNORECASE
-    ),
-    KnowledgeType.RELEASE: re.compile(r"\b(?:which|what) (?:[\w-]+ )?(?:release|version)\b", re.IGNORECASE),
+    KnowledgeType.TICKET: re.compile(r"\b(?:which|what) (?:[\w-]+ ){0,2}(?:tickets?|issues?|bug reports?)\b", re.I),
+    KnowledgeType.RELEASE: re.compile(r"\b(?:which|what) (?:[\w-]+ )?(?:release|version)\b", re.I),
 }
 
 
-def document_fact(found: SearchOutcome, rarity: Rarity) -> tuple[str, Chunk] | None:
-    """Return a sentence that names the ticket or release, and the passage that shows it; else None."""
-    question = found.query.text
-    wanted = next((type_ for type_, pattern in _WANTED.items() if pattern.search(question)), None)
+def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:
+    """Return the best ticket or release, with its name, if the question asks for one; else None."""
+    wanted = next((type_ for type_, pattern in _WANTED.items() if pattern.search(found.query.text)), None)
     if wanted is None or wanted not in found.query.sought_types:
         return None
-    share = coverage(_ASKING.sub(" ", question), rarity)
-    both = [*(file.chunk for file in found.ranked), *(candidate.chunk for candidate in found.candidates)]
-    name_of = _ticket if wanted == KnowledgeType.TICKET else _release
-    named = [(name, chunk) for chunk in both if chunk.type == wanted and (name := name_of(chunk))]
-    best = max(named, key=lambda document: share(document[1]), default=None)
-    return best if best and share(best[1]) >= MENTIONED else None
+    name_of = _ticket if wanted == KnowledgeType.TICKET else release_of
+    best = [(name, file.chunk) for file in found.ranked if file.chunk.type == wanted and (name := name_of(file.chunk))]
+    return (f"{CLOSEST} {best[0][0]}", best[0][1]) if best else None
 
 
-def _ticket(chunk: Chunk) -> str | None:
-    stem = PurePosixPath(chunk.source).stem
-    match = _NUMBER.search(stem)
+def _ticket(chunk: Chunk) -> str:
+    match = _NUMBER.search(PurePosixPath(chunk.source).stem)
     number = f" #{(match[1] or match[2]).lstrip('0')}" if match else ""
     state = f" ({chunk.state})" if chunk.state else ""
-    return f"Ticket{number}{state}: {chunk.title}"
-
-
-def _release(chunk: Chunk) -> str | None:
-    places = (PurePosixPath(chunk.source).stem, *reversed(chunk.heading), chunk.title)
-    version = next((match[1] for match in map(_VERSION.search, places) if match), None)
-    return f"Release {version}" if version else None
+    return f"ticket{number}{state}: {chunk.title}"

@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -29,6 +30,7 @@ from lore_server.query.defined import with_defined
 from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
+from lore_server.query.reference import Reference
 from lore_server.query.rerank import Reranker
 from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
 from lore_server.query.scope import Files, Part, filtered, indexed_files, type_or_none
@@ -46,6 +48,7 @@ class Retrieved:
     query: Query
     type: str | None
     candidates: Candidates
+    named: Sequence[Reference] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class SearchOutcome:
     `ranked` has each file once, `passages` every candidate; `among` is the searched part of the index, as chunk ids,
     and `is_quoted` means that each has the phrases of the query. `similar` has the other files with the same
     text as a result, by the result's source. `is_foreign` means that the model cannot judge the question's script.
-    `seconds` has the duration of each step.
+    `named` is what the query names. `seconds` has the duration of each step.
     """
 
     query: Query
@@ -70,11 +73,14 @@ class SearchOutcome:
     similar: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_foreign: bool = False
     is_quoted: bool = False
+    named: Sequence[Reference] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def doubt(self) -> str | None:
         """Return a warning if the index may not answer the query."""
+        if missing := [one.missing for one in self.named if not one.passages]:
+            return " ".join(missing)
         if self.is_foreign:
             return FOREIGN_DOUBT
         return DOUBT if self.confidence < DOUBTFUL else None
@@ -167,6 +173,7 @@ class QueryService:
             self._today(),
             is_foreign=is_foreign,
             is_quoted=is_quoted,
+            named=retrieved.named,
         )
 
     def _copies(self, found: SearchOutcome) -> list[list[Ranked]]:
@@ -260,7 +267,7 @@ class QueryService:
             found = found.joined(retrieve(self._index, query, sought, self._depth, among, vector, watch))
         if type_ is None and libraries.are_most(found) and (own := self._without_libraries(among)):
             found = found.joined(retrieve(self._index, query, None, self._depth, own, vector, watch))
-        return Retrieved(query, type_, found)
+        return Retrieved(query, type_, found, self._named(query))
 
     def _without_libraries(self, among: Mapping[str, str] | None) -> dict[str, str]:
         """Return the chunks that do not document a library: chunk id -> row."""
@@ -293,7 +300,7 @@ class QueryService:
         below = structure.first_of_each_file(structure.relatives(query.text, hierarchy), hierarchy)
         relatives = list(self._heads(below, hierarchy).values())
         heads = self._openings(outdated.successors(passages))
-        named = self._openings(reference.named_documents(query, self._index.catalogue.paths))
+        named = {chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)}
         others = hybrid.Companions(parents, relatives, heads, named)
         files = hybrid.rank(query, passages, retrieved.type, weights, others, self._today())
         return passages, similar.spread(below_sources(files, self._index.catalogue.of_source))
@@ -308,6 +315,18 @@ class QueryService:
             own = [chunk for chunk in self._index.catalogue.of_source(node.source) if chunk.class_name == name]
             if own:
                 found[name] = next((chunk for chunk in own if chunk.kind in CLASS_KINDS), own[0])
+        return found
+
+    def _named(self, query: Query) -> list[Reference]:
+        """Return what the query names, with its passages."""
+        found = []
+        for one in reference.references(query, self._index.catalogue.paths):
+            passages = list(self._openings(one.sources).values())
+            if not one.sources and one.kind != "file":
+                ids = self._index.keywords.holding(one.words)
+                passages = [chunk for chunk in self._index.catalogue.chunks(ids).values() if one.is_in(chunk)]
+                passages.sort(key=attrgetter("source", "lines"))
+            found.append(one._replace(passages=tuple(passages)))
         return found
 
     def _openings(self, sources: Iterable[str]) -> dict[str, Chunk]:

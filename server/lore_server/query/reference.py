@@ -1,20 +1,78 @@
-"""Find documents that a query names: a file by its path, a ticket (`#8156`) or release (`11.20`) by its number."""
+"""Find what a query names: a file by its path, a ticket (`#8156`) or release (`11.20`) by its number, a quotation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.stores.tokenizer import STOPWORDS, phrase_words
 from lore_server.query.parse import Query
 from lore_server.query.ranking import Ranked
 
 _TICKET = re.compile(r"(?:^|[^\w&/])(?:#|(?:issue|ticket|pull request|pr|bug|gh)[ #-]{1,2})(\d{1,9})\b", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
-_PATH = re.compile(r"(?<![\w/])[\w.@+~-]*(?:/[\w.@+~-]+)+")
+_PATH = re.compile(r"(?<![\w/.:-])[\w.@+~-]*(?:/[\w.@+~-]+)+")
 TERM = "referenceMatch"  # of a document that the query names
-_VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
+_CHANGED_IN = re.compile(
+    r"\b(?:chang\w+|new|fix\w*|add\w*|remov\w*|deprecat\w*|releas\w*|happened)\b.{0,40}?"
+    r"\b(?:in|with|by|since|of|for)\s+(?:the\s+)?v?(\d+(?:\.\d+)+(?:-[\w.]+)?)",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/(-])")
+ASKING = re.compile(
+    r"\b(?:releases?|versions?|tickets?|issues?|pull requests?|prs?|bugs?|gh|files?|modules?|about|chang\w+|new|"
+    r"happen\w*|introduc\w*|commands?|means?|fix\w*|add\w*|remov\w*|deprecat\w*|contain\w*|contents?|describ\w*|say|says|does|tell|explain\w*|summari[sz]\w*|"
+    r"purpose|defin\w*|notes?|log|since)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"`([^`\n]{3,80})`")
+ABSENT = "`{}` occurs nowhere in this knowledge base."
+MAX_WORDS = 25  # a longer text names documents in passing
+
+
+class Reference(NamedTuple):
+    """A ticket, release, file or quoted text that a query names, and its files.
+
+    `passages` begin these files; without files, they are the sections of that release, or contain the number or text.
+    """
+
+    kind: str
+    name: str
+    sources: tuple[str, ...] = ()
+    passages: tuple[Chunk, ...] = ()
+
+    @property
+    def missing(self) -> str:
+        """Return the sentence that there is nothing of this name."""
+        if self.kind == "text":
+            return ABSENT.format(self.name)
+        name = f"`{self.name}`" if self.kind == "file" else self.name
+        return f"There is no {self.kind} {name} in this knowledge base."
+
+    @property
+    def words(self) -> list[str]:
+        """Return words that each passage with the name has."""
+        return phrase_words(self.name) if self.kind == "text" else [self.name.lstrip("#")]
+
+    def is_in(self, chunk: Chunk) -> bool:
+        """Return whether a passage mentions the ticket, or is under the heading of the release."""
+        if self.kind == "ticket":
+            number = re.escape(self.name[1:])
+            return re.search(rf"(?:#|\bgh-|/(?:issues|pull)/){number}\b", chunk.text, re.IGNORECASE) is not None
+        if self.kind == "text":
+            return spelled(self.name).search(" ".join((chunk.text, chunk.title, *chunk.heading))) is not None
+        titles = (*chunk.heading, chunk.text.split("\n", 1)[0]) if chunk.text.startswith("#") else chunk.heading
+        return any(is_version(self.name, found[0].removeprefix("v")) for t in titles for found in _VERSION.finditer(t))
+
+
+def spelled(name: str) -> re.Pattern[str]:
+    """Return a pattern for the words of a name, whatever is between them."""
+    words = map(re.escape, re.findall(r"[^\W_]+", name))
+    return re.compile(rf"(?<![^\W_]){'[^A-Za-z0-9]+'.join(words)}(?![^\W_])", re.IGNORECASE)
 
 
 def tickets(text: str) -> tuple[str, ...]:
@@ -32,19 +90,39 @@ def written_paths(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in found if "/" in path))
 
 
-def named_documents(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> list[str]:
-    """Return the files that the query names; `paths_of` returns the files of a type, or all for None.
+def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> list[Reference]:
+    """Return what the query names, with its files; `paths_of` returns the files of a type, or all for None.
 
     A path in the query may lack its first folders, or have more, as in the error messages of another machine.
     """
-    found: list[str] = []
-    if written := written_paths(query.text):
-        found += [path for path in paths_of(None) if _is_written(path, written)]
-    if numbers := tickets(query.text):
-        found += [path for path in paths_of(KnowledgeType.TICKET) if _number(path) in numbers]
-    if query.releases:
-        found += [path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, query.releases)]
-    return found
+    written = written_paths(query.text)
+    named = [*written, *(name.casefold() for name in _FILE.findall(query.text) if "/" not in name)]
+    paths = list(paths_of(None)) if named else []
+    found = [Reference("file", one, tuple(path for path in paths if _is_written(path, one))) for one in named]
+    # `and/or` is no path, and the name of a file without its folder may be that of many
+    found = [
+        one
+        for one in found
+        if len(one.sources) == 1 or ("/" in one.name and (one.sources or _FILE.fullmatch(one.name)))
+    ]
+    for number in tickets(query.text):
+        own = [path for path in paths_of(KnowledgeType.TICKET) if _number(path) == number]
+        found.append(Reference("ticket", f"#{number}", tuple(own)))
+    changed_in = [version.casefold().rstrip(".") for version in _CHANGED_IN.findall(query.text)]
+    for version in dict.fromkeys((*query.releases, *changed_in)):
+        own = [path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version)]
+        found.append(Reference("release", version, tuple(own)))
+    quoted = [name for name in _QUOTED.findall(query.text) if len(phrase_words(name)) > 1 and not _FILE.search(name)]
+    found += [Reference("text", name) for name in quoted if name.casefold() not in named]
+    return found if len(query.text.split()) <= MAX_WORDS else [one for one in found if one.sources]
+
+
+def asks_only_for(query: Query, named: Iterable[Reference]) -> bool:
+    """Return whether a query has no subject besides what it names."""
+    text = query.text.casefold()
+    for one in named:
+        text = text.replace(one.name.casefold().lstrip("#"), " ")
+    return not any(len(word) > 1 and word not in STOPWORDS for word in re.findall(r"[^\W_]+", ASKING.sub(" ", text)))
 
 
 def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[str, Chunk]) -> None:
@@ -81,9 +159,9 @@ def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> N
             result.why = [*result.why, (term, points)]
 
 
-def _is_written(path: str, written: tuple[str, ...]) -> bool:
+def _is_written(path: str, written: str) -> bool:
     end = f"/{path.casefold()}"
-    return any(end.endswith(f"/{other}") or ("/" in path and f"/{other}".endswith(end)) for other in written)
+    return end.endswith(f"/{written}") or ("/" in path and f"/{written}".endswith(end))
 
 
 def _number(path: str) -> str | None:
@@ -93,8 +171,6 @@ def _number(path: str) -> str | None:
     return match.group(1).lstrip("0") or "0" if match else None
 
 
-def _is_release(path: str, versions: tuple[str, ...]) -> bool:
+def _is_release(path: str, version: str) -> bool:
     found = _VERSION.match(PurePosixPath(path).stem)
-    return found is not None and any(
-        is_version(asked, found.group().casefold().removeprefix("v")) for asked in versions
-    )
+    return found is not None and is_version(version, found.group().casefold().removeprefix("v"))

@@ -1,0 +1,81 @@
+"""Find the earliest release note that names something, for questions such as "which release added …"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.text import last_part
+from lore_etl.index import Index
+from lore_etl.stores.tokenizer import phrase_words
+from lore_server.query.reference import spelled
+
+_DONE = r"(?:introduc|add|bring|brought|first|g[oa]t|gain|remov|drop|delet|fix|deprecat|renam)\w*"
+_QUESTIONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version)s? (?:has |that )?(?P<done>{_DONE}) (?P<subject>.+)",
+        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version)s? (?:was|were|is|are|has|have|did)(?: we| they)? "
+        rf"(?P<subject>.+?) (?:been )?(?P<done>{_DONE})\W*$",
+        rf"\bwhen (?:was|were|has|have|did)(?: we| they)? (?P<subject>.+?) (?:been )?(?:first )?(?P<done>{_DONE})\W*$",
+    )
+)
+_AROUND = re.compile(
+    r"^(?:the|an?|new|support for) |"
+    r" (?:parameters?|options?|flags?|methods?|class|commands?|functions?|features?|plugins?|arguments?|settings?)$",
+    re.IGNORECASE,
+)
+_NEW = re.compile(r"introduc|add|br[io]|first|g[oa]", re.IGNORECASE)
+_NOTES = re.compile(r"(?:release|change|history|news)", re.IGNORECASE)
+_VERSION = re.compile(
+    r"^\W*(?:[A-Za-z][\w.-]* )?(?:release |version )?v?(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE
+)
+
+
+def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
+    """Return a sentence that names the earliest release note with the subject of the question, and its passage."""
+    asked = next((match for pattern in _QUESTIONS if (match := pattern.search(question))), None)
+    if asked is None:
+        return None
+    subject = re.sub(r"^[\W_]+|[\W_]+$", "", asked["subject"])
+    while (shorter := _AROUND.sub("", subject)) != subject:
+        subject = re.sub(r"^[\W_]+|[\W_]+$", "", shorter)
+    for name in dict.fromkeys((subject, last_part(subject)) if " " not in subject else (subject,)):
+        words = spelled(name)
+        verb = None if _NEW.match(asked["done"]) else asked["done"][:3].casefold()
+        ids = index.keywords.holding(phrase_words(name)) if phrase_words(name) else ()
+        notes = [
+            (version, chunk)
+            for chunk in index.catalogue.chunks(ids).values()
+            if (version := release_of(chunk)) and _states(chunk, words, verb)
+        ]
+        if notes:
+            version, chunk = min(notes, key=lambda note: (_order(note[0]), note[1].lines))
+            what = f"`{name}`" if verb is None else f"`{name}` as {asked['done'].casefold()}"
+            return f"The earliest release note here that names {what} is that of {version}", chunk
+    return None
+
+
+def release_of(chunk: Chunk) -> str | None:
+    """Return the version whose release note the passage belongs to."""
+    path = PurePosixPath(chunk.source)
+    if chunk.type != KnowledgeType.RELEASE and not _NOTES.search(path.stem):
+        return None
+    places = (*reversed(chunk.heading), chunk.title, path.stem)
+    return next((match[1] for match in map(_VERSION.search, places) if match), None)
+
+
+def _states(chunk: Chunk, words: re.Pattern[str], verb: str | None) -> bool:
+    """Return whether a paragraph or list item has the words, and the verb under its heading or in itself."""
+    parts: Iterable[str] = re.split(r"\n\s*(?=[-*+] |\n)", chunk.text)
+    place = " ".join(chunk.heading).casefold()
+    return any(words.search(part) and (verb is None or f" {verb}" in f" {place} {part}".casefold()) for part in parts)
+
+
+def _order(version: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
+    """Return a key that sorts versions; 1.0.0-beta.2 is before 1.0.0."""
+    main, _, before = re.sub(r"[-.]?(?=[a-z])", "-", version.casefold(), count=1).partition("-")
+    numbers = [int(part) for part in main.split(".") if part.isdigit()]
+    return tuple([*numbers, *[0] * (4 - len(numbers))]), not before, tuple(map(int, re.findall(r"\d+", before)))

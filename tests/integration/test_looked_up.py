@@ -1,0 +1,188 @@
+"""What a question names is looked up before anything is ranked, and nothing else is stated as a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from tests.harness.projects import write_project
+
+
+def ticket(number: int, title: str, text: str) -> str:
+    return f"---\nid: {number}\ntitle: {title}\nstate: CLOSED\n---\n# {title}\n\n{text}\n"
+
+
+def adapter(folder: str, name: str = "Adapter") -> str:
+    return f"package {folder}\n\n// {name} sends parcels with {folder}.\ntype {name} struct {{\n\tkey string\n}}\n"
+
+
+def widget(name: str, imported: str, clause: str) -> str:
+    return (
+        f"{imported}/**\n * @class {name}\n */\nclass {name.rpartition('.')[2]} {clause}{{\n    static config = "
+        f"{{className: '{name}'}}\n}}\nexport default Neo.setupClass({name.rpartition('.')[2]});\n"
+    )
+
+
+def crane(version: str, *lines: str) -> str:
+    return f"# Crane {version}\n\nThis release follows the one before it and is about stabilization.\n\n" + "".join(
+        f"- {line}\n" for line in lines
+    )
+
+
+FILES = {
+    "issues/issue-410.md": ticket(410, "Parcels are weighed twice", "The scale of the sorter weighs a parcel twice."),
+    "issues/issue-411.md": ticket(
+        411, "Labels overlap", "What is ticket #410 about? It is about parcels; this ticket #411 is about labels."
+    ),
+    "release-notes/v3.0.0.md": crane("v3.0.0", "The new conveyor moves parcels in three lanes", "`crane lift` is new"),
+    "release-notes/v3.2.0.md": crane(
+        "v3.2.0", "v3.0.0 changed the conveyor; what changed now is its speed", "The multi-lane scanner reads labels"
+    ),
+    "release-notes/v3.10.0.md": crane("v3.10.0", "The multi-lane scanner is faster", "Fix `--weigh-once`"),
+    "docs/history/CHANGELOG.md": "# Changes of the belt\n\n## 0.9.1 (May 2, 2024)\n\n- Add `--belt-speed` (GH-77)\n\n"
+    "## 0.9.0 (April 1, 2024)\n\n- The belt can be reversed.\n",
+    "docs/pallets.md": "# Pallets\n\nSee [the guide to pallet wrappers](wrappers.md) for more information.\n\n"
+    "Before we dive into pallet wrappers, here is some background on warehouses.\n",
+    "docs/wrappers.md": "# Pallet wrappers\n\nBefore we dive into pallet wrappers, let us look at foil.\n\n"
+    "A pallet wrapper is a machine that winds foil around the load of a pallet.\n\nFor a pallet wrapper, see also the "
+    "page on foil.\n",
+    "docs/deploy.md": "# Deploy Crane\n\nTo deploy Crane to a server, run these commands:\n\n```bash\n"
+    "crane build\ncrane push --all\n```\n\nThe server then restarts.\n\n## On Nimbus\n\nDeploy Crane with a token.\n",
+    "docs/commands/crane-lift.md": "# Command: crane lift\n\nLifts a parcel from the belt to a shelf.\n",
+    "carriers/air/fast/adapter.go": adapter("fast"),
+    "carriers/air/slow/adapter.go": adapter("slow"),
+    "carriers/sea/adapter.go": adapter("sea"),
+    "store/interface.go": "package store\n\n// Shelf keeps parcels.\ntype Shelf interface {\n\tPruner\n"
+    "\tPut(id string)\n}\n\n// Pruner removes old parcels.\ntype Pruner interface {\n\tPrune()\n}\n",
+    "store/bolt/state.go": 'package bolt\n\nimport "example.org/crane/store"\n\n// State is a shelf.\n'
+    "type State struct{}\n\nfunc (s *State) Put(id string) {}\n\nvar _ store.Shelf = (*State)(nil)\n",
+    "go.mod": "module example.org/crane\n\ngo 1.21\n",
+    "ui/Widget.mjs": widget("Crane.ui.Widget", "", ""),
+    **{
+        f"ui/{part}/Panel.mjs": widget(
+            f"Crane.ui.{part}.Panel", "import Widget from '../Widget.mjs';\n\n", "extends Widget "
+        )
+        for part in ("left", "right")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def crane_app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    app = App(write_project(tmp_path_factory.mktemp("crane").resolve(), FILES), Settings(), contract)
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+    yield app
+    app.close()
+
+
+def ask(app: App, question: str) -> dict[str, Any]:
+    return app.call("ask_knowledge_base", {"query": question})
+
+
+def first(app: App, question: str) -> str:
+    return str(app.call("query_documents", {"query": question})["results"][0]["source"])
+
+
+@pytest.mark.parametrize(
+    ("question", "source", "begin"),
+    [
+        ("What is ticket #410 about?", "issues/issue-410.md", "Ticket #410 (closed): Parcels are weighed twice [1]."),
+        ("what is issue 411 about", "issues/issue-411.md", "Ticket #411 (closed): Labels overlap [1]."),
+        ("What changed in v3.0.0?", "release-notes/v3.0.0.md", "`release-notes/v3.0.0.md` has the notes of 3.0.0 [1]."),
+        ("what's new in 3.10", "release-notes/v3.10.0.md", "`release-notes/v3.10.0.md` has the notes of 3.10 [1]."),
+        ("What changed in 0.9.1?", "docs/history/CHANGELOG.md", "`docs/history/CHANGELOG.md` has the notes of 0.9.1"),
+        ("what is GH-77 about", "docs/history/CHANGELOG.md", "`docs/history/CHANGELOG.md` names #77 [1]."),
+        ("what is in store/interface.go", "store/interface.go", "`store/interface.go` defines `Shelf`, `Pruner` [1]."),
+        (
+            "what does `crane lift` do",
+            "docs/commands/crane-lift.md",
+            "`crane lift` is in `docs/commands/crane-lift.md`",
+        ),
+    ],
+)
+def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
+    crane_app: App, question: str, source: str, begin: str
+) -> None:
+    reply = ask(crane_app, question)
+
+    assert first(crane_app, question) == source
+    assert reply["citations"][0]["source"] == source
+    assert reply["answer"].startswith(begin)
+    assert (reply["mode"], reply["found"]) == ("structural", True)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("What is ticket #4100 about?", "There is no ticket #4100 in this knowledge base."),
+        ("What changed in v4.1.0?", "There is no release 4.1.0 in this knowledge base."),
+        ("What does store/memory.go do?", "There is no file `store/memory.go` in this knowledge base."),
+        ("what does `crane fly` do", "`crane fly` occurs nowhere in this knowledge base."),
+        ("how do I deploy Crane to Heroku", "`Heroku` occurs nowhere in this knowledge base."),
+        ("How do I keep parcels in PostgreSQL?", "`PostgreSQL` occurs nowhere in this knowledge base."),
+        ("Which structs implement billing.Invoicer?", "`billing.Invoicer` occurs nowhere in this knowledge base."),
+    ],
+)
+def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, sentence: str) -> None:
+    reply = ask(crane_app, question)
+
+    assert reply["answer"].startswith(sentence)
+    assert (reply["found"], reply["citations"]) == (False, [])
+
+
+def test_a_missing_ticket_is_said_beside_the_one_that_exists(crane_app: App) -> None:
+    reply = ask(crane_app, "what are #410 and #4100 about?")
+
+    assert reply["answer"].startswith("There is no ticket #4100 in this knowledge base. Ticket #410 (closed)")
+    assert reply["found"] is True
+
+
+def test_classes_of_one_name_are_asked_back(crane_app: App) -> None:
+    reply = ask(crane_app, "which plugins implement the Adapter interface for air")
+
+    assert reply["answer"].startswith("3 classes are called `Adapter`, 2 of them in `air`: ")
+    assert [one["source"] for one in reply["citations"]] == [
+        "carriers/air/fast/adapter.go", "carriers/air/slow/adapter.go",
+    ]  # fmt: skip
+
+
+def test_subclasses_of_one_name_are_told_apart(crane_app: App) -> None:
+    reply = ask(crane_app, "list subclasses of Crane.ui.Widget")
+
+    assert "`Crane.ui.left.Panel` [1], `Crane.ui.right.Panel` [2]" in reply["answer"]
+
+
+def test_what_implements_an_interface_of_go_is_shown_and_not_guessed(crane_app: App) -> None:
+    reply = ask(crane_app, "which structs implement store.Shelf")
+
+    assert reply["mode"] == "extractive"
+    assert any("var _ store.Shelf = (*State)(nil)" in one["quote"] for one in reply["citations"])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("which release introduced the multi-lane scanner", "names `multi-lane scanner` is that of 3.2.0 [1]."),
+        ("which release added the `--belt-speed` option?", "names `belt-speed` is that of 0.9.1 [1]."),
+        ("in which version was --weigh-once fixed", "names `weigh-once` as fixed is that of 3.10.0 [1]."),
+    ],
+)
+def test_a_release_is_named_with_its_evidence(crane_app: App, question: str, answer: str) -> None:
+    reply = ask(crane_app, question)
+
+    assert reply["answer"].startswith(f"The earliest release note here that {answer}")
+    assert reply["mode"] == "structural"
+
+
+def test_a_release_or_ticket_without_evidence_is_the_closest_match(crane_app: App) -> None:
+    release = ask(crane_app, "which release introduced moving parcels on lanes of the conveyor")
+    report = ask(crane_app, "which ticket reports that the scale weighs twice")
+
+    assert release["answer"].startswith("Closest match: 3.")
+    assert report["answer"].startswith("Closest match: ticket #410 (closed): Parcels are weighed twice [1].")
+    assert [release["mode"], report["mode"]] == ["extractive"] * 2
