@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
 
 from lore_etl.core.model import Chunk
-from lore_server.answer.evidence import WIDE, widened
+from lore_server.answer.evidence import WIDE, whole_blocks, widened
 from lore_server.answer.pack import Passage
 from tests.harness.chunks import make_chunk
 
@@ -43,5 +46,48 @@ def test_two_passages_of_a_section_do_not_overlap() -> None:
     assert shown(section("a", "b", "c", "d"), 0, 2) == ["a\n\nb", "c\n\nd"]
 
 
-def test_code_is_not_widened() -> None:
-    assert shown(section("a = 1", "b = 2", source="pkg/a.py"), 0) == ["a = 1"]
+def test_the_parts_of_a_function_are_joined_and_other_code_is_not() -> None:
+    parts = section("def f():", "    return 1", "def g():", source="pkg/a.py")
+    code = [replace(part, symbols=(name,)) for part, name in zip(parts, ("f", "f", "g"), strict=True)]
+
+    assert shown(code, 1) == ["def f():\n\n    return 1"]
+    assert shown(code, 2) == ["def g():"]
+
+
+GUIDE = """# Guide
+
+Wrap the pallet with these steps:
+
+1. Lift it.
+
+2. Turn it.
+
+Then start the machine like this.
+
+```bash
+wrap --turn
+```
+
+It stops by itself.
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "first", "last"),
+    [
+        ("Wrap", "Wrap", "Wrap", "2. Turn it."),
+        ("2. Turn", "2. Turn", "Wrap", "2. Turn it."),
+        ("Then", "Then", "Then", "```"),
+        ("wrap --turn", "It stops", "Then", "It stops by itself."),
+        ("It stops", "It stops", "It stops", "It stops by itself."),
+    ],
+    ids=["a colon", "a part of a list", "prose before code", "a part of code", "a paragraph"],
+)
+def test_a_passage_has_whole_blocks_and_what_belongs_to_them(begin: str, end: str, first: str, last: str) -> None:
+    lines = GUIDE.split("\n")
+    span = tuple(next(n for n, line in enumerate(lines, start=1) if line.startswith(word)) for word in (begin, end))
+
+    found = whole_blocks(lines, (span[0], span[1]), (1, len(lines)))
+
+    assert lines[found[0] - 1].startswith(first)
+    assert lines[found[1] - 1] == last

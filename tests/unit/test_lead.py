@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from lore_server.answer.evidence import coverage
 from lore_server.answer.lead import Lead, find_lead, sentences
@@ -39,14 +35,10 @@ Why does a failed job wait two seconds?
 """
 
 
-def alike(texts: Sequence[str]) -> NDArray[np.float32]:
-    return np.ones((len(texts), 1), dtype=np.float32)
-
-
 def lead(question: str, text: str = TEXT, source: str = "docs/retries.md") -> Lead | None:
     passage = Passage(1, make_chunk(source, text=text, lines=(1, text.count("\n") + 1)))
     share = coverage(question, lambda words: dict.fromkeys(words, 1.0))
-    return find_lead(question, [passage], lambda _: text, share, alike)
+    return find_lead(question, [passage], share)
 
 
 def test_a_complete_sentence_that_covers_the_question_leads() -> None:
@@ -95,10 +87,46 @@ def test_no_sentence_that_could_lead_is_a_fragment_in_any_document_of_this_repos
         text = file.read_text(encoding="utf-8")
         passage = Passage(1, make_chunk(file.name, text=text, lines=(1, text.count("\n") + 1)))
         prose = prose_of(text)
-        for sentence in sentences(passage, text):
+        for sentence in sentences(passage):
             count += 1
             assert sentence in prose, file
             assert sentence[0].isupper() or sentence[0] in "`\"'*_(["
             assert sentence.rstrip("`\"')*_]")[-1] in ".!"
 
     assert count > 1000
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("What is a pallet wrapper?", "See on pallet wrapper pages for more information about each pallet wrapper."),
+        ("What is a pallet wrapper?", "Before we dive into the pallet wrapper, here is some background on it."),
+        ("What is a pallet wrapper?", "Each warehouse can include its own pallet wrapper for heavy loads."),
+        ("How do I start the pallet wrapper?", "The pallet wrapper starts slowly if it is cold in the morning."),
+        (
+            "Which scale does version 12 need?",
+            "The current version of the scale needs at least a weight of 22.12.0 grams.",
+        ),
+        ("What does wrap_pallet return?", "A pallet can return to its place after somebody has tried to wrap it."),
+        ("How does the wrapper work?", "This section describes how the wrapper does its work in the cold."),
+    ],
+)
+def test_a_sentence_of_another_type_does_not_lead(question: str, sentence: str) -> None:
+    assert lead(question, f"{sentence}\n") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("What is a pallet wrapper?", "A **pallet wrapper** is a machine that winds foil around a load."),
+        ("what are pallet wrappers", "Pallet wrappers (also: winders) are machines that wind foil around a load."),
+        ("How do I start the pallet wrapper?", "To start the pallet wrapper, press its green button twice."),
+        ("Which scale does version 12 need?", "The scale of version 12 needs a weight of at least four grams."),
+        ("What does wrap_pallet return?", "The function `wrap_pallet` will return the length of the foil."),
+    ],
+)
+def test_a_sentence_of_the_type_of_the_question_leads(question: str, sentence: str) -> None:
+    found = lead(question, f"{sentence}\n")
+
+    assert found is not None
+    assert found.text == sentence

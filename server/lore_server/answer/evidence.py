@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage, merged
@@ -26,6 +27,9 @@ FAR_BELOW = 0.5  # share of the score of the first file
 PART = 1_800  # characters of a part of a document that the question names
 WIDE = 1_000  # characters up to which a passage of prose is widened within its section
 PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLOG, KnowledgeType.MEMORY})
+WHOLE = 1_900  # characters up to which it gets whole blocks, or code its whole function
+_FREE = frozenset({"paragraph_open", "heading_open", "html_block", "hr"})
+_CODE = frozenset({"fence", "code_block", "table_open"})
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -76,7 +80,7 @@ def _size(chunks: Sequence[Chunk]) -> int:
 
 
 def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -> list[Passage]:
-    """Extend passages of prose to their whole sections if these are short; return the others unchanged.
+    """Extend passages to their whole sections and functions if these are short, or to whole blocks.
 
     Together they grow by at most `characters` characters. No two of them overlap.
     """
@@ -91,29 +95,65 @@ def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -
 
 def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf) -> Chunk:
     """Return a chunk with its neighbours in the section, following ones first; adds their ids to `taken`."""
-    if chunk.columns is not None or syntax_of(chunk.source) not in PROSE:
-        return chunk
-    chunks, most = chunks_of(chunk.source), min(WIDE, len(chunk.text) + characters)
-    lines = whole_lines(chunks)
+    chunks = chunks_of(chunk.source)
     place = next((number for number, other in enumerate(chunks) if other.id == chunk.id), None)
-    if place is None:  # the index has changed since
+    if chunk.columns is not None or place is None:  # or else the index has changed since
         return chunk
+    lines, is_prose = whole_lines(chunks), syntax_of(chunk.source) in PROSE
+    most = min(WIDE if is_prose else WHOLE, len(chunk.text) + characters)
     first = last = place
 
     def text(first: int, last: int) -> str:
-        return "\n".join(lines[chunks[first].lines[0] - 1 : chunks[last].lines[1]])
+        return "\n".join(lines[first - 1 : last])
+
+    def is_free(number: int) -> bool:
+        return 0 <= number < len(chunks) and chunks[number].id not in taken and chunks[number].columns is None
 
     def fits(number: int) -> bool:
-        if not 0 <= number < len(chunks) or chunks[number].id in taken or chunks[number].columns is not None:
+        if not is_free(number) or (not is_prose and chunks[number].symbols != chunk.symbols):
             return False
         is_within = chunks[number].heading[: len(chunk.heading)] == chunk.heading
-        return is_within and len(text(min(first, number), max(last, number))) <= most
+        ends = chunks[min(first, number)].lines[0], chunks[max(last, number)].lines[1]
+        return is_within and len(text(*ends)) <= most
 
     while (beside := last + 1 if fits(last + 1) else first - 1) >= 0 and fits(beside):
         taken.add(chunks[beside].id)
         first, last = min(first, beside), max(last, beside)
-    whole = text(first, last)
-    return replace(chunk, lines=(chunks[first].lines[0], chunks[last].lines[1]), text=whole)
+    span = chunks[first].lines[0], chunks[last].lines[1]
+    if is_prose:
+        around = [number for number in (first - 1, last + 1) if is_free(number)]
+        begin, end = (
+            chunks[edge if edge in around else own].lines for edge, own in ((first - 1, first), (last + 1, last))
+        )
+        wider = whole_blocks(lines, span, (begin[0], end[1]))
+        if len(text(*wider)) <= min(WHOLE, len(chunk.text) + characters):
+            taken |= {chunks[n].id for n in around if chunks[n].lines[0] <= wider[1] and wider[0] <= chunks[n].lines[1]}
+            span = wider
+    return replace(chunk, lines=span, text=text(*span))
+
+
+def whole_blocks(lines: Sequence[str], span: tuple[int, int], within: tuple[int, int]) -> tuple[int, int]:
+    """Return the lines of a passage with all of its first and last block, and with what belongs to these.
+
+    Code, a table and a list have the paragraph before them, and a paragraph that ends with a colon has what follows; so
+    has any paragraph before code. Nothing is outside of `within`.
+    """
+    tokens = block_parser().parse("\n".join(lines[within[0] - 1 : within[1]]))
+    maps = [(token.type, token.map) for token in tokens if token.level == 0 and token.map]
+    blocks = [(kind, begin + within[0], end + within[0] - 1) for kind, (begin, end) in maps]
+    first = next((n for n, (_, _, end) in enumerate(blocks) if end >= span[0]), None)
+    last = next((n for n in reversed(range(len(blocks))) if blocks[n][1] <= span[1]), None)
+    if first is None or last is None or first > last:
+        return span
+    if first and blocks[first][0] not in _FREE and blocks[first - 1][0] == "paragraph_open":
+        first -= 1
+    if last + 1 < len(blocks) and blocks[last][0] == "paragraph_open":
+        opens = "\n".join(lines[: blocks[last][2]]).rstrip("*_ \n").endswith(":")
+        last += blocks[last + 1][0] in _CODE or (opens and blocks[last + 1][0] != "heading_open")
+    end = blocks[last][2]
+    while end > span[1] and not lines[end - 1].strip():
+        end -= 1
+    return min(span[0], blocks[first][1]), max(span[1], end)
 
 
 def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:

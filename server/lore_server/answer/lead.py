@@ -6,17 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lore_etl.chunking.markdown import block_parser
 from lore_etl.sources.source import syntax_of
 from lore_server.answer.pack import Passage
+from lore_server.query.parse import looks_like_name
 
-COVERED = 0.6  # share of the question's words
+COVERED = 0.7  # share of the question's words
+STEPS_COVERED = 0.75
 REASON_COVERED = 0.9  # a sentence with fewer of them gives the reason for something else
-SIMILAR = 0.5
-MAX_EMBEDDED = 12
 MIN_WORDS = 5
 MAX_CHARACTERS = 400
 _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[*_])")
@@ -36,8 +33,33 @@ _REASON = re.compile(
     r"\b(?:because|since|so|therefore|thus|otherwise|would|reasons?|in order to|due to|avoids?|prevents?)\b",
     re.IGNORECASE,
 )
+_PLACE = r"(?:guide|section|chapter|page|article|document|tutorial|post|release)"
+_REFERS = re.compile(  # to another place, or to what follows
+    rf"\b(?:see|refer to|check out|consult|visit)\b.{{0,80}}\b(?:for|more|details|docs|{_PLACE}s?|below|above)\b"
+    r"|\b(?:more|further) (?:information|details)\b|\b(?:read|learn) more\b|\bnote\b\W*\*"
+    rf"|^(?:before|in this|let['’]?s|let us|we['’]ll|we will|welcome|now|first|the following|here|below)\b"
+    rf"|\b(?:this|next|following|previous) {_PLACE}\b",
+    re.IGNORECASE,
+)
+_HOW = re.compile(r"^\W*how (?:do|can|should|could|would|must|to)\b", re.IGNORECASE)
+_DO = (
+    r"(?:use|call|run|set|add|pass|create|specify|define|write|import|extend|override|register|enable|disable|provide|"
+    r"configure|install|wrap|return|open|choose|select)"
+)
+_STEPS = re.compile(
+    rf"^(?:to |{_DO}\b|you (?:can|must|should|have to|need)\b)|\b(?:by|via|through|using) \S*`"
+    rf"|\byou (?:can|must) {_DO}\b",
+    re.IGNORECASE,
+)
+_WHAT_IS = re.compile(
+    r"^\W*(?:what(?:['’]s| is| are)|define)\s+(?:an?\s+|the\s+)?(?P<subject>[\w .`'/$-]{2,60}?)\W*$", re.IGNORECASE
+)
+_VALUE = re.compile(r"\b(?:default|maximum|minimum|limit|difference|purpose|reason|number|port|of|in)\b", re.IGNORECASE)
+_DEFINES = re.compile(
+    r"\W*(?:\([^)]*\)\s*)?(?:is|are|means?|refers? to|provides?|represents?|allows?|lets?|describes?)\b", re.IGNORECASE
+)
+_VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)|\bversions? (\d+)", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -48,46 +70,54 @@ class Lead:
     passage: Passage
 
 
-def find_lead(
-    question: str,
-    passages: Sequence[Passage],
-    text_of: Callable[[str], str],
-    share: Callable[[str], float],
-    embed: Embed | None,
-) -> Lead | None:
-    """Return the best sentence that covers the question; None if there is none.
+def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> Lead | None:
+    """Return the sentence that covers the question best and fits its type; None if there is none.
 
-    `text_of` returns a file, because only the whole file shows which of its lines are prose. `share` measures which
-    share of the question's words a text contains.
+    `share` measures which share of the question's words a text contains.
     """
-    found = [Lead(text, passage) for passage in passages for text in sentences(passage, text_of(passage.chunk.source))]
-    if _QUANTITY.search(question):
-        found = [lead for lead in found if _NUMBER.search(lead.text)]
-    is_why = _WHY.search(question) is not None
-    if is_why:
-        found = [lead for lead in found if _REASON.search(lead.text)]
-    covered = {lead.text: share(lead.text) for lead in found}
-    shortlist = sorted(found, key=lambda lead: (-covered[lead.text], lead.passage.number))[:MAX_EMBEDDED]
-    shortlist = [lead for lead in shortlist if covered[lead.text] >= (REASON_COVERED if is_why else COVERED)]
-    if not shortlist or embed is None:
-        return None
-    vectors = embed([question, *(lead.text for lead in shortlist)])
-    similar = [float(value) for value in vectors[1:] @ vectors[0]]
-    scores = [similar[n] + 0.5 * covered[lead.text] for n, lead in enumerate(shortlist)]
-    best = max(range(len(shortlist)), key=lambda n: scores[n])
-    return shortlist[best] if similar[best] >= SIMILAR else None
+    fits = _fitting(question)
+    is_why, is_how = (form.search(question) is not None for form in (_WHY, _HOW))
+    least = REASON_COVERED if is_why else STEPS_COVERED if is_how else COVERED
+    found = [Lead(text, passage) for passage in passages for text in sentences(passage) if fits(text)]
+    best = max(found, key=lambda lead: (share(lead.text), -lead.passage.number), default=None)
+    return best if best is not None and share(best.text) >= least else None
 
 
-def sentences(passage: Passage, text: str) -> Iterator[str]:
-    """Yield the complete, self-contained sentences of a passage's paragraphs; `text` is the whole file."""
-    if syntax_of(passage.chunk.source) != "markdown":
+def _fitting(question: str) -> Callable[[str], bool]:
+    """Return whether a sentence can answer this type of question: a number, a reason, steps or a definition."""
+    forms = [form for asks, form in ((_QUANTITY, _NUMBER), (_WHY, _REASON), (_HOW, _STEPS)) if asks.search(question)]
+    names = [word for word in re.findall(r"[\w$.]*[\w$]", question) if looks_like_name(word)]
+    versions = {one or other for one, other in _VERSION.findall(question)}
+    what = _WHAT_IS.search(question)
+    defined = what["subject"].strip("` ") if what and not _VALUE.search(what["subject"]) else None
+    begin = (
+        re.compile(rf"(?:an? |the )?[`*]*{re.escape(defined.removesuffix('s'))}s?[`*]*", re.IGNORECASE)
+        if defined
+        else None
+    )
+
+    def fits(sentence: str) -> bool:
+        if _REFERS.search(sentence) or not all(form.search(sentence) for form in forms):
+            return False
+        if versions and not versions & {one or other for one, other in _VERSION.findall(sentence)}:
+            return False  # it may be about another version
+        if begin is not None:
+            start = begin.match(sentence)
+            return start is not None and _DEFINES.match(sentence, start.end()) is not None
+        return not names or any(name.casefold() in sentence.casefold() for name in names)
+
+    return fits
+
+
+def sentences(passage: Passage) -> Iterator[str]:
+    """Yield the complete, self-contained sentences of a passage's paragraphs."""
+    text = passage.chunk.text
+    if syntax_of(passage.chunk.source) != "markdown" or text.count("```") % 2:  # a part of a fence
         return
-    first, last = passage.chunk.lines
     lines = text.split("\n")
     for start, end in paragraphs(text):
-        if first <= start and end <= last:
-            joined = " ".join(line.strip() for line in lines[start - 1 : end])
-            yield from (piece for piece in _END.split(_LINK.sub(r"\1", joined)) if _is_whole(piece))
+        joined = " ".join(line.strip() for line in lines[start - 1 : end])
+        yield from (piece for piece in _END.split(_LINK.sub(r"\1", joined)) if _is_whole(piece))
 
 
 def paragraphs(text: str) -> list[tuple[int, int]]:

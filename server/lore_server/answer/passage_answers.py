@@ -162,9 +162,7 @@ class PassageAnswers:
 
     def _lead(self, found: SearchOutcome, passages: Sequence[Passage]) -> str:
         """Return the sentence that answers the question, with its citation; an empty string if there is none."""
-        embed = None if found.degraded else self._index.embedder.embed
-        share = coverage(found.query.text, self._index.keywords.rarity)
-        lead = find_lead(found.query.text, passages, self._text_of, share, embed)
+        lead = find_lead(found.query.text, passages, coverage(found.query.text, self._index.keywords.rarity))
         return f"{_quoted(lead.text, lead.passage)} [{lead.passage.number}]" if lead else ""
 
     def from_tree(self, fact: Fact) -> WrittenAnswer:
@@ -177,9 +175,6 @@ class PassageAnswers:
         ]
         answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
         return {"answer": answer, "found": True, "mode": "structural", "citations": citations}
-
-    def _text_of(self, source: str) -> str:
-        return "\n".join(whole_lines(self._index.catalogue.of_source(source)))
 
 
 def _quoted(text: str, passage: Passage) -> str:
