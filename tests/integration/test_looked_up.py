@@ -186,3 +186,16 @@ def test_a_release_or_ticket_without_evidence_is_the_closest_match(crane_app: Ap
     assert release["answer"].startswith("Closest match: 3.")
     assert report["answer"].startswith("Closest match: ticket #410 (closed): Parcels are weighed twice [1].")
     assert [release["mode"], report["mode"]] == ["extractive"] * 2
+
+
+def test_a_definition_leads_and_neither_a_reference_nor_an_introduction_does(crane_app: App) -> None:
+    reply = ask(crane_app, "what is a pallet wrapper")
+
+    assert reply["answer"].startswith("A pallet wrapper is a machine that winds foil around the load of a pallet. [1]")
+
+
+def test_steps_are_shown_with_their_commands(crane_app: App) -> None:
+    reply = ask(crane_app, "how do I deploy Crane to a server")
+
+    quote = next(one["quote"] for one in reply["citations"] if one["source"] == "docs/deploy.md")
+    assert "To deploy Crane to a server, run these commands:\n\n```bash\ncrane build\ncrane push --all\n```" in quote

@@ -53,7 +53,8 @@ def test_filters_phrases_and_excluded_words_are_taken_out_of_the_text(query: str
     "query",
     [
         "std::vector", "http://host:80/path:x", "a -> b", r"C:\dir", r"open C:\dir\file.txt", "Neo.button.Base",
-        "foo-bar", "--flag", "git log --oneline", "note: this", "type: guide", "the path: docs", "a - b", "- item",
+        "foo-bar", "what does the -turn-off flag do",
+        "--flag", "git log --oneline", "note: this", "type: guide", "the path: docs", "a - b", "- item",
         "pip install -r requirements.txt", "java -Dkey=value", "-5 degrees", "x -1", "Content-Type:application/json",
         '{"type": "guide", "path": "docs"}', '"type": "module",', '["a", "b"]', '{ "a" : "b" }',
         '[2025-01-01 10:00:00] ERROR open "foo bar" failed', '2025-01-01T10:00:00Z msg type:guide "a b"',

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lore_etl.chunking.markdown import block_parser
+from lore_etl.core.model import Chunk
 from lore_etl.sources.source import syntax_of
 from lore_server.answer.pack import Passage
 from lore_server.query.parse import looks_like_name
@@ -47,17 +48,15 @@ _DO = (
     r"configure|install|wrap|return|open|choose|select)"
 )
 _STEPS = re.compile(
-    rf"^(?:to |{_DO}\b|you (?:can|must|should|have to|need)\b)|\b(?:by|via|through|using) \S*`"
-    rf"|\byou (?:can|must) {_DO}\b",
+    rf"^(?!(?:if|when|unless|once)\b)(?:to |{_DO}\b|you (?:can|must|should|have to|need)\b"
+    rf"|.*(?:\b(?:by|via|through|using) \S*`|\byou (?:can|must) {_DO}\b))",
     re.IGNORECASE,
 )
 _WHAT_IS = re.compile(
     r"^\W*(?:what(?:['’]s| is| are)|define)\s+(?:an?\s+|the\s+)?(?P<subject>[\w .`'/$-]{2,60}?)\W*$", re.IGNORECASE
 )
 _VALUE = re.compile(r"\b(?:default|maximum|minimum|limit|difference|purpose|reason|number|port|of|in)\b", re.IGNORECASE)
-_DEFINES = re.compile(
-    r"\W*(?:\([^)]*\)\s*)?(?:is|are|means?|refers? to|provides?|represents?|allows?|lets?|describes?)\b", re.IGNORECASE
-)
+_IS = r"[`*_]*\s+(?:\([^)]*\)\s*)?(?:is|are|means?|refers? to|provides?|represents?|allows?|lets?|describes?)\b"
 _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)|\bversions? (\d+)", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
 
@@ -88,25 +87,34 @@ def _fitting(question: str) -> Callable[[str], bool]:
     forms = [form for asks, form in ((_QUANTITY, _NUMBER), (_WHY, _REASON), (_HOW, _STEPS)) if asks.search(question)]
     names = [word for word in re.findall(r"[\w$.]*[\w$]", question) if looks_like_name(word)]
     versions = {one or other for one, other in _VERSION.findall(question)}
-    what = _WHAT_IS.search(question)
-    defined = what["subject"].strip("` ") if what and not _VALUE.search(what["subject"]) else None
-    begin = (
-        re.compile(rf"(?:an? |the )?[`*]*{re.escape(defined.removesuffix('s'))}s?[`*]*", re.IGNORECASE)
-        if defined
-        else None
-    )
+    definition = _definition(question)
 
     def fits(sentence: str) -> bool:
         if _REFERS.search(sentence) or not all(form.search(sentence) for form in forms):
             return False
         if versions and not versions & {one or other for one, other in _VERSION.findall(sentence)}:
             return False  # it may be about another version
-        if begin is not None:
-            start = begin.match(sentence)
-            return start is not None and _DEFINES.match(sentence, start.end()) is not None
+        if definition is not None:
+            return definition.match(sentence) is not None
         return not names or any(name.casefold() in sentence.casefold() for name in names)
 
     return fits
+
+
+def _definition(question: str) -> re.Pattern[str] | None:
+    """Return a pattern for the beginning of a sentence that defines the subject of a "what is" question."""
+    what = _WHAT_IS.search(question)
+    if what is None or _VALUE.search(what["subject"]):
+        return None
+    words = r"\W+".join(re.escape(word.removesuffix("s")) + "s?" for word in re.findall(r"[\w$]+", what["subject"]))
+    return re.compile(rf"(?:an? |the )?[`*_]*{words}{_IS}", re.IGNORECASE)
+
+
+def defining(question: str, chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Return the first of these chunks with a sentence that defines the subject of a "what is" question, if any."""
+    definition = _definition(question)
+    begin = re.compile(rf"(?:^|[.!?]\s+){definition.pattern}", re.I | re.M) if definition else None
+    return [] if begin is None else [chunk for chunk in chunks if begin.search(chunk.text)][:1]
 
 
 def sentences(passage: Passage) -> Iterator[str]:

@@ -11,11 +11,12 @@ from lore_etl.chunking.section import IMPORTS
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.evidence import PER_FILE, SHOWN, choose, coverage, fitting, in_parts, widened
-from lore_server.answer.lead import find_lead
+from lore_server.answer.evidence import LEADING, PER_FILE, SHOWN, choose, coverage, fitting, in_parts, widened
+from lore_server.answer.lead import defining, find_lead
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.release_facts import first_release, release_of
@@ -75,7 +76,9 @@ class PassageAnswers:
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
         else:
-            first = [] if fact is None else [fact[1]]
+            best = [file.source for file in found.ranked[:LEADING] if syntax_of(file.source) in PROSE]
+            prose = (chunk for source in best for chunk in self._index.catalogue.of_source(source))
+            first = [fact[1]] if fact else defining(question, prose)
             passages = self._chosen(found, first, limit, room)
             if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
                 return self._only_in(*only, found)

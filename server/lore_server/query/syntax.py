@@ -20,7 +20,7 @@ _QUOTED = r'"(?=[^\s"]|"")(?:[^"]|"")+"'
 _TOKEN = re.compile(
     rf"(?<!\S)(?P<minus>-?)(?:(?P<name>{'|'.join(_NAMES)}):(?P<value>{_QUOTED}(?!\S)|\S+|(?=$))"
     rf"|(?P<phrase>{_QUOTED})(?=[,;.?!]*(?:\s|$))"
-    r"|(?<=-)(?P<word>[^\W\d_][\w.'/-]*\w)(?=[,;.?!]*(?:\s|$)))"
+    r"|(?<=-)(?P<word>[^\W\d_][\w.'/-]*\w)(?=[,;.?!]*(?:\s|$))(?!\s+(?:flag|option|switch|argument|parameter)s?\b))"
 )
 _UNCLOSED = re.compile(r'(?<!\S)-?(?:(?:type|path|lang|after|before):)?"[^\s"][^"]*$')
 _PASTED = re.compile(
