@@ -27,7 +27,7 @@ CHUNKS = [
 
 def place(question: str) -> ChangedPlace | None:
     members = {"retry.Retry": [Member("delay", "method", (8, 12))]}
-    return changed_place(question, PATHS, TREE, lambda node: members.get(node.name, []), CHUNKS)
+    return changed_place(question, lambda: PATHS, TREE, lambda node: members.get(node.name, []), CHUNKS)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class ChangeAnswers:
             place = ChangedPlace(shown_name(name), source) if source else None
         else:
             chunks = [ranked.chunk for ranked in (*found.passages, *found.ranked)]
-            paths = self._index.catalogue.types().keys()
+            paths = self._index.catalogue.types
             place = changed_place(question, paths, self._index.hierarchy, self._members_of, chunks)
         if place is None:
             return None

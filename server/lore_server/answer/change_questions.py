@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, ClassNode
@@ -56,7 +56,7 @@ def ticket_of(question: str) -> str | None:
 
 
 def changed_place(
-    question: str, paths: Collection[str], tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]
+    question: str, paths: Callable[[], Collection[str]], tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]
 ) -> ChangedPlace | None:
     """Return the place in a question about its changes; None for other questions and unknown places.
 
@@ -69,7 +69,7 @@ def changed_place(
     lines = (int(found["first"]), int(found["last"] or found["first"])) if found["first"] else None
     if numbered := _NUMBERED.fullmatch(given):
         given, lines = numbered[1], (int(numbered[2]), int(numbered[3] or numbered[2]))
-    if (source := _file(given, paths)) is not None:
+    if (source := _file(given, paths())) is not None:
         return ChangedPlace(source, source, lines)
     return None if lines else _class(given, tree, members_of) or _symbol(given, chunks)
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -85,7 +86,7 @@ def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -
     Together they grow by at most `characters` characters. No two of them overlap.
     """
     taken = {passage.chunk.id for passage in passages}
-    found = []
+    found, chunks_of = [], cache(chunks_of)
     for passage in passages:
         wide = _widened(passage.chunk, characters, taken, chunks_of)
         characters -= len(wide.text) - len(passage.chunk.text)
@@ -106,28 +107,28 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
     def text(first: int, last: int) -> str:
         return "\n".join(lines[first - 1 : last])
 
-    def is_free(number: int) -> bool:
-        return 0 <= number < len(chunks) and chunks[number].id not in taken and chunks[number].columns is None
+    def lines_of(first: int, last: int) -> tuple[int, int]:
+        return chunks[first].lines[0], chunks[last].lines[1]
 
-    def fits(number: int) -> bool:
-        if not is_free(number) or (not is_prose and chunks[number].symbols != chunk.symbols):
+    def is_free(number: int) -> bool:
+        if not 0 <= number < len(chunks) or chunks[number].id in taken or chunks[number].columns is not None:
             return False
         is_within = chunks[number].heading[: len(chunk.heading)] == chunk.heading
-        ends = chunks[min(first, number)].lines[0], chunks[max(last, number)].lines[1]
-        return is_within and len(text(*ends)) <= most
+        return is_within and (is_prose or chunks[number].symbols == chunk.symbols)
+
+    def fits(number: int) -> bool:
+        return is_free(number) and len(text(*lines_of(min(first, number), max(last, number)))) <= most
 
     while (beside := last + 1 if fits(last + 1) else first - 1) >= 0 and fits(beside):
         taken.add(chunks[beside].id)
         first, last = min(first, beside), max(last, beside)
-    span = chunks[first].lines[0], chunks[last].lines[1]
-    if is_prose:
-        around = [number for number in (first - 1, last + 1) if is_free(number)]
-        begin, end = (
-            chunks[edge if edge in around else own].lines for edge, own in ((first - 1, first), (last + 1, last))
-        )
-        wider = whole_blocks(lines, span, (begin[0], end[1]))
+    span = lines_of(first, last)
+    begin, end = first - is_free(first - 1), last + is_free(last + 1)
+    if is_prose and (begin, end) != (first, last):
+        wider = whole_blocks(lines, span, lines_of(begin, end))
         if len(text(*wider)) <= min(WHOLE, len(chunk.text) + characters):
-            taken |= {chunks[n].id for n in around if chunks[n].lines[0] <= wider[1] and wider[0] <= chunks[n].lines[1]}
+            taken |= {chunks[begin].id} if wider[0] < span[0] else set()
+            taken |= {chunks[end].id} if wider[1] > span[1] else set()
             span = wider
     return replace(chunk, lines=span, text=text(*span))
 

@@ -21,6 +21,7 @@ _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[*_])")
 _WHOLE = re.compile(r"^[`\"'(*_\[]{0,2}[A-Z`][^|]*[.!][`\"')*_\]]{0,2}$")
 _DANGLING = re.compile(
     r"^(?:it|its|they|their|them|this|that|these|those|he|she|so|but|and|or|then|also|both|otherwise|instead|however|"
+    r"alternatively|additionally|furthermore|moreover|finally|"
     r"such|there|here|another|neither|either|the (?:same|first|second|last|former|latter|other|others))\b",
     re.IGNORECASE,
 )
@@ -77,7 +78,8 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
     fits = _fitting(question)
     is_why, is_how = (form.search(question) is not None for form in (_WHY, _HOW))
     least = REASON_COVERED if is_why else STEPS_COVERED if is_how else COVERED
-    found = [Lead(text, passage) for passage in passages for text in sentences(passage) if fits(text)]
+    some = [passage for passage in passages if share(passage.chunk.text) >= least]
+    found = [Lead(text, passage) for passage in some for text in sentences(passage) if fits(text)]
     best = max(found, key=lambda lead: (share(lead.text), -lead.passage.number), default=None)
     return best if best is not None and share(best.text) >= least else None
 

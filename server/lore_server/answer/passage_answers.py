@@ -136,11 +136,11 @@ class PassageAnswers:
             return f"`{source}` names {one.name}"
         if one.kind == "release":
             return f"`{source}` has the notes of {one.name}"
-        symbols = list(dict.fromkeys(name for chunk in chunks for name in chunk.symbols if not name.isupper()))
-        outer = [symbol for symbol in symbols if "." not in symbol or symbol.rpartition(".")[0] not in symbols]
-        if one.kind == "text" or not outer or len(outer) > MAX_SYMBOLS:
+        classes = [name for name, node in self._index.hierarchy.nodes.items() if node.source == source]
+        names = classes or list(dict.fromkeys(name for chunk in chunks for name in chunk.symbols if not name.isupper()))
+        if one.kind == "text" or not names or len(names) > MAX_SYMBOLS:
             return f"`{one.name}` is in `{source}`" if one.kind == "text" else f"`{source}`: {chunks[0].title}"
-        return f"`{source}` defines {', '.join(f'`{name}`' for name in outer)}"
+        return f"`{source}` defines {', '.join(f'`{name}`' for name in names)}"
 
     def _parts(self, named: Sequence[Reference], room: int) -> list[Passage]:
         """Return the beginnings of the named documents, in parts that are not too long."""

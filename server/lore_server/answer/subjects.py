@@ -65,10 +65,12 @@ def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str 
 
 def elsewhere(found: Sequence[Noun], shown: Collection[Chunk], index: Index) -> tuple[str, list[Chunk]] | None:
     """Return the first name that only passages of few other files contain, and these passages."""
-    have = stems(" ".join(" ".join((chunk.source, chunk.title, *chunk.heading, chunk.text)) for chunk in shown))
+    text = " ".join(" ".join((chunk.source, chunk.title, *chunk.heading, chunk.text)) for chunk in shown)
+    folded = text.casefold()
     for noun in found:
-        words = [stem(word) for word in phrase_words(noun.text)]
-        if not noun.is_name or have.issuperset(words):
+        if not noun.is_name or noun.text.casefold() in folded:
+            continue
+        if stems(text).issuperset(map(stem, phrase_words(noun.text))):
             continue
         holders = list(index.catalogue.chunks(index.keywords.holding([noun.text.casefold()])).values())
         if 0 < len({chunk.source for chunk in holders}) <= FEW_FILES:
