@@ -97,7 +97,11 @@ def first(app: App, question: str) -> str:
         ("what's new in 3.10", "release-notes/v3.10.0.md", "`release-notes/v3.10.0.md` has the notes of 3.10 [1]."),
         ("What changed in 0.9.1?", "docs/history/CHANGELOG.md", "`docs/history/CHANGELOG.md` has the notes of 0.9.1"),
         ("what is GH-77 about", "docs/history/CHANGELOG.md", "`docs/history/CHANGELOG.md` names #77 [1]."),
-        ("what is in store/interface.go", "store/interface.go", "`store/interface.go` defines `store.Pruner`, `store.Shelf` [1]."),
+        (
+            "what is in store/interface.go",
+            "store/interface.go",
+            "`store/interface.go` defines `store.Pruner`, `store.Shelf` [1].",
+        ),
         (
             "what does `crane lift` do",
             "docs/commands/crane-lift.md",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import AnswerSettings, Settings
-from lore_etl.core.errors import Cancelled
+from lore_etl.core.errors import AnswerNotFound, Cancelled
 from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.attempts import Timing
 from lore_server.answer.kept_answers import KeptAnswers
@@ -58,11 +58,12 @@ class Asker:
         self.passed = 0.0  # seconds in addition to those of the clock
         timing = Timing(lambda: time.monotonic() + self.passed, lambda: 0.0, time.sleep)
         self.model = ModelAnswers(AnswerSettings(**{**SETTINGS, **settings}), timing)
+        self.kept = KeptAnswers()
 
-    def ask(self, listener: Listener = NOBODY) -> dict[str, Any]:
+    def ask(self, listener: Listener = NOBODY, query: str = QUESTION) -> dict[str, Any]:
         """Return a reply that follows the contract."""
-        service = AnswerService(self._app.index, self._queries, self._app.freshness, KeptAnswers(), self.model)
-        reply = service.ask(query=QUESTION, type="all", limit=5, max_tokens=3000, brief=False, listener=listener)
+        service = AnswerService(self._app.index, self._queries, self._app.freshness, self.kept, self.model)
+        reply = service.ask(query=query, type="all", limit=5, max_tokens=3000, brief=False, listener=listener)
         self._app.contract["ask_knowledge_base"].check_result(reply)
         return {**reply}
 
@@ -176,12 +177,26 @@ def test_invented_quotes_and_missing_passages_are_dropped_and_counted(run: Run, 
     assert (pieces, reply["answer"], reply["model"]["dropped"]) == ([f"{FIRST} [1]"], f"{FIRST} [1]", 2)
 
 
-def test_the_model_may_report_that_the_passages_do_not_answer(run: Run, wire: Wire) -> None:
+def test_a_model_that_finds_nothing_shows_the_passages_and_the_answer_is_not_kept(run: Run, wire: Wire) -> None:
     with model_server.serving(wire.stream('{"statements": []}')) as fake:
-        pieces, reply = streamed(run(fake))
+        asker = run(fake)
+        pieces, reply = streamed(asker)
+
+    assert (reply["mode"], reply["found"]) == ("extractive", True)
+    assert reply["answer"].startswith("The model did not find it in these passages.")
+    assert pieces == [reply["answer"]]
+    assert len(reply["citations"]) > 1
+    assert reply["model"]["name"] == "fake"
+    assert "degraded" not in reply
+    with pytest.raises(AnswerNotFound):
+        asker.kept.whole(reply["id"])
+
+
+def test_a_model_that_finds_nothing_where_the_search_is_unsure_does_not_answer(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.stream('{"statements": []}')) as fake:
+        reply = run(fake).ask(Listener(text=[].append), "Which spices belong in a curry?")
 
     assert (reply["mode"], reply["found"], reply["citations"]) == ("synthesized", False, [])
-    assert pieces == [reply["answer"]]
     assert "do not answer" in reply["answer"]
     assert reply["references"]
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 UNANSWERED = "The indexed documents do not answer this; the references are the closest matches."
+UNFOUND = "The model did not find it in these passages."
 
 
 class AnswerService:
@@ -103,7 +104,8 @@ class AnswerService:
         changed = self._freshness.changed_of({one["source"] for one in reply["citations"]})
         reply["freshness"] = self._freshness.record()
         reply["id"] = answer_id(query, question, reply)
-        self._kept.keep(query, question, reply)
+        if not reply["answer"].startswith(UNFOUND):
+            self._kept.keep(query, question, reply)
         citations = [marked(citation, citation["source"] in changed, brief) for citation in reply["citations"]]
         return bounded({**reply, "citations": citations}, max_tokens)
 
@@ -124,7 +126,13 @@ class AnswerService:
             written = VerifiedReply(provider.model, [])
             try:
                 self._model.write(prompt(found.query.text, passages, earlier), passages, written, on_text)
-                return {**reply, "model": _use(written), **self._synthesized(written, found, on_text)}
+                reply = {**reply, "model": _use(written)}
+                if written.statements or found.doubt:
+                    return {**reply, **self._synthesized(written, found, on_text)}
+                shown = self._passages.from_passages(found, limit, max_tokens)
+                shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}"
+                on_text(shown["answer"])
+                return {**reply, **shown}
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = error.message
