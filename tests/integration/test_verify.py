@@ -100,7 +100,7 @@ def change_a_record(index: Index) -> None:
 
 
 def change_a_class(index: Index) -> None:
-    record = '[["lamps.Other"],"src/lamps.py",[5,6]]'
+    record = '[["lamps.Other"],"src/lamps.py",[5,6],[]]'
     seal = row_seal("lamps.Lantern", record)
     sql(index, "catalogue.sqlite", "UPDATE class SET record = ?, seal = ? WHERE name LIKE '%Lantern'", record, seal)
 

@@ -13,7 +13,7 @@ from lore_etl.stores.file_facts import check, pack, unpack
 FACTS = FileFacts(
     classes=(
         ClassDefinition("Boat", (1, 9), ("Vessel",)),
-        ClassDefinition("Ship", (10, 12), (), "sea.Ship", "partial"),
+        ClassDefinition("Ship", (10, 12), (), "sea.Ship", "partial", ("Afloat",), is_interface=True),
     ),
     imports={"Vessel": ("harbour", "Vessel"), "tide": ("tide", None)},
     supersedes=("old.md",),
@@ -21,6 +21,7 @@ FACTS = FileFacts(
     members={"Boat": (Member("sail", "method", (2, 3)),)},
     family="jvm",
     package="sea",
+    methods={"Boat": ("Sail()()",)},
 )
 
 

@@ -119,8 +119,8 @@ def test_typescript_declarations_are_found() -> None:
         ("method", ("Repo.find",)),
     ]
     assert facts_of("a.ts", text).classes == (
-        ClassDefinition("Options", (2, 2)),
-        ClassDefinition("Repo", (8, 14), ("Base", "Reader")),
+        ClassDefinition("Options", (2, 2), is_interface=True),
+        ClassDefinition("Repo", (8, 14), ("Base", "Reader"), implements=("Reader",)),
     )
 
 

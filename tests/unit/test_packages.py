@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+import pytest
+
 from lore_etl.core.model import FileFacts
 from lore_etl.relations.classes import resolve
 from tests.harness.texts import facts_of
@@ -254,3 +256,127 @@ def test_a_class_within_a_function_is_in_the_tree_and_finds_its_neighbours() -> 
     )
 
     assert found == {"a.A": ("B",), "a.A.f.C": ("a.D",), "a.A.f.E": ("a.A.f.C",), "a.D": ()}
+
+
+def implemented(files: dict[str, str], **manifests: FileFacts) -> dict[str, set[str]]:
+    """Return the interfaces of each class that implements one."""
+    facts = {path: facts_of(path, dedent(text)) for path, text in files.items()} | manifests
+    nodes = resolve(facts, files).hierarchy.nodes.values()
+    return {node.name: set(node.implements) for node in nodes if node.implements}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.java", "interface I {}\ninterface J extends I {}\nclass B {}\nclass A extends B implements I {}\n"),
+        ("a.cs", "interface I {}\ninterface J : I {}\nclass B {}\nclass A : B, I {}\n"),
+        ("a.kt", "interface I\ninterface J : I\nopen class B\nclass A : B(), I\n"),
+        ("a.php", "<?php\ninterface I {}\ninterface J extends I {}\ntrait T {}\nclass B {}\n"
+         "class A extends B implements I { use T; }\n"),
+        ("a.swift", "protocol I {}\nprotocol J: I {}\nclass B {}\nclass A: B {}\nextension A: I {}\n"),
+        ("a.scala", "trait I\ntrait J extends I\nclass B\nclass A extends B with I\n"),
+        ("a.rs", "trait I {}\ntrait J: I {}\nstruct B {}\nstruct A {}\nimpl I for A {}\nimpl A {}\n"),
+        ("a.dart", "mixin M {}\nclass I {}\nclass B {}\nclass A extends B with M implements I {}\n"),
+        ("a.ts", "interface I {}\ninterface J extends I {}\nclass B {}\nexport class A extends B implements I {}\n"),
+        ("a.go", "package p\ntype I interface{ Run(n int) }\ntype J interface{ I; Stop() }\ntype B struct{}\n"
+         "type A struct{ B }\nfunc (a *A) Run(times int) {}\n"),
+    ],
+)  # fmt: skip
+def test_a_class_implements_interfaces_and_extends_classes(path: str, text: str) -> None:
+    found = implemented({path: text})
+
+    assert {name.rpartition(".")[2]: {base.rpartition(".")[2] for base in found[name]} for name in found} == {
+        "A": {"I"}
+    }
+
+
+def test_an_interface_outside_the_project_counts_where_the_code_marks_it() -> None:
+    found = implemented(
+        {
+            "a.java": "import java.io.Closeable;\nclass A extends Base implements Closeable {}\n",
+            "a.ts": "import {OnInit} from '@angular/core';\nclass Page extends Base implements OnInit {}\n",
+            "a.cs": "class Shop : Base, IThing {}\n",  # the language marks neither
+        }
+    )
+
+    assert found == {"A": {"java.io.Closeable"}, "Page": {"OnInit"}}
+
+
+GO = {
+    "store/store.go": """
+        package store
+
+        import "example.com/app/model"
+
+        type Store interface {
+            Get(ctx context.Context, ids ...model.ID) (*model.Item, error)
+            io.Closer
+        }
+
+        type hidden interface{ lock() }
+        """,
+    "model/model.go": "package model\n\ntype ID struct{}\n\ntype Item struct{}\n",
+    "disk/disk.go": """
+        package disk
+
+        import (
+            m "example.com/app/model"
+            "example.com/app/store"
+        )
+
+        type closing struct{}
+
+        func (c closing) Close() (err error) { return nil }
+
+        type Disk struct{ closing }
+
+        func (d *Disk) Get(c context.Context, many ...m.ID) (item *m.Item, err error) { return nil, nil }
+
+        func (d *Disk) lock() {}
+
+        type Other struct{ closing }
+
+        func (o *Other) Get(c context.Context, many ...string) (*m.Item, error) { return nil, nil }
+
+        type Names []string
+
+        func (n Names) Plain() {}
+
+        var (
+            _ store.Plain = (*Names)(nil)
+            _ fmt.Formatter = Other{}
+        )
+        """,
+    "store/plain.go": "package store\n\ntype Plain interface {\n\tPlain()\n\tfmt.GoStringer\n}\n",
+}
+
+
+def test_types_of_go_implement_interfaces_by_their_methods_or_by_assertions() -> None:
+    found = implemented(GO, **{"go.mod": FileFacts(family="manifest:go", package="example.com/app")})
+
+    assert found == {
+        "disk.Disk": {"store.Store"},  # with a promoted method
+        "disk.Names": {"store.Plain"},  # asserted: the methods of an embedded interface from elsewhere are not known
+        "disk.Other": {"fmt.Formatter"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("M(a, b int, c string)", "M(int, int, string)", True),
+        ("M(f func(int) error, m map[string][]byte)", "M(func(int) error, map[string][]uint8)", True),
+        ("M() (n int, err error)", "M() (int, error)", True),
+        ("M(x interface{})", "M(any)", True),
+        ("M(ch <-chan int)", "M(chan int)", False),
+        ("M(x T)", "M(x *T)", False),
+        ("M(x T)", "M(x q.T)", False),
+        ("M(x ...int)", "M(x []int)", False),
+    ],
+)
+def test_methods_of_go_are_compared_by_their_types(one: str, other: str, is_same: bool) -> None:
+    found = implemented(
+        {"a.go": f"package p\n\ntype I interface{{ {one} }}\n\ntype A int\n\nfunc (a A) {other} {{}}\n"}
+    )
+
+    assert bool(found) == is_same

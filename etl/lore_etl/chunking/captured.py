@@ -30,7 +30,8 @@ EXTENSIONS = frozenset({"impl", "extension"})
 LOCAL = frozenset({"function", "method"})
 """Kinds whose inner classes are in the class tree but do not become chunks."""
 _HELPERS = frozenset(
-    "name owner alias path all prefix base partial doc import package group start end anonymous receiver".split()
+    "name owner alias path all prefix base implements asserted of parameters result partial doc import package group"
+    " start end anonymous receiver".split()
 )
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _OPERATOR = re.compile(r"((?:[\w.]+\.)?)`?([!#%&*+\-/:<=>?@\\^|~]+)`?(?:\[.*)?", re.DOTALL)
@@ -81,6 +82,8 @@ class Item:
     spaces: tuple[str, ...] = ()
     inner: list[Item] = field(default_factory=list)
     bases: list[str] = field(default_factory=list)
+    implements: list[str] = field(default_factory=list)
+    signature: tuple[str, str] | None = None
     doubts: Sequence[Span] = ()
 
     @property
@@ -98,7 +101,7 @@ class Item:
 class Captured:
     """Everything that a query captured. `top` are the outermost definitions that are not namespaces.
 
-    `local` are classes within functions. They contain only classes.
+    `local` are classes within functions. They contain only classes. `asserted` are types with an interface of each.
     """
 
     top: list[Item] = field(default_factory=list)
@@ -106,6 +109,7 @@ class Captured:
     package: str = ""
     imports: list[Span] = field(default_factory=list)
     names: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    asserted: list[tuple[str, str, Span]] = field(default_factory=list)
     leading: set[int] = field(default_factory=set)
     paths: set[Mark] = field(default_factory=set)
 
@@ -118,6 +122,9 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     for match in matches:
         for mark in match.get("doc", ()):
             found.leading.update(_whole_lines(mark, lines))
+        if "asserted" in match:
+            of, interface = match["of"][0], match["asserted"][0]
+            found.asserted.append((cleaned(of.text), cleaned(interface.text), interface.lines))
         if "import" in match:
             _add_import(match, groups, found)
         elif "package" in match and not found.package:
@@ -231,6 +238,8 @@ def _items(matches: list[Match], doubts: Doubts) -> Iterator[Item]:
         start, end = (match.get(edge, [mark])[0] for edge in ("start", "end"))
         item = Item(kind, start.start, end.end, (start.lines[0], end.lines[1]), names, owner, part=part)
         item.doubts = doubts.get((mark.start, mark.end), ())
+        if "parameters" in match:
+            item.signature = match["parameters"][0].text, match["result"][0].text if "result" in match else ""
         yield item
 
 
@@ -286,6 +295,7 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
     bases = [mark for match in matches for mark in match.get("base", ()) if not mark.is_prefix]
     bases += [mark for match in matches for mark in match.get("receiver", ())]
     bases.sort()
+    interfaces = {mark for match in matches for mark in match.get("implements", ())}
     unnamed = {mark for match in matches for mark in _unnamed(match)}
     items = [*_all([*found.top, *found.local]), *(Item("", mark.start, mark.end, mark.lines, []) for mark in unnamed)]
     items.sort(key=lambda item: (item.start, -item.end))
@@ -303,6 +313,8 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
             continue
         if (_BASE.fullmatch(name) or _OPERATOR.fullmatch(name)) and name not in holder.bases:
             holder.bases.append(name)
+            if base in interfaces:
+                holder.implements.append(name)
 
 
 def _unnamed(match: Match) -> list[Mark]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lore_etl.chunking.captured import Captured, IsFragment, Item, ParsedTooSlowly, captured
 from lore_etl.chunking.code_languages import CodeLanguage, code_languages
+from lore_etl.chunking.go_signatures import signature
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol
@@ -13,6 +14,7 @@ from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
+_INTERFACES = frozenset({"interface", "protocol", "trait"})
 
 
 def parse(document: Document) -> Parsed:
@@ -67,6 +69,10 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
         same.setdefault((item.name, item.part and item.start), []).append(item)
     classes = [class_ for group in same.values() for class_ in _classes(group, found.package)]
     known = {class_.name for class_ in classes}
+    # a type of Go that is neither struct nor interface is a class if it has methods
+    types = {
+        item.name: class_ for item in found.top if item.kind == "type" for class_ in _classes([item], found.package)
+    }
     for item in items:
         for name in item.classes:
             members[name] = members.get(name, ()) + tuple(_members(item))
@@ -75,10 +81,27 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
         members[owner] = (*members.get(owner, ()), Member(name, "method", method.lines))
         if owner not in known:
             known.add(owner)
-            classes.append(ClassDefinition(owner, method.lines, part="extension"))
+            classes.append(types.get(owner) or ClassDefinition(owner, method.lines, part="extension"))
+    for of, interface, lines in found.asserted:
+        classes.append(ClassDefinition(of, lines, part="extension", implements=(interface,)))
     return FileFacts(
-        classes=tuple(classes), imports=found.names, members=members, family=language.family, package=found.package
+        classes=tuple(classes),
+        imports=found.names,
+        members=members,
+        family=language.family,
+        package=found.package,
+        methods=_signatures([*items, *found.top], found),
     )
+
+
+def _signatures(items: list[Item], found: Captured) -> dict[str, tuple[str, ...]]:
+    """Return the signatures of the methods of each type, for languages that compare types by them."""
+    methods = dict[str, tuple[str, ...]]()
+    for item in (inner for outer in items for inner in ([outer] if "." in outer.name else outer.inner)):
+        if item.signature:
+            owner, _, name = item.name.rpartition(".")
+            methods[owner] = (*methods.get(owner, ()), signature(name, *item.signature, found.names))
+    return methods
 
 
 def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
@@ -88,9 +111,11 @@ def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
     """
     own = [item for item in same if item.kind != "object"] or same
     bases = dict.fromkeys(base for item in own for base in item.bases)
+    implements = dict.fromkeys(base for item in own for base in item.implements)
     for name in own[0].classes:
         full = ".".join(filter(None, (package, *own[0].spaces, name)))
-        yield ClassDefinition(name, own[0].lines, tuple(bases), full, own[0].part)
+        is_interface = own[0].kind in _INTERFACES
+        yield ClassDefinition(name, own[0].lines, tuple(bases), full, own[0].part, tuple(implements), is_interface)
 
 
 def _containers(items: list[Item]) -> Iterator[Item]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
@@ -55,11 +55,14 @@ def _classes(root: Node) -> Iterator[tuple[ClassDefinition, Node]]:
         inner, lines = declared(node), (first_line(node), last_line(node))
         if inner.type in CLASSES or inner.type == INTERFACE:
             name = text_of(inner.child_by_field_name("name")) or "default"
-            yield ClassDefinition(name, lines, _bases(inner), _full_name(inner, comment)), inner
+            full, implements, is_interface = _full_name(inner, comment), _implemented(inner), inner.type == INTERFACE
+            definition = ClassDefinition(name, lines, _bases(inner), full, "", implements, is_interface)
+            yield definition, inner
         for child in _declarators(inner):
             value = child.child_by_field_name("value")
             if value is not None and value.type in CLASSES:
-                yield ClassDefinition(text_of(child.child_by_field_name("name")), lines, _bases(value), None), value
+                variable, implements = text_of(child.child_by_field_name("name")), _implemented(value)
+                yield ClassDefinition(variable, lines, _bases(value), implements=implements), value
         comment = text_of(node) if node.type == "comment" else ""
 
 
@@ -102,12 +105,24 @@ def _bases(node: Node) -> tuple[str, ...]:
     """Return the class that a class extends, and the interfaces that it implements or an interface extends."""
     if has_error_before_body(node):
         return ()
-    heritage = [child for child in node.named_children if child.type in ("class_heritage", *_TYPE_CLAUSES)]
-    clauses = [
-        part for part in (*heritage, *(c for h in heritage for c in h.named_children)) if part.type in _TYPE_CLAUSES
-    ]
-    interfaces = (name for clause in clauses for name in map(_type_name, clause.named_children) if name)
-    return tuple(dict.fromkeys((*_extended(node), *interfaces)))
+    return tuple(dict.fromkeys((*_extended(node), *_types_in(node, _TYPE_CLAUSES))))
+
+
+def _implemented(node: Node) -> tuple[str, ...]:
+    return () if has_error_before_body(node) else tuple(dict.fromkeys(_types_in(node, {"implements_clause"})))
+
+
+def _types_in(node: Node, clauses: Collection[str]) -> Iterator[str]:
+    """Yield the names of the types in these clauses of a class."""
+    for part in node.named_children:
+        inner = part.named_children if part.type == "class_heritage" else [part]
+        yield from (
+            name
+            for clause in inner
+            if clause.type in clauses
+            for name in map(_type_name, clause.named_children)
+            if name
+        )
 
 
 def _type_name(node: Node) -> str:

@@ -153,7 +153,8 @@ class ClassDefinition:
     """A class as written in one file, with the base names as that file spells them.
 
     `full_name` is set if the file itself gives the class a project-wide name. `part` is `partial` for one of several
-    definitions of the same class, and `extension` for code that adds to a class defined elsewhere.
+    definitions of the same class, and `extension` for code that adds to a class defined elsewhere. `implements` are
+    the names that the code itself marks as interfaces; the bases contain them, except in Go.
     """
 
     name: str
@@ -161,16 +162,19 @@ class ClassDefinition:
     bases: tuple[str, ...] = ()
     full_name: str | None = None
     part: str = ""
+    implements: tuple[str, ...] = ()
+    is_interface: bool = False
 
 
 @dataclass(frozen=True)
 class ClassNode:
-    """A class: its project-wide name, its bases (the first is the parent), its file and lines."""
+    """A class: its project-wide name, its bases (the first is the parent), its file, lines, and known interfaces."""
 
     name: str
     bases: tuple[str, ...]
     source: str | None
     lines: tuple[int, int] | None
+    implements: tuple[str, ...] = ()
 
     @property
     def parent(self) -> str | None:
@@ -180,8 +184,8 @@ class ClassNode:
     def record(self) -> JSON:
         """Return the class as in `class-hierarchy.json` and in replies."""
         lines = list(self.lines) if self.lines else None
-        bases = list(self.bases)
-        return {"class": self.name, "parent": self.parent, "bases": bases, "source": self.source, "lines": lines}
+        record = {"class": self.name, "parent": self.parent, "bases": list(self.bases), "source": self.source}
+        return {**record, "lines": lines, **({"implements": list(self.implements)} if self.implements else {})}
 
 
 class Member(NamedTuple):
@@ -192,13 +196,17 @@ class Member(NamedTuple):
     lines: tuple[int, int]
 
 
+OWN_PACKAGE = "~."
+
+
 @dataclass(frozen=True)
 class FileFacts:
     """The facts of a file besides its chunks.
 
     They are its classes, its imported and exported names (as (module, name in it)), the members of its classes by
     their local names, and the documents that it supersedes. `family` names the languages that share its classes, and
-    `package` is the package that it declares; both are empty for Python and JavaScript.
+    `package` is the package that it declares; both are empty for Python and JavaScript. `methods` are the signatures
+    of each type's methods in Go; `OWN_PACKAGE` precedes names of its package.
     """
 
     classes: tuple[ClassDefinition, ...] = ()
@@ -208,6 +216,7 @@ class FileFacts:
     members: dict[str, tuple[Member, ...]] = field(default_factory=dict)
     family: str = ""
     package: str = ""
+    methods: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath, splitext
 
@@ -28,7 +28,7 @@ class Hierarchy:
         self.nodes = {node.name: node for node in nodes}
         self._children: dict[str, list[str]] = defaultdict(list)
         for node in list(self.nodes.values()):
-            for base in node.bases:
+            for base in dict.fromkeys((*node.bases, *node.implements)):
                 self._children[base].append(node.name)
                 self.nodes.setdefault(base, ClassNode(base, (), None, None))
 
@@ -105,14 +105,34 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     scripts = {path: facts[path] for path in paths_of_scripts}
     names = _Names(scripts, known, project if "__init__.py" in known else "", ScriptModules(facts))
     nodes = [
-        ClassNode(names.full[path, class_.name], names.bases(path, class_), path, class_.lines)
+        ClassNode(
+            names.full[path, class_.name],
+            names.resolved(path, class_, class_.bases),
+            path,
+            class_.lines,
+            names.resolved(path, class_, class_.implements),
+        )
         for path, file in scripts.items()
         for class_ in file.classes
     ]
     packages = Packages(facts, {name for node in nodes for name in (node.name, *node.bases)})
     nodes += packages.classes()
-    unique = {node.name: node for node in reversed(nodes)}
+    interfaces = packages.interfaces()
+    interfaces.update(names.full[path, one.name] for path in scripts for one in facts[path].classes if one.is_interface)
+    implementers = defaultdict[str, list[str]](list)
+    for interface, types in packages.implementers(nodes).items():
+        for type_ in types:
+            implementers[type_].append(interface)
+    unique = {node.name: _with_interfaces(node, interfaces, implementers[node.name]) for node in reversed(nodes)}
     return Resolved(Hierarchy(unique[name] for name in sorted(unique)), {**names.full, **packages.full_names()})
+
+
+def _with_interfaces(node: ClassNode, interfaces: Collection[str], more: Iterable[str]) -> ClassNode:
+    """Return a class with all interfaces that it implements; an interface extends others."""
+    if node.name in interfaces:
+        return node
+    found = dict.fromkeys((*node.implements, *(base for base in node.bases if base in interfaces), *more))
+    return replace(node, implements=tuple(found))
 
 
 class _Names:
@@ -169,8 +189,8 @@ class _Names:
                 longer[".".join(parts[start:])].append(path)
         return {**{name: found[0] for name, found in longer.items() if len(found) == 1}, **exact}
 
-    def bases(self, path: str, definition: ClassDefinition) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._base(path, definition, base) for base in definition.bases))
+    def resolved(self, path: str, definition: ClassDefinition, bases: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._base(path, definition, base) for base in bases))
 
     def _base(self, path: str, definition: ClassDefinition, base: str) -> str:
         scope = definition.name

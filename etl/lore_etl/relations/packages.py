@@ -7,11 +7,12 @@ among the packages that are imported as a whole. A class that is not found is ou
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import commonpath, dirname
 
-from lore_etl.core.model import ClassDefinition, ClassNode, FileFacts
+from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, ClassNode, FileFacts
+from lore_etl.relations.method_sets import implementers
 
 MAX_FOLLOWED = 20  # maximum number of imports to follow for a name
 MANIFEST = "manifest:"
@@ -20,6 +21,8 @@ GLOBAL = frozenset({"bash", "c", "dart", "elixir", "lua", "ruby", "sql", "swift"
 """Families in which a class is known everywhere by its name."""
 NESTED = frozenset({"c", "csharp"})
 """Families in which a namespace sees the classes of the namespaces around it."""
+MIXED = frozenset({"dart", "php"})
+"""Families whose traits are parts of a class, and no interfaces."""
 
 EXTENDED = frozenset({"elixir", "swift"})
 """Families in which a project can add bases to a class from elsewhere."""
@@ -70,17 +73,45 @@ class Packages:
     def classes(self) -> Iterator[ClassNode]:
         """Yield the classes, each once, with the bases of all its parts."""
         bases: dict[str, dict[str, None]] = defaultdict(dict)
+        interfaces: dict[str, dict[str, None]] = defaultdict(dict)
         first: dict[str, _Class] = {}
-        for found in self._all():
-            name = self._shown[found]
-            first.setdefault(name, found)
-            bases[name].update(dict.fromkeys(self._bases(found.path, found.definition)))
-        for path, class_, name in self._extended():
+        parts = [(found.path, found.definition, self._shown[found]) for found in self._all()]
+        for path, class_, name in (*parts, *self._extended()):
             first.setdefault(name, _Class(path, class_, "", name))
-            bases[name].update(dict.fromkeys(self._bases(path, class_)))
+            bases[name].update(dict.fromkeys(self._resolved(path, class_, class_.bases)))
+            interfaces[name].update(dict.fromkeys(self._resolved(path, class_, class_.implements)))
         for name, found in first.items():
             others = tuple(base for base in bases[name] if base != name)
-            yield ClassNode(name, others, found.path, found.definition.lines)
+            yield ClassNode(name, others, found.path, found.definition.lines, tuple(interfaces[name]))
+
+    def interfaces(self) -> set[str]:
+        """Return the names of the interfaces, protocols and traits that classes implement."""
+        return {
+            self._shown[found]
+            for found in self._all()
+            if found.definition.is_interface and self._facts[found.path].family not in MIXED
+        }
+
+    def implementers(self, nodes: Iterable[ClassNode]) -> dict[str, list[str]]:
+        """Return the types that implement each interface of Go by their methods."""
+        methods: dict[str, set[str]] = defaultdict(set)
+        for path, file in self._facts.items():
+            for name in file.methods:
+                if found := self._find(path, name, name):
+                    package = self._import_path(path)
+                    spelled = (method.replace(OWN_PACKAGE, package) for method in file.methods[name])
+                    methods[self._shown[found]].update(spelled)
+        interfaces = self.interfaces() & methods.keys() if methods else ()
+        own = {node.name: node for node in nodes if node.source and node.source.endswith(".go")} if methods else {}
+        return implementers(methods, own, {*interfaces})
+
+    def _import_path(self, path: str) -> str:
+        """Return the name by which the package of a Go file is imported, with a dot at its end."""
+        for folder, manifest in reversed(self._manifests):
+            if manifest.family == f"{MANIFEST}go" and f"{path}/".startswith(f"{folder}/".lstrip("/")):
+                inner = dirname(path).removeprefix(folder).strip("/")
+                return ".".join(filter(None, f"{manifest.package}/{inner}".split("/"))) + "."
+        return f"{self._package[path]}."
 
     def _all(self) -> Iterator[_Class]:
         return (class_ for group in self._known.values() for class_ in group)
@@ -130,8 +161,8 @@ class Packages:
             {class_.full_name.removesuffix(class_.name).rstrip(".") for class_ in file.classes if class_.full_name}
         )
 
-    def _bases(self, path: str, class_: ClassDefinition) -> Iterator[str]:
-        for base in class_.bases:
+    def _resolved(self, path: str, class_: ClassDefinition, bases: Iterable[str]) -> Iterator[str]:
+        for base in bases:
             target = self._find(path, class_.name, base)
             yield self._shown[target] if target is not None else self._outside(path, base)
 

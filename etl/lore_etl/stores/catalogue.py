@@ -375,12 +375,15 @@ def checked_class(row: Sequence[str]) -> ClassNode:
     name, record, seal = row
     if row_seal(name, record) != seal:
         raise sqlite3.DatabaseError("a class differs from its hash")
-    bases, source, lines = json.loads(record)
-    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None)
+    bases, source, lines, implements = json.loads(record)
+    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None, tuple(implements))
 
 
 def _replace_classes(connection: sqlite3.Connection, classes: Hierarchy) -> None:
-    records = ((node.name, canonical_json([node.bases, node.source, node.lines])) for node in classes.nodes.values())
+    records = (
+        (node.name, canonical_json([node.bases, node.source, node.lines, node.implements]))
+        for node in classes.nodes.values()
+    )
     connection.execute("DELETE FROM class")
     connection.executemany(
         "INSERT INTO class VALUES (?, ?, ?)", ((name, record, row_seal(name, record)) for name, record in records)

@@ -22,6 +22,8 @@ def pack(facts: FileFacts, short: Digest | None) -> str:
         known["defines"] = facts.members
     if facts.family:
         known["family"], known["package"] = facts.family, facts.package
+    if facts.methods:
+        known["methods"] = facts.methods
     if facts.supersedes:
         known["supersedes"] = facts.supersedes
     if short is not None:
@@ -50,6 +52,7 @@ def _unpacked(value: Mapping[str, Any]) -> FileFacts:
         exports=_targets(value.get("exports", {})),
         family=value.get("family", ""),
         package=value.get("package", ""),
+        methods={name: tuple(signatures) for name, signatures in value.get("methods", {}).items()},
     )
 
 
@@ -70,6 +73,8 @@ def _classes(value: Mapping[str, Any]) -> tuple[ClassDefinition, ...]:
             tuple(class_["bases"]),
             class_["full_name"],
             class_.get("part", ""),
+            tuple(class_["implements"]),
+            class_["is_interface"],
         )
         for class_ in value.get("classes", ())
     )

@@ -157,6 +157,7 @@ HierarchyNodeRecord = TypedDict(
         "bases": list[str],
         "source": str | None,
         "lines": list[int] | None,
+        "implements": NotRequired[list[str]],
         "deeper": NotRequired[int],
     },
 )

@@ -125,12 +125,15 @@ def _cited(citation: records.CitationRecord) -> Iterator[str]:
 
 
 def classes(result: records.HierarchyResultRecord) -> ReplyText:
-    chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
+    head = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
+    root = next((class_ for class_ in result["classes"] if class_["class"] == result["root"]), None)
+    if root and "implements" in root:
+        head.append(f"implements {', '.join(root['implements'])}")
     members = [
         f"  .{member['name']}  {member['kind']}, lines {span(member['lines'])}" for member in result.get("members", ())
     ]
     listed = ["", "members:", *members] if members else []
-    return ReplyText("\n".join([*chain, *_branches(result), *listed]), notes(result))
+    return ReplyText("\n".join([*head, *_branches(result), *listed]), notes(result))
 
 
 def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
@@ -139,9 +142,11 @@ def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
     children: dict[str | None, list[records.HierarchyNodeRecord]] = defaultdict(list)
     for class_ in result["classes"]:
         above: list[str | None] = (
-            [base for base in class_["bases"] if base in by_name] if class_["class"] != result["root"] else []
+            [base for base in (*class_["bases"], *class_.get("implements", ())) if base in by_name]
+            if class_["class"] != result["root"]
+            else []
         )
-        for base in above or [None]:
+        for base in dict.fromkeys(above or [None]):
             children[base].append(class_)
     seen: set[str] = set()
     waiting = [(child, 0) for child in reversed(children[None])]

@@ -17,7 +17,7 @@
 (superclass (type_identifier) @base)
 (mixins (type_identifier) @base)
 (mixin_application . (type_identifier) @base)
-(interfaces (type_identifier) @base)
+(interfaces (type_identifier) @base @implements)
 (mixin_declaration (type_identifier) @base)
 
 ((method_signature (function_signature name: (_) @name)) @method . (function_body)? @end)

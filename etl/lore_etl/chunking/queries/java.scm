@@ -15,7 +15,7 @@
 (annotation_type_declaration name: (_) @name) @interface
 (enum_declaration name: (_) @name) @enum
 (superclass (_) @base)
-(super_interfaces (type_list (_) @base))
+(super_interfaces (type_list (_) @base @implements))
 (extends_interfaces (type_list (_) @base))
 
 (method_declaration name: (_) @name) @method

@@ -14,7 +14,7 @@
 (trait_declaration name: (_) @name) @trait
 (enum_declaration name: (_) @name) @enum
 (base_clause [(name) (qualified_name)] @base)
-(class_interface_clause [(name) (qualified_name)] @base)
+(class_interface_clause [(name) (qualified_name)] @base @implements)
 (use_declaration [(name) (qualified_name)] @base)
 (anonymous_class) @anonymous
 

@@ -26,7 +26,7 @@
 (impl_item type: (reference_type type: [(type_identifier) (scoped_type_identifier)] @name)) @impl
 (impl_item type: (reference_type type: (generic_type type: (_) @name))) @impl
 (impl_item type: (_) @name) @impl
-(impl_item trait: (_) @base)
+(impl_item trait: (_) @base @implements)
 
 (function_item name: (_) @name) @function
 (function_signature_item name: (_) @name) @function
