@@ -53,3 +53,72 @@ def test_the_types_that_implement_an_interface_are_below_it_also_after_an_edit(a
     sync(app)
 
     assert below(app, "dock.Dock") == ["quay.Quay", "raft.Raft"]
+
+
+USES: dict[str, str | bytes] = {
+    "src/sail.py": 'class Sail:\n    """Catches the wind."""\n\n\ndef hoist() -> Sail:\n    return Sail()\n',
+    "src/boat.py": "from sail import Sail, hoist\n\n\ndef depart() -> Sail:\n    hoist()\n    return hoist()\n",
+    "src/other.py": "def hoist() -> None: ...\n\n\ndef rest(hoist: object) -> None:\n    print(hoist)\n",
+    "web/mast.mjs": "export default class Mast {}\n",
+    "web/deck.mjs": "import Spar from './mast.mjs';\n\nexport const made = new Spar();\n",
+    "lib/knot.lua": "local Knot = {}\n",
+}
+
+
+def users(app: App, root: str) -> list[str]:
+    found: list[str] = app.call("get_class_hierarchy", {"root": root})["used_by"]
+    return found
+
+
+def test_the_files_that_use_a_class_or_function_are_known_with_places_also_after_edits(app: App) -> None:
+    write_project(app.index.root, USES)
+    sync(app)
+
+    assert users(app, "sail.Sail") == ["src/boat.py:1 and 1 more", "src/sail.py:5 and 1 more"]
+    assert users(app, "src/sail.py:hoist") == ["src/boat.py:1 and 2 more"]
+    assert users(app, "Mast") == ["web/deck.mjs:1 and 1 more"]
+
+    write_project(app.index.root, {"src/boat.py": "\nfrom sail import hoist\n\nhoist()\n"})  # other names
+    sync(app)
+    assert users(app, "sail.Sail") == ["src/sail.py:5 and 1 more"]
+    assert users(app, "hoist") == ["src/boat.py:2 and 1 more"]
+
+    write_project(app.index.root, {"src/boat.py": "\n\nfrom sail import hoist\n\nhoist()\nhoist()\n"})  # the same names
+    sync(app)
+    assert users(app, "hoist") == ["src/boat.py:3 and 2 more"]
+
+    write_project(app.index.root, {"src/sail.py": "hoist = None\n"})  # a definition that is no longer there
+    sync(app)
+    assert app.index.catalogue.users("src/sail.py:hoist") == []
+
+    write_project(app.index.root, {"src/sail.py": USES["src/sail.py"]})
+    sync(app)
+    assert users(app, "hoist") == ["src/boat.py:3 and 2 more"]
+
+
+def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_cover(app: App) -> None:
+    write_project(app.index.root, USES)
+    sync(app)
+
+    results = {one["source"]: one for one in app.call("query_documents", {"query": "Mast Dock Quay"})["results"]}
+
+    assert results["web/mast.mjs"]["relations"] == "used by at least 1 file: web/deck.mjs"
+    assert results["dock/dock.go"]["relations"] == "implemented by at least 1: Quay"
+    found = app.call("get_class_hierarchy", {"root": "sail.Sail"})
+    assert "through objects" in found["not_covered"]
+    text = OPERATIONS["get_class_hierarchy"].text(found).body
+    assert "used by at least 2 files:\n  src/boat.py:1 and 1 more\n" in text
+
+
+def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(app: App) -> None:
+    write_project(app.index.root, USES)
+    sync(app)
+
+    used = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
+    broken = app.call("ask_knowledge_base", {"query": "what breaks if I change Dock?"})
+    made = app.call("ask_knowledge_base", {"query": "which types implement dock.Dock?"})
+
+    assert used["answer"] == "`src/sail.py:hoist` is used by at least 1 file: src/boat.py [1]."
+    assert [(row["source"], row["lines"]) for row in used["citations"]] == [("src/boat.py", [1, 1])]
+    assert broken["mode"] != "structural"  # no file names it
+    assert "Quay" in made["answer"]

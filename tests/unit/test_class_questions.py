@@ -6,6 +6,7 @@ import pytest
 
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.relations.classes import Hierarchy
+from lore_etl.stores.uses import User
 from lore_server.answer.class_questions import Fact, class_fact
 
 TREE = Hierarchy(
@@ -24,8 +25,20 @@ MEMBERS = {
 }
 
 
+USERS = {
+    "shop.Store": [User("shop/sql.py", 3, 2), User("app.py", 1, 9)],
+    "shop/base.py:open_store": [User("app.py", 2, 4)],
+    "a.py:re_open": [User("b.py", 1, 1)],
+    "c.py:re_open": [User("d.py", 1, 2)],
+}
+
+
+def users_of(name: str) -> dict[str, list[User]]:
+    return {full: users for full, users in USERS.items() if full == name or full.endswith(f":{name}")}
+
+
 def ask(question: str) -> Fact | None:
-    return class_fact(question, TREE, lambda node: MEMBERS.get(node.name, []))
+    return class_fact(question, TREE, lambda node: MEMBERS.get(node.name, []), users_of)
 
 
 def names(question: str) -> list[str]:
@@ -64,7 +77,7 @@ def test_all_subclasses_and_members_are_counted_although_only_some_are_listed() 
         ("list subclasses of shop.Store", "has 70 sub"),
         ("members of shop.Store", "defines 70 mem"),
     ]:
-        fact = class_fact(question, tree, lambda _: members)
+        fact = class_fact(question, tree, lambda _: members, users_of)
 
         assert fact is not None
         assert count in fact.text
@@ -153,7 +166,7 @@ NAMESAKES = Hierarchy(
 def test_several_classes_of_one_name_are_asked_back_with_their_full_names(
     question: str, begin: str, count: int
 ) -> None:
-    fact = class_fact(question, NAMESAKES, lambda _: [])
+    fact = class_fact(question, NAMESAKES, lambda _: [], lambda _: {})
 
     assert fact is not None
     assert fact.text.startswith(begin)
@@ -164,11 +177,57 @@ def test_several_classes_of_one_name_are_asked_back_with_their_full_names(
 
 def test_one_class_of_its_name_is_chosen_by_its_place_or_full_name() -> None:
     for question in ("which classes extend Target in null", "which classes extend null.Target"):
-        fact = class_fact(question, NAMESAKES, lambda _: [])
+        fact = class_fact(question, NAMESAKES, lambda _: [], lambda _: {})
 
         assert fact is not None
         assert "`cloud.null.Fake` {2}" in fact.text
 
 
-def test_what_implements_an_interface_of_go_is_left_to_the_search() -> None:
-    assert class_fact("which structs implement ec2.Target", NAMESAKES, lambda _: []) is None
+@pytest.mark.parametrize(
+    "question",
+    ["who uses shop.Store?", "Which files import shop.Store", "where is shop.Store used", "usages of shop.Store"],
+)
+def test_the_users_of_a_class_are_listed_with_their_places(question: str) -> None:
+    fact = ask(question)
+
+    assert fact is not None
+    assert fact.text == "`shop.Store` is used by at least 2 files: shop/sql.py {1}, app.py {2}."
+    assert [(place.source, place.lines) for place in fact.places] == [("shop/sql.py", (2, 2)), ("app.py", (9, 9))]
+
+
+@pytest.mark.parametrize(
+    "question", ["what breaks if I change shop.Store?", "who is affected by a change of shop.Store"]
+)
+def test_a_change_affects_users_and_subclasses(question: str) -> None:
+    fact = ask(question)
+
+    assert fact is not None
+    assert "shop/sql.py {1}, app.py {2}. `Store` has 3 subclasses: " in fact.text
+    assert "{5}" in fact.text
+    assert len(fact.places) == 5
+
+
+def test_the_callers_of_a_function_are_listed_for_each_definition() -> None:
+    one, two = ask("who calls open_store()?"), ask("what calls re_open")
+
+    assert one is not None
+    assert one.text == "`shop/base.py:open_store` is used by at least 1 file: app.py {1}."
+    assert two is not None
+    assert two.text == (
+        "`a.py:re_open` is used by at least 1 file: b.py {1}. `c.py:re_open` is used by at least 1 file: d.py {2}."
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what does shop.Store use?", "who uses shop.MemoryStore", "what calls nothing_known", "who calls the store"],
+)
+def test_what_is_not_known_is_not_stated(question: str) -> None:
+    assert ask(question) is None
+
+
+def test_mixins_are_base_classes() -> None:
+    fact = ask("which mixins does shop.SQLStore use?")
+
+    assert fact is not None
+    assert "shop.Store" in fact.text

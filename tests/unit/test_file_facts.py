@@ -22,14 +22,16 @@ FACTS = FileFacts(
     family="jvm",
     package="sea",
     methods={"Boat": ("Sail()()",)},
+    functions=("moor",),
+    uses={"tide.Tide": (2, 7)},
 )
 
 
-def test_unpacked_facts_equal_the_packed_ones_except_for_members_of_classes() -> None:
+def test_unpacked_facts_equal_the_packed_ones_except_for_members_and_uses() -> None:
     packed = pack(FACTS, None)
 
     check(packed)
-    assert unpack(packed) == replace(FACTS, members={})
+    assert unpack(packed) == replace(FACTS, members={}, uses={})
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,8 @@ class Item:
 class Captured:
     """Everything that a query captured. `top` are the outermost definitions that are not namespaces.
 
-    `local` are classes within functions. They contain only classes. `asserted` are types with an interface of each.
+    `local` are classes within functions. They contain only classes. `asserted` are types with an interface of each,
+    `uses` the names of other definitions, each with its line.
     """
 
     top: list[Item] = field(default_factory=list)
@@ -112,11 +113,12 @@ class Captured:
     asserted: list[tuple[str, str, Span]] = field(default_factory=list)
     leading: set[int] = field(default_factory=set)
     paths: set[Mark] = field(default_factory=set)
+    uses: list[tuple[str, int]] = field(default_factory=list)
 
 
 def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     """Return all that a language's query captures. Raises ParsedTooSlowly, IsFragment, ImportError."""
-    matches, doubts = _matches(language.readable(text.encode("utf-8")), language)
+    matches, doubts, uses = _matches(language.readable(text.encode("utf-8")), language)
     found = Captured()
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
     for match in matches:
@@ -132,6 +134,13 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     _nest(list(_items(matches, doubts)), found)
     _add_bases(matches, found)
     found.imports = sorted(set(found.imports))
+    names = {(mark.start, mark.end) for match in matches for mark in match.get("name", ())}
+    importing = {number for first, last in found.imports for number in range(first, last + 1)}
+    last = 0
+    for start, end, line, name in sorted(uses, key=lambda use: (use[0], -use[1])):
+        if end > last and (start, end) not in names and line not in importing:
+            last = end
+            found.uses.append((cleaned(name), line))
     return found
 
 
@@ -151,8 +160,8 @@ def _cleaned_name(name: str) -> str:
     return (operator[1] + operator[2])[:MAX_NAME] if operator else cleaned(name)
 
 
-def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts]:
-    """Return all matches in the order of their patterns, and the doubtful parts of the classes among them."""
+def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, list[tuple[int, int, int, str]]]:
+    """Return all matches in the order of their patterns, the doubtful parts of the classes among them, and the uses."""
     ends = time.monotonic() + PARSE_SECONDS
 
     def is_over(*_: object) -> bool:
@@ -181,7 +190,10 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts]:
     found.sort(key=lambda match: match[0])  # the order of the patterns
     classes = {node.id for _, match in found for kind in match.keys() & CLASS_KINDS for node in match[kind]}
     marks = [{name: [mark(node) for node in nodes] for name, nodes in match.items()} for _, match in found]
-    return marks, doubts_of(root, classes)
+    query = language.uses()
+    nodes = QueryCursor(query).captures(root).get("use", ()) if query else ()
+    uses = [(node.start_byte, node.end_byte, node.start_point[0] + 1, _text(data, node)) for node in nodes]
+    return marks, doubts_of(root, classes), uses
 
 
 def _is_torn(data: bytes, root: Node) -> bool:
@@ -348,6 +360,7 @@ def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -
     alias = cleaned(match["alias"][0].text) if "alias" in match else path.rpartition(".")[2]
     if path:
         found.names.setdefault(f"* {path}" if "all" in match else alias, (path, None))
+        found.uses.append((alias, mark.lines[0]))
 
 
 def _whole_lines(mark: Mark, lines: list[str]) -> range:

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from tree_sitter import Language, Parser, Query
 
 _QUERIES = Path(__file__).with_name("queries")
+_USES = ";; uses\n"
 _FIELD = re.compile(r"^;; (\w+): (.+)$", re.MULTILINE)
 PLAIN_LANGUAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     name: (title, tuple(files.split()))
@@ -42,6 +43,7 @@ class CodeLanguage:
     family: str
     packages: str
     unknown: re.Pattern[bytes] | None = None
+    has_uses: bool = False
 
     def parser(self) -> Parser:
         """Return a parser. Raises ImportError if the grammar is not installed."""
@@ -52,7 +54,11 @@ class CodeLanguage:
         return self.unknown.sub(_blank, data) if self.unknown else data
 
     def query(self) -> Query:
-        return _query(self.name, self.grammar)
+        return _query(self.name, self.grammar)[0]
+
+    def uses(self) -> Query | None:
+        """Return the query for names of other definitions, the part of the query file after `;; uses`."""
+        return _query(self.name, self.grammar)[1] if self.has_uses else None
 
 
 @cache
@@ -91,7 +97,8 @@ def plain_patterns() -> tuple[str, ...]:
 
 
 def _described(file: Path) -> CodeLanguage:
-    header = _FIELD.findall(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    header = _FIELD.findall(text)
     fields = dict(header)
     unknown = "|".join(value for name, value in header if name == "unknown")
     return CodeLanguage(
@@ -102,6 +109,7 @@ def _described(file: Path) -> CodeLanguage:
         fields.get("family", file.stem),
         fields.get("packages", "declared"),
         re.compile(unknown.encode(), re.MULTILINE) if unknown else None,
+        _USES in text,
     )
 
 
@@ -116,5 +124,6 @@ def _language(grammar: str) -> Language:
 
 
 @cache
-def _query(name: str, grammar: str) -> Query:
-    return Query(_language(grammar), (_QUERIES / f"{name}.scm").read_text(encoding="utf-8"))
+def _query(name: str, grammar: str) -> tuple[Query, Query]:
+    definitions, _, uses = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8").partition(_USES)
+    return Query(_language(grammar), definitions), Query(_language(grammar), uses)

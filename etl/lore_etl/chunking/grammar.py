@@ -9,11 +9,12 @@ from lore_etl.chunking.code_languages import CodeLanguage, code_languages
 from lore_etl.chunking.go_signatures import signature
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol
+from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
+_FUNCTIONS = frozenset({"function", "macro"})
 _INTERFACES = frozenset({"interface", "protocol", "trait"})
 
 
@@ -91,7 +92,15 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
         family=language.family,
         package=found.package,
         methods=_signatures([*items, *found.top], found),
+        functions=tuple(dict.fromkeys(name for item in found.top if item.kind in _FUNCTIONS for name in item.names)),
+        uses=counted_uses(use for use in found.uses if _is_definite(use[0], found, language)),
     )
+
+
+def _is_definite(name: str, found: Captured, language: CodeLanguage) -> bool:
+    """Return whether a name may be that of a definition: in Go, not if a variable or a package precedes its dot."""
+    first, dot, _ = name.partition(".")
+    return bool(name) and (language.name != "go" or (first in found.names) == bool(dot))
 
 
 def _signatures(items: list[Item], found: Captured) -> dict[str, tuple[str, ...]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from lore_etl.chunking.javascript_facts import facts_of, requires
+from lore_etl.chunking.javascript_facts import facts_of, requires, uses_in
 from lore_etl.chunking.nodes import CALLABLE, CLASSES, INTERFACE, METHODS, declared, first_line, last_line, text_of
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import Parsed, Span, Symbol
+from lore_etl.chunking.section import Parsed, Span, Symbol, counted_uses
 from lore_etl.core.model import Document
 
 MAX_LINE = 20_000  # longer lines are generated
@@ -36,6 +37,14 @@ def _parser(syntax: str) -> Parser:
     return Parser(Language(language))
 
 
+@cache
+def _names(syntax: str) -> Query:
+    language = _parser(syntax).language
+    assert language is not None
+    types = "" if syntax == "javascript" else " (type_identifier)"
+    return Query(language, f"[(identifier) (shorthand_property_identifier){types}] @use")
+
+
 def parse(document: Document) -> Parsed:
     """Parse a JavaScript or TypeScript module into sections and classes."""
     lines = document.lines
@@ -49,7 +58,10 @@ def parse(document: Document) -> Parsed:
     sections = sections_of(
         definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)), imports=list(_imports(root))
     )
-    return Parsed(sections, facts_of(root))
+    functions = tuple(dict.fromkeys(one.name for one in definitions if one.kind == "function" and "." not in one.name))
+    facts = replace(facts_of(root), functions=functions)
+    nodes = QueryCursor(_names(document.syntax)).captures(root).get("use", ())
+    return Parsed(sections, replace(facts, uses=counted_uses(uses_in(nodes, facts))))
 
 
 def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definition]:

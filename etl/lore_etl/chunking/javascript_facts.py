@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from tree_sitter import Node
 
@@ -15,6 +15,7 @@ _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,2
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
 _FIELDS = {"field_definition", "public_field_definition", "property_signature"}
 _TYPE_CLAUSES = {"implements_clause", "extends_type_clause"}
+_MEMBERS = {"member_expression", "nested_type_identifier"}
 _TYPE_NAMES = {"type_identifier", "nested_type_identifier"}
 _VARIABLES = {"lexical_declaration", "variable_declaration"}
 Target = tuple[str, str | None]
@@ -38,6 +39,20 @@ def requires(declarator: Node) -> str | None:
     arguments = value.child_by_field_name("arguments")
     first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
     return _unquoted(first) if first is not None and first.type == "string" else None
+
+
+def uses_in(nodes: Iterable[Node], facts: FileFacts) -> Iterator[tuple[str, int]]:
+    """Yield the imported and own names among these identifiers, with the member if a whole module is imported."""
+    own = {*facts.functions, *(class_.name for class_ in facts.classes)}
+    for node in nodes:
+        name, parent = text_of(node), node.parent
+        if name in own and parent is not None and parent.child_by_field_name("name") == node:
+            continue  # its definition
+        if name in facts.imports and facts.imports[name][1] is None and parent is not None and parent.named_children:
+            member = parent.named_children[-1]
+            name = f"{name}.{text_of(member)}" if member != node and parent.type in _MEMBERS else name
+        if name in own or name.partition(".")[0] in facts.imports:
+            yield name, first_line(node)
 
 
 def _unquoted(node: Node | None) -> str:
@@ -205,7 +220,7 @@ def _default(node: Node) -> str | None:
     """Return the name of the default export: a class, a variable, or the argument of a wrapper (`setup(Base)`)."""
     if node.type == "identifier":
         return text_of(node)
-    if node.type in CLASSES or node.type == INTERFACE:
+    if node.type in CLASSES or node.type == INTERFACE or node.type.endswith("function_declaration"):
         return text_of(node.child_by_field_name("name")) or "default"
     if node.type == "call_expression":
         arguments = node.child_by_field_name("arguments")

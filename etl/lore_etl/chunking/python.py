@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from typing import cast
 
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import Parsed, Symbol
+from lore_etl.chunking.section import Parsed, Symbol, counted_uses
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 MAX_PARTS = 20  # parts of a dotted base class
@@ -38,9 +39,14 @@ def parse(document: Document) -> Parsed:
         imports=[(node.lineno, _last(node)) for node in tree.body if _only_imports(node)],
     )
     classes = list(_classes(tree.body, ""))
+    imports = _imports(tree)
+    functions = tuple(dict.fromkeys(node.name for node in _statements(tree.body) if isinstance(node, _FUNCTIONS)))
+    known = {*imports, *functions, *(definition.name for definition, _ in classes)}
     facts = FileFacts(
         classes=tuple(definition for definition, _ in classes),
-        imports=_imports(tree),
+        imports=imports,
+        functions=functions,
+        uses=counted_uses(_uses(tree, known)),
         members={definition.name: tuple(_members(node.body)) for definition, node in reversed(classes)},
     )
     return Parsed(sections, facts)
@@ -123,6 +129,29 @@ def _dotted(node: ast.expr) -> str | None:
             parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
+
+
+def _uses(tree: ast.Module, known: Set[str]) -> Iterator[tuple[str, int]]:
+    """Yield the dotted names that begin with one of the known names, unless a parameter hides it."""
+    stack: list[tuple[ast.AST, Set[str]]] = [(tree, known)]
+    while stack:
+        node, seen = stack.pop()
+        if isinstance(node, ast.Name | ast.Attribute):
+            parts, inner = list[str](), cast("ast.expr", node)
+            while isinstance(inner, ast.Attribute) and len(parts) < MAX_PARTS:
+                parts.append(inner.attr)
+                inner = inner.value
+            if not isinstance(inner, ast.Name):
+                stack.append((inner, seen))
+            elif inner.id in seen and isinstance(inner.ctx, ast.Load):
+                yield ".".join([inner.id, *reversed(parts)]), node.lineno
+            continue
+        if isinstance(node, ast.ImportFrom):
+            yield from ((alias.asname or alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+            own = {inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)}
+            seen = seen - own if own & seen else seen
+        stack += [(child, seen) for child in ast.iter_child_nodes(node)]
 
 
 def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -18,6 +18,15 @@ CLASS_KINDS = frozenset("class struct interface trait enum object module protoco
 KEYED_KINDS = frozenset({"key", "table"})
 """The kinds of definitions that contain names but are not classes."""
 Span = tuple[int, int]
+
+
+def counted_uses(uses: Iterable[tuple[str, int]]) -> dict[str, tuple[int, int]]:
+    """Return the number of places of each name, and the first line."""
+    found: dict[str, tuple[int, int]] = {}
+    for name, line in uses:
+        places, first = found.get(name, (0, line))
+        found[name] = places + 1, min(first, line)
+    return found
 
 
 class Symbol(NamedTuple):

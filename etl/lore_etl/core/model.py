@@ -206,7 +206,8 @@ class FileFacts:
     They are its classes, its imported and exported names (as (module, name in it)), the members of its classes by
     their local names, and the documents that it supersedes. `family` names the languages that share its classes, and
     `package` is the package that it declares; both are empty for Python and JavaScript. `methods` are the signatures
-    of each type's methods in Go; `OWN_PACKAGE` precedes names of its package.
+    of each type's methods in Go; `OWN_PACKAGE` precedes names of its package. `functions` are those outside classes.
+    `uses` are names that may be those of other definitions, with the number of places and the first line.
     """
 
     classes: tuple[ClassDefinition, ...] = ()
@@ -217,6 +218,8 @@ class FileFacts:
     family: str = ""
     package: str = ""
     methods: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    functions: tuple[str, ...] = ()
+    uses: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ class Changes:
     """The files whose records are deleted."""
     classes: Hierarchy | None = None
     """The class tree; None if it is the same."""
+    used: Mapping[str, str] = field(default_factory=dict)
+    """What files use, if that has changed, by path."""
     described: dict[str, str | None] = field(default_factory=dict)
     is_whole: bool = False
     """Whether all files were read, so that the exported files are written again."""

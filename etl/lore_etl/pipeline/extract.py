@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.dates import problem_of
@@ -32,6 +33,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import REGISTRY, SourceSet
 from lore_etl.sources.scripts import PROGRAMS
 from lore_etl.sources.source import SourceContext
+from lore_etl.stores import uses
 from lore_etl.stores.catalogue import UNREAD, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.file_facts import pack, unpack
@@ -244,7 +246,7 @@ def _keep(run: Extraction, document: Document, found: Chunked, row: FileRow, rem
     if found.warning:
         remarks.append(["warning", f"{path}: {found.warning}"])
     run.touched.add(path)
-    run.chunks[path] = found.records
+    run.chunks[path], run.uses[path] = found.records, found.facts.uses
     if relations := _kept_relations(run, old, found, document.title):
         run.chunks[path] = [record.related(relations) for record in found.records]
     else:
@@ -258,7 +260,9 @@ def _kept_relations(run: Extraction, old: FileRow | None, found: Chunked, title:
     if run.related or old is None or not old.recipe or not found.records:
         return None
     was = unpack(old.facts)
-    if found.facts.classes or was != replace(found.facts, members={}):
+    if found.facts.classes or was != replace(found.facts, members={}, uses={}):
+        return None
+    if found.facts.uses.keys() != uses.targets(run.index.catalogue.uses([old.path]).get(old.path, "{}")).keys():
         return None
     first = next(run.index.catalogue.records_of([old.path]), None)
     return first.relations if first and first.chunk.title == title else None
@@ -280,16 +284,22 @@ def _changes(run: Extraction, layout: str) -> Changes | None:
     gone = [path for path in known if path not in run.rows]
     run.described["layout"] = layout
     if not run.touched and not run.related:
-        run.index.catalogue.apply((), (), files, gone, None, **run.described)
+        run.index.catalogue.apply((), (), files, gone, None, {}, **run.described)
         return None
-    others, classes = _relate(run) if run.related else ([], None)
+    others, classes, used = _relate(run) if run.related else ([], None, _with_old_targets(run))
     chunks = [record for path in sorted(run.chunks) for record in run.chunks[path]] + others
     is_whole = run.touched >= {path for path, row in run.rows.items() if row.recipe}
-    return Changes(chunks, run.touched, files, gone, classes, run.described, is_whole)
+    return Changes(chunks, run.touched, files, gone, classes, used, run.described, is_whole)
 
 
-def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None]:
-    """Relate the touched files' chunks; return others whose relations changed, and the class tree if it changed."""
+def _with_old_targets(run: Extraction) -> dict[str, str]:
+    """Return what the read files use, if no name of a definition or a use has changed."""
+    stored = run.index.catalogue.uses(run.uses)
+    return {path: uses.pack(used, uses.targets(stored[path]).get) for path, used in run.uses.items() if used}
+
+
+def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[str, str]]:
+    """Relate the touched files' chunks; return others whose relations changed, and the tree and uses if changed."""
     catalogue = run.index.catalogue
     recorded = {path: unpack(facts) for path, facts in catalogue.facts().items()}
     relations = _relations(run, recorded)
@@ -297,13 +307,20 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None]:
         run.chunks[path] = list(relations.related(records))
     run.described["circles"] = json.dumps(relations.succession.circles)
     others = {path for path, row in run.rows.items() if row.recipe} - run.touched
+    is_moved = run.same_layout and _only_lines_differ(run, recorded)
     if run.same_layout and others:
-        others &= set() if _only_lines_differ(run, recorded) else relations.affected(_earlier(run, recorded))
+        is_simple = is_moved and not any(facts.supersedes for facts in recorded.values())
+        others &= set() if is_simple else relations.affected(_earlier(run, recorded))
     before = list(catalogue.records_of(sorted(others)))
     after = list(relations.related(before))
     tree = relations.tree.hierarchy
     is_same = run.same_layout and run.index.hierarchy.nodes == tree.nodes
-    return [new for new, old in zip(after, before, strict=True) if new is not old], None if is_same else tree
+    used = {path: uses.pack(names, partial(relations.tree.target, path)) for path, names in run.uses.items()}
+    for path, packed in catalogue.uses().items() if not is_moved else ():
+        if path not in run.touched and path in run.rows:
+            now = uses.retargeted(packed, partial(relations.tree.target, path))
+            used |= {path: now} if now != packed else {}
+    return [new for new, old in zip(after, before, strict=True) if new is not old], None if is_same else tree, used
 
 
 def _only_lines_differ(run: Extraction, recorded: Mapping[str, FileFacts]) -> bool:
@@ -312,7 +329,7 @@ def _only_lines_differ(run: Extraction, recorded: Mapping[str, FileFacts]) -> bo
         was, row = recorded.get(path), run.rows.get(path)
         if was is None or row is None or _without_lines(was) != _without_lines(unpack(row.facts)):
             return False
-    return not any(facts.supersedes for facts in recorded.values())
+    return True
 
 
 def _without_lines(facts: FileFacts) -> FileFacts:

@@ -12,6 +12,7 @@ from lore_etl.files.scan import Scan
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.uses import Uses
 
 
 @dataclass
@@ -33,6 +34,8 @@ class Extraction:
     touched: set[str] = field(default_factory=set)
     """The files whose chunks were recreated or deleted."""
     converter: Converter = field(init=False)
+    uses: dict[str, Uses] = field(default_factory=dict)
+    """The names that the files use that were read."""
     related: bool = False
     """Whether the class tree or the superseded documents may have changed."""
 

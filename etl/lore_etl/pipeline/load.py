@@ -155,7 +155,14 @@ def _load_words(run: _Load, changes: Changes) -> None:
     with index.gate.switching():
         index.keywords.publish()
         index.catalogue.apply(
-            stored, run.plan.deleted, changes.files, changes.gone, changes.classes, dirty="1", **changes.described
+            stored,
+            run.plan.deleted,
+            changes.files,
+            changes.gone,
+            changes.classes,
+            changes.used,
+            dirty="1",
+            **changes.described,
         )
     changes.chunks.clear()
     if len(to_write) > MANY:

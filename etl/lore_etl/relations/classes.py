@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath, splitext
@@ -88,10 +89,14 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The tree, and the full name of each class by (file, name in the file)."""
+    """The tree, the full name of each class by (file, name in the file), and what a dotted name in a file refers to.
+
+    The full name of a function is that of its file and its own, with a colon between them.
+    """
 
     hierarchy: Hierarchy
     full_names: Mapping[tuple[str, str], str]
+    target: Callable[[str, str], str | None]
 
 
 def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str = "") -> Resolved:
@@ -124,7 +129,13 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
         for type_ in types:
             implementers[type_].append(interface)
     unique = {node.name: _with_interfaces(node, interfaces, implementers[node.name]) for node in reversed(nodes)}
-    return Resolved(Hierarchy(unique[name] for name in sorted(unique)), {**names.full, **packages.full_names()})
+    users = names.with_functions()
+
+    def target(path: str, name: str) -> str | None:
+        return (packages if facts[path].family else users).target(path, name)
+
+    tree = Hierarchy(unique[name] for name in sorted(unique))
+    return Resolved(tree, {**names.full, **packages.full_names()}, target)
 
 
 def _with_interfaces(node: ClassNode, interfaces: Collection[str], more: Iterable[str]) -> ClassNode:
@@ -191,6 +202,23 @@ class _Names:
 
     def resolved(self, path: str, definition: ClassDefinition, bases: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._base(path, definition, base) for base in bases))
+
+    def with_functions(self) -> _Names:
+        """Return the same names with those of functions."""
+        users = copy(self)
+        users.full = {(path, name): f"{path}:{name}" for path, file in self.facts.items() for name in file.functions}
+        users.full |= self.full
+        users.declared = {*users.full.values()}
+        return users
+
+    def target(self, path: str, name: str) -> str | None:
+        """Return the class or function that the beginning of a dotted name refers to."""
+        find = self._in_module if _is_python(path) else self._local
+        while name:
+            if (found := find(path, name, set())) in self.declared:
+                return found
+            name = name.rpartition(".")[0]
+        return None
 
     def _base(self, path: str, definition: ClassDefinition, base: str) -> str:
         scope = definition.name

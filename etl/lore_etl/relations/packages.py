@@ -48,6 +48,8 @@ class Packages:
     def __init__(self, facts: Mapping[str, FileFacts], taken: Collection[str]) -> None:
         self._facts = {path: file for path, file in facts.items() if file.family and not _is_manifest(file)}
         self._manifests = [(dirname(path), file) for path, file in sorted(facts.items()) if _is_manifest(file)]
+        modules = [(folder, file.package) for folder, file in self._manifests if file.family == f"{MANIFEST}go"]
+        self._modules = [(module.replace("/", ".") + ".", folder.replace("/", ".")) for folder, module in modules]
         self._package = {path: self._package_of(path) for path in self._facts}
         self._files: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._known: dict[tuple[str, str], list[_Class]] = defaultdict(list)
@@ -59,6 +61,11 @@ class Packages:
                     found = self._class(path, class_)
                     self._own[path, class_.name] = found
                     self._known[self._facts[path].family, found.key].append(found)
+        self._functions: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for path, file in self._facts.items():
+            for name in file.functions:
+                self._functions[file.family, _joined(self._package[path], name)].append(f"{path}:{name}")
+        self._last_names = {key.rpartition(".")[2] for _, key in (*self._known, *self._functions)}
         self._spaces = {path: self._spaces_of(file) for path, file in self._facts.items()}
         self._shown = self._names(taken)
         self._declared = {*self._shown.values(), *taken}
@@ -91,6 +98,21 @@ class Packages:
             for found in self._all()
             if found.definition.is_interface and self._facts[found.path].family not in MIXED
         }
+
+    def target(self, path: str, name: str) -> str | None:
+        """Return the class or function that the beginning of a dotted name refers to, if it is only one."""
+        file = self._facts[path]
+        while name:
+            if name.rpartition(".")[2] in self._last_names or name.partition(".")[0] in file.imports:
+                inner = [class_.name for class_ in file.classes if class_.name.endswith(f".{name}")]
+                if found := self._find(path, "", inner[0] if len(inner) == 1 else name):
+                    return self._shown[found]
+                places = (self._functions.get((file.family, key), ()) for key in self._keys(path, name))
+                functions = [function for place in places for function in place]
+                if len(functions) == 1:
+                    return functions[0]
+            name = name.rpartition(".")[0]
+        return None
 
     def implementers(self, nodes: Iterable[ClassNode]) -> dict[str, list[str]]:
         """Return the types that implement each interface of Go by their methods."""
@@ -220,10 +242,9 @@ class Packages:
         """Yield the places that a full name can refer to, by the rules of the language."""
         family = self._facts[path].family
         if family == "go":
-            for folder, manifest in self._manifests:
-                module = manifest.package.replace("/", ".")
-                if manifest.family == f"{MANIFEST}go" and name.startswith(module + "."):
-                    yield _joined(folder.replace("/", "."), name.removeprefix(module + "."))
+            for module, folder in self._modules:
+                if name.startswith(module):
+                    yield _joined(folder, name.removeprefix(module))
         elif family == "rust":
             yield from self._in_crates(path, name)
         else:

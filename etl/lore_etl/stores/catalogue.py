@@ -8,21 +8,25 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from sys import intern
+from types import MappingProxyType
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json, row_id_of
+from lore_etl.core.model import Chunk, KnowledgeType, row_id_of
+from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunk_record import ChunkRecord, Values
 from lore_etl.stores.kept import Kept
+from lore_etl.stores.relation_rows import checked_class, replace_classes, replace_uses
 from lore_etl.stores.soundness import row_seal
 from lore_etl.stores.sqlite_file import in_portions
+from lore_etl.stores.uses import User
 
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
 FILES_AT = "files_at"  # the value that changes whenever records of files do
@@ -182,6 +186,20 @@ class Catalogue(CatalogueFile):
         with self._reporting():
             return Hierarchy(map(checked_class, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
+    def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
+        """Return what the given files use, or all files, by path."""
+        sql = "SELECT path, names FROM uses"
+        return dict(self._rows(sql)) if paths is None else self._by_key(f"{sql} WHERE path", paths)  # type: ignore[arg-type]
+
+    def users(self, name: str) -> list[User]:
+        """Return the files that use a class or function, those with most places first."""
+        sql = "SELECT path, places, line FROM used WHERE last = ? AND name = ? ORDER BY places DESC, path"
+        return [User(path, int(places), int(line)) for path, places, line in self._rows(sql, (last_part(name), name))]
+
+    def used_names(self, last: str) -> list[str]:
+        """Return the full names of the classes and functions with this last part that are used."""
+        return [row[0] for row in self._rows("SELECT DISTINCT name FROM used WHERE last = ?", (last,))]
+
     def chunks_by_source(self) -> dict[str, int]:
         return {row[0]: int(row[1]) for row in self._rows("SELECT source, count(*) FROM chunk GROUP BY source")}
 
@@ -195,9 +213,10 @@ class Catalogue(CatalogueFile):
         files: Iterable[FileRow] = (),
         gone: Iterable[str] = (),
         classes: Hierarchy | None = None,
+        used: Mapping[str, str] = MappingProxyType({}),
         **meta: str | None,
     ) -> None:
-        """Add or replace chunks, given as (chunk, has_vector), and files; remove ids and paths; replace the class tree.
+        """Add or replace chunks, given as (chunk, has_vector), files and uses; remove ids and paths; replace the tree.
 
         This is one transaction, with `meta`.
         """
@@ -217,8 +236,9 @@ class Catalogue(CatalogueFile):
             connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", stored)
             if rows or paths:
                 meta = {FILES_AT: str(time.time_ns()), **meta}
+            replace_uses(connection, used, paths)
             if classes is not None:
-                _replace_classes(connection, classes)
+                replace_classes(connection, classes)
             set_values(connection, meta)
         self._kept.drop(touched)
 
@@ -368,26 +388,6 @@ def checked_file(row: Sequence[str]) -> FileRow:
     if row_seal(*values) != seal:
         raise sqlite3.DatabaseError("the record of a file differs from its hash")
     return FileRow(*values)
-
-
-def checked_class(row: Sequence[str]) -> ClassNode:
-    """Return a class. Raises sqlite3.DatabaseError."""
-    name, record, seal = row
-    if row_seal(name, record) != seal:
-        raise sqlite3.DatabaseError("a class differs from its hash")
-    bases, source, lines, implements = json.loads(record)
-    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None, tuple(implements))
-
-
-def _replace_classes(connection: sqlite3.Connection, classes: Hierarchy) -> None:
-    records = (
-        (node.name, canonical_json([node.bases, node.source, node.lines, node.implements]))
-        for node in classes.nodes.values()
-    )
-    connection.execute("DELETE FROM class")
-    connection.executemany(
-        "INSERT INTO class VALUES (?, ?, ?)", ((name, record, row_seal(name, record)) for name, record in records)
-    )
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:

@@ -33,6 +33,10 @@ CREATE TABLE IF NOT EXISTS chunk (
     has_vector INTEGER NOT NULL, content_hash TEXT NOT NULL, class TEXT, own TEXT NOT NULL, relations TEXT NOT NULL,
     metadata_hash TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS class (name TEXT PRIMARY KEY, record TEXT NOT NULL, seal TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS uses (path TEXT PRIMARY KEY, names TEXT NOT NULL, seal TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS used (
+    last TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL, places INTEGER NOT NULL, line INTEGER NOT NULL,
+    PRIMARY KEY (last, name, path)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
 CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
 CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;

@@ -22,6 +22,8 @@ def pack(facts: FileFacts, short: Digest | None) -> str:
         known["defines"] = facts.members
     if facts.family:
         known["family"], known["package"] = facts.family, facts.package
+    if facts.functions:
+        known["functions"] = facts.functions
     if facts.methods:
         known["methods"] = facts.methods
     if facts.supersedes:
@@ -33,7 +35,7 @@ def pack(facts: FileFacts, short: Digest | None) -> str:
 
 @lru_cache(maxsize=1 << 12)  # each sync reads the facts of all files
 def unpack(packed: str) -> FileFacts:
-    """Return the facts without the members of classes, which are most of them, and on which no other file depends."""
+    """Return the facts without members and uses, which are most of them, and on which no other file depends."""
     return _unpacked(json.loads(packed))
 
 
@@ -52,6 +54,7 @@ def _unpacked(value: Mapping[str, Any]) -> FileFacts:
         exports=_targets(value.get("exports", {})),
         family=value.get("family", ""),
         package=value.get("package", ""),
+        functions=tuple(value.get("functions", ())),
         methods={name: tuple(signatures) for name, signatures in value.get("methods", {}).items()},
     )
 

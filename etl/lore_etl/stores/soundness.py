@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import CatalogueDamaged
 from lore_etl.core.model import position_of
+from lore_etl.stores import uses
 from lore_etl.stores.chunk_record import Values
 from lore_etl.stores.file_facts import check
 
@@ -63,7 +64,12 @@ def check_catalogue(connection: sqlite3.Connection) -> int:
             _check_row(row)
             check(row[4])
             rows += 1
-        for table in ("class", "meta"):
+        used = set(connection.execute("SELECT last, name, path, places, line FROM used"))
+        for path, names in connection.execute("SELECT path, names FROM uses"):
+            used ^= uses.rows(path, names)
+        if used:
+            raise ValueError("uses")
+        for table in ("class", "meta", "uses"):
             for row in connection.execute(f"SELECT * FROM {table}"):
                 _check_row(row)
                 rows += 1

@@ -11,6 +11,7 @@ from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.index import Index
 from lore_etl.stores.file_facts import members_of
+from lore_etl.stores.uses import User
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.citations import marked, passage_citation, reference
 from lore_server.answer.class_questions import class_fact
@@ -28,6 +29,7 @@ from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.syntax import read_request
+from lore_server.query.usage import functions_named
 from lore_server.replies import budget
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 
@@ -90,7 +92,7 @@ class AnswerService:
         if found.doubt:
             reply["doubt"] = found.doubt
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
-        fact = class_fact(question, self._index.hierarchy, self._members) if is_wide else None
+        fact = class_fact(question, self._index.hierarchy, self._members, self._users) if is_wide else None
         if fact is not None:
             known: WrittenAnswer | None = self._passages.from_tree(fact)
         else:
@@ -172,6 +174,10 @@ class AnswerService:
         within = [part for part in self._index.catalogue.of_source(chunk.source) if part.lines[0] <= lines[0]]
         id_ = within[-1].id if within else chunk.id
         return replace(chunk, id=id_, lines=lines, text="\n".join(text))
+
+    def _users(self, name: str) -> dict[str, list[User]]:
+        names = [name] if name in self._index.hierarchy.nodes else functions_named(self._index, name)
+        return {full: self._index.catalogue.users(full) for full in names}
 
     def _members(self, node: ClassNode) -> tuple[Member, ...]:
         packed = self._index.catalogue.facts_of([str(node.source)]).get(str(node.source), "")

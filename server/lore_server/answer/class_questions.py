@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.relations.classes import Hierarchy
+from lore_etl.stores.uses import User
 from lore_server.query.parse import looks_like_name
 from lore_server.query.structure import NAME, classes_in
 
 MAX_WORDS = 20  # a longer question describes a situation in which classes extend others
 MAX_NAMED = 60
+SHOWN_USERS = 10
+MAX_MEANT = 5  # definitions of one name
 _EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
 _DOWNWARDS = re.compile(
     r"\b(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?|how many|number)\b"
@@ -26,9 +29,18 @@ _DOWNWARDS = re.compile(
 )
 _UPWARDS = re.compile(
     r"\b(?:base|super|parent)[ -]?class(?:es)?\b|\b(?:parents?|ancestors?) of\b"
-    rf"|\b(?:what|which)(?: class(?:es)?)? (?:does|do|did) \S+ {_EXTENDS}",
+    rf"|\b(?:what|which)(?: class(?:es)?)? (?:does|do|did) \S+ {_EXTENDS}"
+    r"|\bmixins? (?:does|do|did|of)\b",
     re.IGNORECASE,
 )
+_USED = re.compile(
+    r"\b(?:who|what|which|where|list|find|show|all|how many)\b.{0,40}"
+    r"\b(?:calls?|called|callers? of|uses?|used|usages? of|imports?|imported|depends? on|references?)\b"
+    r"|\b(?:what|who|which)\b.{0,40}\b(?:breaks?|(?:is|are) affected)\b|^\W*(?:callers|users|usages) of\b",
+    re.IGNORECASE,
+)
+_USES = re.compile(r"\b(?:do|does|did)\b.{1,80}\b(?:use|call|import|reference|depend)\b", re.IGNORECASE)
+_AFFECTED = re.compile(r"\b(?:breaks?|affected|chang\w+)\b", re.IGNORECASE)
 _INHERITED = re.compile(
     r"\b(?:inherit(?:s|ed)?|gets?|comes?|brings?)\b.{0,80}|\bdoes not define\b", re.IGNORECASE | re.DOTALL
 )
@@ -39,11 +51,12 @@ _DEFINED = re.compile(
     r"\bwhere\b.{1,80}\b(?:defined|declared|implemented|located)\b|\bdefinition of\b|\bwhich file defines\b",
     re.IGNORECASE,
 )
-_IMPLEMENTS = re.compile(r"\bimplement", re.IGNORECASE)
 _DIRECT = re.compile(r"\b(?:directly?|immediate(?:ly)?)\b", re.IGNORECASE)
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
+UsersOf = Callable[[str], Mapping[str, Sequence[User]]]
+"""Returns the users of each class or function with this name or ending, by its full name."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +76,15 @@ class Fact:
     places: tuple[DefinedPlace, ...]
 
 
-def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | None:
+def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: UsersOf) -> Fact | None:
     """Return the answer to a question about classes; None for other questions, or if it names no class."""
     if len(question.split()) > MAX_WORDS:
         return None
     asks_origin = _ASKS_ORIGIN.search(question) and _INHERITED.search(question)
     upwards, downwards, members = (form.search(question) for form in (_UPWARDS, _DOWNWARDS, _MEMBERS))
-    asks_place = _DEFINED.search(question)
-    if not (asks_origin or upwards or downwards or asks_place or (members and _ASKS_LIST.search(question))):
+    asks_place, asks_users = _DEFINED.search(question), _USED.search(question) and not _USES.search(question)
+    asks_list = members and _ASKS_LIST.search(question)
+    if not (asks_origin or upwards or downwards or asks_place or asks_users or asks_list):
         return None
     nodes: list[ClassNode] = []
     for token in dict.fromkeys(word.strip("`'\"?!.,:;()[]") for word in question.split()):
@@ -78,8 +92,10 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | 
         if len(same.chosen) > 1 and not (asks_place and not (upwards or downwards)):
             return _which(token, same)
         nodes += same.chosen
-    if not nodes or (_IMPLEMENTS.search(question) and any((node.source or "").endswith(".go") for node in nodes)):
-        return None  # a Go type names no interface that it implements
+    if asks_users:
+        return _users(question, nodes, tree, users_of)
+    if not nodes:
+        return None
     if asks_origin and (fact := _origin(question, nodes, tree, members_of)):
         return fact
     if upwards:
@@ -88,7 +104,7 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | 
         return _subclasses(nodes, tree, is_direct=bool(_DIRECT.search(question)))
     if asks_place:
         return _definition(nodes)
-    return _members(nodes, members_of) if members and _ASKS_LIST.search(question) else None
+    return _members(nodes, members_of) if asks_list else None
 
 
 class _Namesakes(NamedTuple):
@@ -143,6 +159,24 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
     kind = "direct subclass" if is_direct else "subclass"
     count = counted(len(places), kind, f"{kind}es")
     return Fact(f"{roots} has {count}: {_listed(places)}.", places[:MAX_NAMED])
+
+
+def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of: UsersOf) -> Fact | None:
+    """Return the files that use what the question names, and its subclasses if it asks what a change affects."""
+    words = dict.fromkeys(word for word in NAME.findall(question) if looks_like_name(word) or f"{word}()" in question)
+    names = [node.name for node in nodes if node.source] or list(words)
+    found = {full: users for name in names for full, users in users_of(name).items() if users}
+    texts, places = list[str](), list[DefinedPlace]()
+    for full, users in found.items():
+        marks = ", ".join(f"{user.path} {{{len(places) + n}}}" for n, user in enumerate(users[:SHOWN_USERS], start=1))
+        count, more = counted(len(users), "file"), f" and {len(users) - SHOWN_USERS} more" * (len(users) > SHOWN_USERS)
+        texts.append(f"`{full}` is used by at least {count}: {marks}{more}.")
+        places += [DefinedPlace(last_part(full), user.path, (user.line, user.line)) for user in users[:SHOWN_USERS]]
+    below = _subclasses(nodes, tree, is_direct=False) if _AFFECTED.search(question) and len(found) == 1 else None
+    if below and len(tree.subtree(nodes[0].name)) > 1:
+        texts.append(re.sub(r"\{(\d+)\}", lambda number: f"{{{int(number[1]) + len(places)}}}", below.text))
+        places += below.places
+    return Fact(" ".join(texts), tuple(places)) if texts and len(found) <= MAX_MEANT else None
 
 
 def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:

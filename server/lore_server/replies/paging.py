@@ -14,7 +14,7 @@ Part = str | list[object]
 MIN_TEXT = 20  # the minimum number of characters of a text in a page
 SHORTEST_TITLE = 24  # characters
 _TITLES = ("title", "heading", "name")
-_SPARED = ("why", "metadata", "more_metadata", "passages", "similar_sources")
+_SPARED = ("why", "metadata", "more_metadata", "passages", "similar_sources", "relations")
 
 
 class Page(NamedTuple):

@@ -35,6 +35,7 @@ class ResultRecord(TypedDict):
     library: NotRequired[str]
     changed: NotRequired[bool]
     outdated: NotRequired[OutdatedRecord]
+    relations: NotRequired[str]
     similar: NotRequired[int]
     similar_sources: NotRequired[list[str]]
     passages: NotRequired[list[FurtherPassageRecord]]
@@ -169,6 +170,9 @@ class HierarchyResultRecord(TypedDict):
     next_cursor: NotRequired[str]
     freshness: FreshnessRecord
     members: NotRequired[list[MemberRecord]]
+    users: NotRequired[int]
+    used_by: NotRequired[list[str]]
+    not_covered: NotRequired[str]
     chain: NotRequired[list[str]]
     classes: list[HierarchyNodeRecord]
 

@@ -64,6 +64,8 @@ def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
         yield f"   {term['value']:+8.2f} {term['term']}"
     if result.get("similar"):
         yield f"   {_similar(result)}"
+    if "relations" in result:
+        yield f"   {result['relations']}"
     yield from _excerpt(result)
     for passage in result.get("passages", ()):
         place: Placed = {"source": result["source"], "lines": passage["lines"]}
@@ -133,6 +135,10 @@ def classes(result: records.HierarchyResultRecord) -> ReplyText:
         f"  .{member['name']}  {member['kind']}, lines {span(member['lines'])}" for member in result.get("members", ())
     ]
     listed = ["", "members:", *members] if members else []
+    if "users" in result:
+        users = (f"  {user}" for user in result.get("used_by", ()))
+        listed += ["", f"used by at least {counted(result['users'], 'file')}:", *users]
+        listed += [f"not covered: {result['not_covered']}"]
     return ReplyText("\n".join([*head, *_branches(result), *listed]), notes(result))
 
 

@@ -16,6 +16,7 @@ from lore_etl.stores.file_facts import members_of
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
 from lore_server.query.scope import type_or_none
+from lore_server.query.usage import functions_named, not_covered
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import whole_lines
 from lore_server.services.file_part import LineRange, file_part
@@ -138,26 +139,31 @@ class DocumentService:
     def hierarchy(
         self, *, max_tokens: int, root: str | None = None, depth: int | None = None, cursor: str | None = None
     ) -> records.HierarchyResultRecord:
-        """Return a class and its subclasses, or all classes, down to a depth.
+        """Return a class and its subclasses with their users, or all classes, down to a depth; or a function's users.
 
         Raises:
             ClassNotFound: there is no such class; the hint has the nearest names.
         """
         self._index.require()
-        tree = self._index.hierarchy
-        if not tree.nodes:
+        tree, asked = self._index.hierarchy, (root or "").strip()
+        functions = functions_named(self._index, asked) if asked and not tree.named(asked) else []
+        if not tree.nodes and not functions:
             raise IndexMissing(
                 "The index contains no classes.", "Search for the name instead; languages without classes have no tree."
             )
         mark = self._mark("classes", root, str(depth))
         at = budget.offsets_of(cursor, mark, 2)
-        name = _full_name(tree, root.strip()) if root and root.strip() else None
-        nodes = tree.subtree(name, depth) if name else _all_classes(tree, depth)
+        name = functions[0] if len(functions) == 1 else _full_name(tree, asked, functions) if asked else None
+        nodes = [] if functions else tree.subtree(name, depth) if name else _all_classes(tree, depth)
         parts: dict[str, list[Any]] = {"classes": _class_rows(tree, nodes)}
+        head: JSON = {"root": name, "total": len(nodes), "freshness": self._freshness.brief()}
         if name:
+            users = self._index.catalogue.users(name)
             parts["chain"] = [ancestor.class_name for ancestor in tree.chain(name)]
-            parts["members"] = self._members(tree.nodes[name])
-        head = {"root": name, "total": len(nodes), "freshness": self._freshness.brief()}
+            parts["members"] = self._members(tree.nodes[name]) if nodes else []
+            parts["used_by"] = list(map(str, users))
+            source = tree.nodes[name].source if nodes else name.rpartition(":")[0]
+            head |= {"users": len(users), "not_covered": not_covered(source)}
         reply = paging.of_parts(head, parts, at, mark, max_tokens)
         return cast("records.HierarchyResultRecord", reply)
 
@@ -222,14 +228,14 @@ def _brief(record: JSON) -> JSON:
     }
 
 
-def _full_name(tree: Hierarchy, root: str) -> str:
-    names = tree.named(root)
+def _full_name(tree: Hierarchy, root: str, functions: Sequence[str]) -> str:
+    names = tree.named(root) or functions
     if not names:
         near = tree.nearest(root)
         hint = f"Did you mean {', '.join(near)}?" if near else "list_documents with type=src lists the indexed code."
         raise ClassNotFound(f"There is no class `{root}` in the index.", hint)
     if len(names) > 1:
-        own = [name for name in names if tree.nodes[name].source]
+        own = [name for name in names if name in functions or tree.nodes[name].source]
         if len(own) != 1:
             raise InvalidArgument(f"`{root}` is ambiguous.", f"Use one of: {', '.join(names[:10])}.")
         names = own

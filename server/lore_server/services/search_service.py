@@ -20,6 +20,7 @@ from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.syntax import Request, read_request
+from lore_server.query.usage import relations_of
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
 from lore_server.services.question_log import BETWEEN
@@ -80,6 +81,8 @@ class SearchService:
         changed = self._freshness.changed_of(result.source for result in top)
         results = [_result(result, explain, result.source in changed, found.today) for result in top]
         for file, result in zip(top, results, strict=True):
+            if relations := relations_of(self._index, file.chunk):
+                result["relations"] = budget.clipped(relations, 300)
             if copies := found.similar.get(file.source):
                 result["similar"] = len(copies)
                 result["similar_sources"] = list(copies[: SIMILAR_LISTED if explain else SIMILAR_SHOWN])

@@ -17,7 +17,7 @@ This project has an index of its guides, code, tickets, releases, specs and deci
 
 - Before you search files by hand, call `query_documents` with the question, and open what it finds with `get_source`.
 - For "how", "where" and "why" questions, call `ask_knowledge_base`; its citations name files and lines.
-- Before you change a class, call `get_class_hierarchy` to see its ancestors and subclasses.
+- Before you change a class, call `get_class_hierarchy` to see its ancestors, subclasses and users.
 - Trust results that are marked as current. Check those that are marked as changed or outdated against the file.
 {END}
 """

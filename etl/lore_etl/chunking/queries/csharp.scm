@@ -32,3 +32,13 @@
 (field_declaration (variable_declaration (variable_declarator name: (_) @name))) @variable
 (event_field_declaration (variable_declaration (variable_declarator name: (_) @name))) @variable
 (enum_member_declaration name: (_) @name) @variable
+
+;; uses
+(_ type: [(identifier) (qualified_name)] @use)
+(_ returns: [(identifier) (qualified_name)] @use)
+(generic_name . (identifier) @use)
+(type_argument_list (identifier) @use)
+(base_list [(identifier) (qualified_name)] @use)
+(attribute name: (_) @use)
+(as_expression right: (identifier) @use)
+(member_access_expression expression: (identifier) @use (#match? @use "^[A-Z]"))

@@ -29,3 +29,7 @@
   (unary_expression operand: (composite_literal type: (_) @of))]) (#eq? @_blank "_"))
 (const_spec name: (_) @name) @variable
 (var_spec name: (_) @name) @variable
+
+;; uses
+[(type_identifier) (qualified_type) (selector_expression operand: (identifier))] @use
+(call_expression function: (identifier) @use)

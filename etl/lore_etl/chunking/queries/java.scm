@@ -25,3 +25,9 @@
 (field_declaration declarator: (variable_declarator name: (_) @name)) @variable
 (constant_declaration declarator: (variable_declarator name: (_) @name)) @variable
 (enum_constant name: (_) @name) @variable
+
+;; uses
+[(type_identifier) (scoped_type_identifier)] @use
+[(annotation name: (_) @use) (marker_annotation name: (_) @use)]
+([(method_invocation object: (identifier) @use) (field_access object: (identifier) @use)
+  (method_reference . (identifier) @use)] (#match? @use "^[A-Z]"))

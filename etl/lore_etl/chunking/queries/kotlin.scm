@@ -25,3 +25,8 @@
 (property_declaration (variable_declaration (identifier) @name)) @variable
 (class_parameter ["val" "var"] (identifier) @name) @variable
 (enum_entry (identifier) @name) @variable
+
+;; uses
+(user_type . (identifier) @use)
+(call_expression . (identifier) @use)
+(navigation_expression . (identifier) @use (#match? @use "^[A-Z]"))

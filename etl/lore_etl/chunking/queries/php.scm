@@ -26,3 +26,13 @@
 (enum_case name: (_) @name) @variable
 (function_call_expression function: (name) @_define arguments: (arguments . (argument (string) @name))
   (#eq? @_define "define")) @variable
+
+;; uses
+(named_type [(name) (qualified_name)] @use)
+(object_creation_expression . [(name) (qualified_name)] @use)
+(function_call_expression function: [(name) (qualified_name)] @use)
+(scoped_call_expression scope: [(name) (qualified_name)] @use)
+(class_constant_access_expression . [(name) (qualified_name)] @use)
+(binary_expression right: [(name) (qualified_name)] @use)
+[(base_clause (_) @use) (class_interface_clause (_) @use) (attribute . (_) @use)]
+(use_declaration [(name) (qualified_name)] @use)

@@ -37,3 +37,8 @@
 (static_item name: (_) @name) @variable
 (field_declaration name: (_) @name) @variable
 (enum_variant name: (_) @name) @variable
+
+;; uses
+[(type_identifier) (scoped_type_identifier) (scoped_identifier)] @use
+(call_expression function: (identifier) @use)
+(macro_invocation macro: (identifier) @use)

@@ -32,3 +32,8 @@
 (class_parameter name: (_) @name) @variable
 (simple_enum_case name: (_) @name) @variable
 (full_enum_case name: (_) @name) @variable
+
+;; uses
+[(type_identifier) (stable_type_identifier)] @use
+(call_expression function: (identifier) @use)
+(field_expression value: (identifier) @use (#match? @use "^[A-Z]"))

@@ -1,0 +1,49 @@
+"""Convert the uses of a file to and from the JSON that the catalogue stores, and to rows by which they are found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from lore_etl.core.model import canonical_json
+from lore_etl.core.text import last_part
+
+Uses = Mapping[str, tuple[int, int]]
+"""The places and the first line of each name that a file uses."""
+
+
+class User(NamedTuple):
+    """A file that uses a class or function: at how many places, and the line of the first one."""
+
+    path: str
+    places: int
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" + f" and {self.places - 1} more" * (self.places > 1)
+
+
+def pack(uses: Uses, target: Callable[[str], str | None]) -> str:
+    """Return the uses as JSON, each with the full name of what it refers to, if that is in the project."""
+    return canonical_json({name: [*place, target(name)] for name, place in uses.items()})
+
+
+def targets(packed: str) -> dict[str, str | None]:
+    """Return what each name refers to."""
+    return {name: target for name, (_, _, target) in json.loads(packed).items()}
+
+
+def retargeted(packed: str, target: Callable[[str], str | None]) -> str:
+    """Return the same uses with what they refer to now."""
+    return canonical_json({name: [*row[:2], target(name)] for name, row in json.loads(packed).items()})
+
+
+def rows(path: str, packed: str) -> set[tuple[str, str, str, int, int]]:
+    """Return a row for each class or function that the file uses: the last part of its name, its name, and the user."""
+    found: dict[str, tuple[int, int]] = {}
+    for places, line, target in json.loads(packed).values():
+        if target:
+            before, first = found.get(target, (0, line))
+            found[target] = before + places, min(first, line)
+    return {(last_part(name), name, path, *place) for name, place in found.items()}
