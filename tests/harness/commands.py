@@ -276,7 +276,7 @@ class Commands:
             shutil.rmtree(self._folder)
 
 
-PREPARED = Commands(*IMPORTED, "lore_server.evaluation.measures", "lore_server.answer.gemini_writer")
+PREPARED = Commands(*IMPORTED, "lore_server.evaluation.measures", "scipy.stats", "lore_server.answer.gemini_writer")
 
 
 def as_lore() -> list[str]:

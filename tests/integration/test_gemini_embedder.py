@@ -15,7 +15,7 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
 from lore_etl.index import Index
-from lore_etl.models.gemini_embedder import BATCH, DIMENSION, GeminiEmbedder
+from lore_etl.models.embedder import Embedder
 from lore_etl.pipeline.sync import sync
 from tests.harness.local_server import QuietHandler
 from tests.harness.model_server import (
@@ -32,6 +32,7 @@ from tests.harness.model_server import (
 from tests.harness.projects import ids_everywhere, write_project
 
 MODEL = "gemini-embedding-001"
+BATCH, DIMENSION = 100, 768  # the maximum of the API for one request, and the length of its vectors
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,9 @@ def refusing(word: str) -> Reply:
     return reply
 
 
-def embedder(url: str) -> GeminiEmbedder:
+def embedder(url: str | None) -> Embedder:
+    from lore_etl.models.gemini_embedder import GeminiEmbedder  # its library takes a second to import
+
     return GeminiEmbedder(MODEL, url, first_delay=0.01)
 
 
@@ -144,7 +147,7 @@ def test_without_a_key_the_configuration_is_rejected(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("GEMINI_API_KEY")
 
     with pytest.raises(ConfigError, match="GEMINI_API_KEY"):
-        GeminiEmbedder(MODEL, None)
+        embedder(None)
 
 
 PAGES = {f"docs/{n}.md": f"# Page {n}\n\nlighthouse number{n}\n" for n in range(40)}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import ir_measures
 import numpy as np
 from ir_measures import RR, R, nDCG
-from scipy import stats
 
 from lore_server.evaluation.sets import Judgements
 
@@ -58,6 +57,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     if len(data) < 2 or np.ptp(data) == 0:
         mean = float(data.mean()) if len(data) else 0.0
         return mean, mean
+    from scipy import stats
+
     found = stats.bootstrap((data,), np.mean, n_resamples=SAMPLES, method="percentile", rng=np.random.default_rng(SEED))
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
@@ -69,6 +70,8 @@ def compare(ours: Mapping[str, float], theirs: Mapping[str, float]) -> Compariso
     if len(differences) < 2 or not differences.any():
         mean = float(differences.mean()) if len(differences) else 0.0
         return Comparison(mean, (mean, mean), 1.0)
+    from scipy import stats
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scipy warns if there are few distinct samples
         test = stats.permutation_test(
