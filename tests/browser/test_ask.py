@@ -134,8 +134,8 @@ def test_no_poisoned_document_becomes_an_element_of_the_page(reader: Reader) -> 
     page = reader.open("#/ask")
     shown = page.evaluate(
         """async (texts) => {
-          const { answerText } = await import("/assets/answer.js");
-          const { citationList } = await import("/assets/citations.js");
+          const { answerText } = await import("/assets/ask/answer.js");
+          const { citationList } = await import("/assets/ask/citations.js");
           return texts.map((text) => {
             const place = { n: 1, source: text, lines: [1, 2], heading: text, quote: text };
             const box = document.createElement("div");

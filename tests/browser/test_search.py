@@ -329,7 +329,7 @@ def test_word_forms_of_the_query_are_marked_in_every_script(reader: Reader) -> N
     page = reader.open()
     marked = page.evaluate(
         """async (cases) => {
-          const { marked, wordsOf } = await import("/assets/highlight.js");
+          const { marked, wordsOf } = await import("/assets/shared/highlight.js");
           return cases.map(([query, text]) => {
             const nodes = marked(text, wordsOf(query));
             const shown = nodes.map((node) => node.textContent ?? node).join("");

@@ -244,13 +244,13 @@ def test_every_error_has_advice_for_a_reader_of_the_page(reader: Reader) -> None
     page = reader.open()
     advice = page.evaluate(
         """async (errors) => {
-          const { adviceOf } = await import("/assets/advice.js");
+          const { adviceOf } = await import("/assets/shared/advice.js");
           return errors.map((error) => [error.code, adviceOf(error)]);
         }""",
         [{"code": kind.code, "hint": kind.default_hint} for kind in kinds] + [{"code": "NO_ANSWER"}],
     )
 
-    unknown = page.evaluate("import('/assets/advice.js').then(({ adviceOf }) => adviceOf({ code: '?' }))")
+    unknown = page.evaluate("import('/assets/shared/advice.js').then(({ adviceOf }) => adviceOf({ code: '?' }))")
     for code, text in advice:
         assert text != unknown, code
         assert not re.search(r"`|--|=true|\blore \w|lore\.toml|\bcall\b|_", text), (code, text)

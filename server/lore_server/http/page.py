@@ -5,6 +5,7 @@ The page has no build step. Rendering reads no data, so neither route is an oper
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import html
 import re
@@ -29,20 +30,13 @@ from lore_server.http.arguments import json_of
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 from lore_server.http.guard import refused
 from lore_server.http.markdown_tree import elements_of
+from lore_server.http.pack import SHELL, TYPES, packed
 from lore_server.http.site import ASSETS, EDITOR, Site
 from lore_server.knowledge.document import KnowledgeDocument
 from lore_server.knowledge.limits import DOCUMENT_BYTES, checked_text
 from lore_server.services.chapters import metadata_of
 
 WEB = Path(__file__).parents[1] / "web"
-SHELL = "index.html"
-TYPES = {
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".woff2": "font/woff2",
-}
 STATE = "/page/state"
 IDLE_SECONDS = 0.5  # between two checks while no job runs
 HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
@@ -58,23 +52,27 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
     """Return the routes `/` and `/assets/…`. Deep links are fragments, so there is no other page."""
 
     def shell(request: Request) -> Response:
-        file = folder / SHELL
-        if not file.is_file():
+        if not (folder / SHELL).is_file():
             raise HTTPException(404)
-        page = filled(file.read_text(encoding="utf-8"), page_settings(site, request.url.hostname))
+        page = filled(packed(folder)[0], page_settings(site, request.url.hostname))
         return HTMLResponse(page, headers={"Cache-Control": "no-store"})
 
     def asset(request: Request) -> Response:
-        file = _assets(folder).get(request.path_params["name"])
-        if file is None:
-            raise HTTPException(404)
-        content = file.read_bytes()
-        # "no-cache" makes browsers revalidate: they notice an upgrade immediately, and unchanged files are not sent
-        # again.
-        headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(content).hexdigest()[:32]}"'}
-        if headers["ETag"] in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        return Response(content, headers=headers, media_type=TYPES[file.suffix])
+        name = request.path_params["name"]
+        content = packed(folder)[1].get(name) if (folder / SHELL).is_file() else None
+        headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+        if content is None:
+            file = _assets(folder).get(name)
+            if file is None:
+                raise HTTPException(404)
+            content = file.read_bytes()
+            headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(content).hexdigest()[:32]}"'}
+            if headers["ETag"] in request.headers.get("if-none-match", ""):
+                return Response(status_code=304, headers=headers)
+        elif "gzip" in request.headers.get("accept-encoding", ""):
+            content = gzip.compress(content)
+            headers["Content-Encoding"] = "gzip"
+        return Response(content, headers=headers, media_type=TYPES[Path(name).suffix])
 
     return [Route("/", shell, methods=["GET"]), Route(ASSETS + "{name:path}", asset, methods=["GET"])]
 

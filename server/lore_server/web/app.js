@@ -1,24 +1,24 @@
 // Compose the page: views, routing, and the frame around them.
 
-import { askView } from "./ask.js";
-import { changeView } from "./change.js";
-import { classesView } from "./classes.js";
-import { byId, el } from "./dom.js";
-import { documentView } from "./document.js";
-import { editView } from "./edit.js";
-import { healthView } from "./health.js";
-import { historyView } from "./history.js";
-import { indexView } from "./index-view.js";
-import { insightsView } from "./insights-view.js";
-import { watchKeys } from "./keys.js";
-import { knowledgeView } from "./knowledge.js";
-import { paperView } from "./paper-view.js";
-import { project } from "./project.js";
-import { go, link, parse, placeOf, rememberPlace } from "./route.js";
-import { searchView } from "./search.js";
-import { watchState } from "./state.js";
-import { watchStatus } from "./status.js";
-import { themeButton } from "./theme.js";
+import { askView } from "./ask/ask.js";
+import { changeView } from "./knowledge/change.js";
+import { classesView } from "./classes/classes.js";
+import { byId, el } from "./shared/dom.js";
+import { documentView } from "./read/document.js";
+import { editView } from "./knowledge/edit.js";
+import { healthView } from "./index/health.js";
+import { historyView } from "./knowledge/history.js";
+import { indexView } from "./index/index-view.js";
+import { insightsView } from "./index/insights-view.js";
+import { watchKeys } from "./shared/keys.js";
+import { knowledgeView } from "./knowledge/knowledge.js";
+import { paperView } from "./knowledge/paper-view.js";
+import { project } from "./shared/project.js";
+import { go, link, parse, placeOf, rememberPlace } from "./shared/route.js";
+import { searchView } from "./search/search.js";
+import { watchState } from "./shared/state.js";
+import { watchStatus } from "./shared/status.js";
+import { themeButton } from "./shared/theme.js";
 
 const BUILDERS = {
   search: searchView,

@@ -1,0 +1,75 @@
+// Health: the state of each part, and the remedy if it does not work.
+
+import { withoutCommands } from "../shared/advice.js";
+import { codes, el, fill, say } from "../shared/dom.js";
+import { bytes, plural, count } from "../shared/format.js";
+import { problemLists } from "./job-panel.js";
+import { failure } from "../shared/notes.js";
+import { link } from "../shared/route.js";
+import { learnHealth } from "../shared/state.js";
+import { timeOf } from "../shared/time.js";
+
+const SIGNS = { ok: "✓", degraded: "!", failed: "✕" };
+const PARTS = {
+  contract: "Contract", database: "Database", collection: "Chunks and vectors", keywords: "Keywords",
+  embedding: "Embedding model", answers: "Answers", disk: "Disk",
+};
+
+/** Return the view of `#/health`. */
+export function healthView() {
+  const again = el("button", { type: "button", class: "button", on: { click: () => load({ refresh: true }) } }, "Check again");
+  const verdict = el("p", { class: "verdict" }, "Checking…");
+  const checks = el("ul", { class: "checks" }, Object.keys(PARTS).map((part) => check({ part, status: "unknown", detail: "…" })));
+  const facts = el("dl", { class: "facts", hidden: true });
+
+  const problems = el("div", { class: "problem-lists" });
+
+  document.addEventListener("lore:health", ({ detail }) => draw(detail));
+
+  function draw(health) {
+    verdict.textContent = health.status;
+    verdict.dataset.status = health.status;
+    fill(checks, health.checks.map(check));
+    fill(facts, factsOf(health));
+    fill(problems, health.problems ? problemLists(health.problems) : []);
+    facts.hidden = false;
+  }
+
+  async function load(query) {
+    again.disabled = true;
+    try {
+      const health = await learnHealth(query);
+      say(`The server is ${health.status}.`);
+    } catch (problem) {
+      verdict.textContent = "no response";
+      verdict.dataset.status = "unhealthy";
+      fill(checks, el("li", { class: "plain" }, failure(problem, () => load({ refresh: true }))));
+      facts.hidden = true;
+    } finally {
+      again.disabled = false;
+    }
+  }
+
+  const content = [
+    el("div", { class: "view-head" }, el("h1", {}, "Health"), verdict, el("div", { class: "actions" }, again)),
+    checks, facts, problems,
+  ];
+  return { content, title: () => "Health", show: () => load() };
+}
+
+function check({ part, status, detail }) {
+  return el("li", { "data-status": status },
+    el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[status] ?? "·"),
+    el("div", {},
+      el("h2", {}, PARTS[part] ?? part, el("span", { class: "status-word" }, status === "unknown" ? "" : status)),
+      el("p", {}, codes(withoutCommands(detail) || detail), detail.includes("`lore sync`") && [" ", el("a", { href: link("index") }, "Sync the project")])));
+}
+
+function factsOf(health) {
+  const rows = [
+    ["Project", health.project], ["Version", health.version], ["Index", `${plural(health.files, "file")}, ${bytes(health.size_bytes)}`],
+    ["Synced", timeOf(health.freshness?.synced_at) || "never"], ["Model", health.model], ["Database", health.database],
+    ...(health.owner ? [["Process", health.owner.pid], ["Connected", count(health.owner.clients)]] : []),
+  ];
+  return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+}
