@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 
+from lore_server.http.colours import CLASSES, coloured
 from lore_server.http.markdown_tree import DEEPEST, EMPTY, TAGS, elements_of, is_safe
 from lore_server.http.page import LONGEST, MARKDOWN, rendered, rendering_routes
 
-KNOWN_TAGS = {*TAGS.values(), *EMPTY.values(), "pre", "code", "h2", "h3", "h4", "h5", "h6"}
+KNOWN_TAGS = {*TAGS.values(), *EMPTY.values(), "pre", "code", "span", "h2", "h3", "h4", "h5", "h6"}
 KNOWN_ATTRIBUTES = {"href", "start", "class", "data-language"}
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -74,7 +75,8 @@ def test_markdown_becomes_elements_with_consecutive_heading_levels() -> None:
         ["blockquote", {}, ["p", {}, "q"]], ["ul", {}, ["li", {}, "t"]],
         ["table", {}, ["thead", {}, ["tr", {}, ["th", {}, "a"], ["th", {"class": "right"}, "b"]]],
          ["tbody", {}, ["tr", {}, ["td", {}, "1"], ["td", {"class": "right"}, "2"]]]],
-        ["pre", {"data-language": "py"}, ["code", {}, "x = 1\n"]], ["hr", {}],
+        ["pre", {"data-language": "py"}, ["code", {}, "x = ", ["span", {"class": "tok-n"}, "1\n"]]],
+        ["hr", {}],
         ["p", {}, ["a", {"href": "guide.md"}, "l"], " ", ["a", {"href": "a.png"}, "alt"], " ",
          ["a", {"href": "c"}, "badge"]],
     ]  # fmt: skip
@@ -121,7 +123,8 @@ def test_front_matter_is_separated_and_text_over_the_limit_stays_plain() -> None
             "title": "<b>x</b>", "keywords": ["a"], "created": None, "updated": None, "supersedes": ["old"],
             "valid_until": "2026-01-01",
         },
-        "elements": [["h2", {}, "C"]],
+        "front": {"title": "<b>x</b>", "keywords": ["a"], "supersedes": "old", "valid_until": "2026-01-01"},
+        "elements": [["h2", {"data-line": "8"}, "C"]],
         "rest": "",
     }  # fmt: skip
     assert "line 3" in rendered("---\ntitle: [a\n---\n\nx")["metadata"]["problem"]
@@ -139,8 +142,20 @@ def test_the_route_accepts_text_as_json_and_reports_other_input() -> None:
         return response.status_code, response.json().get("code", "")
 
     assert asked(json={"text": "# A"}) == (200, "")
+    assert asked(json={"parts": [{"text": "# A", "path": ""}, {"text": "x = 1", "path": "a.py"}]}) == (200, "")
+    assert asked(json={"parts": [{"text": "# A"}]}) == (400, "INVALID_ARGUMENT")
     assert asked(json={"text": 1}) == (400, "INVALID_ARGUMENT")
     assert asked(json=[]) == (400, "INVALID_ARGUMENT")
     assert asked(json={"text": "\0"}) == (400, "INVALID_CONTENT")
     assert asked(content=b'{"text": "\\ud800"}', headers={"Content-Type": "application/json"})[0] == 400
     assert asked(content=b"# A", headers={"Content-Type": "text/plain"}) == (415, "INVALID_ARGUMENT")
+
+
+@pytest.mark.parametrize("name", ["a.py", "python", "a.html", "a.js", "a.md", "a.rs", "Dockerfile", "a.unknown", ""])
+@pytest.mark.parametrize("text", [*HOSTILE, "def f():\n    return '<b>'  # x", "x" * 9000, "'\n" * 500, "\n\n", ""])
+def test_coloured_code_is_the_same_text_in_known_elements(name: str, text: str) -> None:
+    elements = coloured(text, name)
+
+    assert text_in(elements) == text
+    assert_harmless(elements)
+    assert {attributes["class"] for _, attributes, *_ in every(elements)} <= {f"tok-{one}" for one in CLASSES.values()}

@@ -9,6 +9,8 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from lore_server.http.colours import coloured
+
 Element = list[Any]
 """`[tag, {attribute: value}, child, …]`; a child is an element or a text."""
 Node = Element | str
@@ -24,10 +26,11 @@ NESTED = 30  # maximum nesting of blocks; the parser omits deeper ones, and deep
 DEEPEST = 60  # maximum nesting of elements; deeper content is shown in the deepest element
 
 
-def elements_of(text: str) -> list[Node]:
+def elements_of(text: str, line: int = 0) -> list[Node]:
     """Parse a Markdown text. HTML remains text; an image becomes a link.
 
-    A text with excessive nesting is shown as plain text.
+    A text with excessive nesting is shown as plain text. With the number of the first `line`, the outermost elements
+    have the number of theirs as `data-line`.
     """
     tokens = _parser().parse(text)
     if any(token.level >= NESTED - 1 for token in tokens):
@@ -42,13 +45,18 @@ def elements_of(text: str) -> list[Node]:
         above = open_elements[-1]
         if token.nesting > 0:
             element = _element(token, levels) if not token.hidden and len(open_elements) < DEEPEST else above
+            if line and above is root and token.map:
+                element[1]["data-line"] = str(line + token.map[0])
             if element is not above:
                 above.append(element)
             open_elements.append(element)
         elif token.nesting < 0:
             open_elements.pop()
         else:
-            above.append(_leaf(token, is_linked))
+            leaf = _leaf(token, is_linked)
+            if line and above is root and token.map and not isinstance(leaf, str):
+                leaf[1]["data-line"] = str(line + token.map[0])
+            above.append(leaf)
     return root
 
 
@@ -95,7 +103,8 @@ def _leaf(token: Token, is_linked: bool) -> Node:
     match token.type:
         case "fence" | "code_block":
             language = token.info.split()[:1]
-            return ["pre", {"data-language": language[0]} if language else {}, ["code", {}, token.content]]
+            parts = coloured(token.content, language[0]) if language else [token.content]
+            return ["pre", {"data-language": language[0]} if language else {}, ["code", {}, *parts]]
         case "code_inline":
             return ["code", {}, token.content]
         case "image":

@@ -11,8 +11,10 @@ import html
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -23,10 +25,12 @@ from starlette.routing import Route
 
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import InvalidArgument, LoreError
-from lore_etl.core.frontmatter import body_of
+from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_lines, front_matter_values
 from lore_etl.core.json_types import JSON
+from lore_etl.sources.source import syntax_of
 from lore_server import __version__
 from lore_server.http.arguments import json_of
+from lore_server.http.colours import coloured
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 from lore_server.http.guard import refused
 from lore_server.http.markdown_tree import elements_of
@@ -137,8 +141,12 @@ def rendering_routes() -> list[Route]:
     working = anyio.CapacityLimiter(AT_ONCE)
 
     async def markdown(request: Request) -> Response:
+        """Render a document, or `parts` of files: Markdown, or code by the name of its file."""
         try:
-            text = (await json_of(request, MAX_BYTES)).get("text")
+            given = await json_of(request, MAX_BYTES)
+            text, parts = given.get("text"), given.get("parts")
+            if isinstance(parts, list):
+                return JSONResponse({"parts": await anyio.to_thread.run_sync(_rendered_parts, parts, limiter=working)})
             if not isinstance(text, str):
                 raise InvalidArgument("`text` is missing or not a string.")
             checked_text(text, DOCUMENT_BYTES, "document")
@@ -149,10 +157,29 @@ def rendering_routes() -> list[Route]:
     return [Route(MARKDOWN, markdown, methods=["POST"])]
 
 
+def _rendered_parts(parts: list[Any]) -> list[list[Any]]:
+    """Return the elements of each part, `{"text": …, "path": …}`. Raises InvalidArgument."""
+    found, left = [], LONGEST
+    for part in parts:
+        match part:
+            case {"text": str(text), "path": str(path)} if not path or syntax_of(path) == "markdown":
+                found.append(elements_of(text[:left]))
+            case {"text": str(text), "path": str(path)}:
+                found.append([["pre", {}, ["code", {}, *coloured(text, path)]]])
+            case _:
+                raise InvalidArgument("A part has a `text` and a `path`.")
+        left = max(0, left - len(text))
+    return found
+
+
 def rendered(text: str) -> JSON:
     """Return the front matter, the elements of the text, and the rest if it is too long to render."""
     document = KnowledgeDocument(text)
     body = body_of(text)
     end = len(body) if len(body) <= LONGEST else body.rfind("\n", 0, LONGEST) + 1 or LONGEST
+    front: JSON = {}
+    with suppress(FrontMatterError):
+        front = front_matter_values(text, as_text=True)
     metadata = metadata_of(document.title, document.metadata)
-    return {"metadata": metadata, "elements": elements_of(body[:end]), "rest": body[end:]}
+    elements = elements_of(body[:end], front_matter_lines(text) + 1)
+    return {"metadata": metadata, "front": front, "elements": elements, "rest": body[end:]}

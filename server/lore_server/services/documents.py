@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
+from lore_etl.core.frontmatter import MAX_BYTES, body_of
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, ClassNode
 from lore_etl.core.text import nearest_paths
+from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.agent_files import origin_of_file
+from lore_etl.sources.source import syntax_of
 from lore_etl.stores.file_facts import members_of
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
@@ -106,7 +110,8 @@ class DocumentService:
             near = ", ".join(nearest_paths(path, self._index.catalogue.paths()))
             hint = f"Did you mean {near}?" if near else "list_sources lists the indexed files."
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
-        mark = self._mark(path, str(start), str(end), *(chunk.content_hash for chunk in chunks))
+        lines = self._lines(path, chunks)
+        mark = self._mark(path, str(start), str(end), *lines[:1], *(chunk.content_hash for chunk in chunks))
         at = budget.offset_of(cursor, mark)
         first, is_changed = chunks[0], bool(self._freshness.changed_of([path]))
         reply: records.SourceTextRecord = {
@@ -122,8 +127,20 @@ class DocumentService:
         if is_changed:
             reply["changed"] = True
         if history and cursor is None:
-            self._add_history(reply, whole_lines(chunks), LineRange(start or 1, end), max_tokens)
-        return file_part(reply, chunks, LineRange(start or 1, end), at, mark, max_tokens)
+            self._add_history(reply, lines, LineRange(start or 1, end), max_tokens)
+        return file_part(reply, chunks, lines, LineRange(start or 1, end), at, mark, max_tokens)
+
+    def _lines(self, path: str, chunks: Sequence[Chunk]) -> list[str]:
+        """Return the lines of a file. Its front matter, which is in no chunk, comes from the unchanged file."""
+        lines = whole_lines(chunks)
+        if syntax_of(path) != "markdown" or any(lines[:1]) or self._freshness.changed_of([path]):
+            return lines
+        with suppress(OSError):
+            head = self._index.files.beginning(path, 2 * MAX_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+            front = redact(head[: len(head) - len(body_of(head))])[0].split("\n")[:-1]
+            if not any(lines[: len(front)]):
+                lines[: len(front)] = front
+        return lines
 
     def _add_history(
         self, reply: records.SourceTextRecord, lines: Sequence[str], asked: LineRange, max_tokens: int

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Chunk
 from lore_server.replies import budget
-from lore_server.replies.excerpt import whole_lines
 
 if TYPE_CHECKING:
     from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
@@ -27,7 +26,13 @@ class LineRange(NamedTuple):
 
 
 def file_part(
-    reply: SourceTextRecord, chunks: Sequence[Chunk], asked: LineRange, at: int, mark: str, max_tokens: int
+    reply: SourceTextRecord,
+    chunks: Sequence[Chunk],
+    lines: Sequence[str],
+    asked: LineRange,
+    at: int,
+    mark: str,
+    max_tokens: int,
 ) -> SourceTextRecord:
     """Return the reply with the text of the lines from the character `at` on, cut after a line if possible.
 
@@ -35,7 +40,6 @@ def file_part(
         InvalidArgument: there are no such lines, or the budget is too small for the beginning of the next line and the
             chunks that begin there.
     """
-    lines = whole_lines(chunks)
     if not asked.first <= (asked.last or len(lines)) or asked.first > len(lines):
         raise InvalidArgument("There are no such lines.", f"The file has {len(lines):,} lines; start counts from 1.")
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
