@@ -197,7 +197,7 @@ def test_the_content_security_policy_blocks_foreign_content(reader: Reader) -> N
 
 def test_the_modules_of_the_page_never_turn_text_into_markup() -> None:
     web = Path(__file__).parents[2] / "server" / "lore_server" / "web"
-    modules = sorted(web.glob("*.js"))
+    modules = sorted(web.rglob("*.js"))
 
     assert len(modules) > 20
     for module in modules:

@@ -216,6 +216,8 @@ def test_markup_in_the_project_stays_text(reader: Reader, project: Path) -> None
     page.goto(f"{reader.url}/#/search?q=evil payload")
     expect(page.locator(".result").first).to_contain_text("<img src=x")
     page.goto(f"{reader.url}/#/source/docs/evil.md")
+    expect(page.locator("article.prose")).to_contain_text("<script>")
+    page.goto(f"{reader.url}/#/source/docs/evil.md?view=source")
     expect(page.locator("#L3")).to_contain_text("<script>")
 
     assert page.locator("main img, main script").count() == 0

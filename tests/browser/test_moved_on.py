@@ -96,52 +96,16 @@ def test_insights_show_the_chosen_period(reader: Reader, url: str, folder: Path)
     expect(said).to_have_text(shown)
 
 
-def test_a_file_stays_usable_if_the_one_before_it_fails_late(reader: Reader) -> None:
-    reader.expected.append("500")
+def test_a_file_that_is_left_before_it_arrives_is_asked_for_no_longer(reader: Reader) -> None:
     page = reader.open("#/health")
     late = LateReply(page, f"{SOURCE}\\?path=north.py")
     go(page, "#/source/north.py")
     late.wait()
-    go(page, "#/source/south.py")
+    with page.expect_event("requestfailed"):
+        go(page, "#/source/south.py")
+
     expect(page.locator("#L1")).to_contain_text("south")
-
-    late.release(**FAILED)
-    shown = page.locator(".text .line").count()
-    page.get_by_role("button", name="Load more").click()
-
-    expect(page.locator(f"#L{shown + 1}")).to_be_visible()
-
-
-@pytest.mark.parametrize("changed", [{}, FAILED], ids=["read", "failed"])
-def test_the_target_of_one_file_is_not_looked_up_in_another(reader: Reader, changed: dict[str, object]) -> None:
-    reader.expected.append("500")
-    page = reader.open("#/health")
-    late = LateReply(page, f"{SOURCE}\\?path=north.py.*cursor=")
-    go(page, f"#/source/north.py?line={LINES}")
-    late.wait()
-    go(page, "#/source/south.py")
-    expect(page.locator("#L1")).to_contain_text("south")
-
-    late.release(**changed)
-    page.get_by_role("button", name="Load more").click()
-
-    expect(page.locator(".text .is-target")).to_have_count(0)
     expect(page.locator(".source [role=alert]")).to_have_count(0)
-
-
-def test_every_line_is_shown_once_if_a_further_target_is_chosen_while_a_file_loads(reader: Reader) -> None:
-    page = reader.open("#/health")
-    late = LateReply(page, f"{SOURCE}\\?path=north.py.*cursor=")
-    go(page, f"#/source/north.py?line={LINES}")
-    late.wait()
-    go(page, f"#/source/north.py?line={LINES - 1}")
-    page.evaluate("new Promise((done) => setTimeout(done))")  # a second request for the same page would be sent now
-
-    late.release()
-
-    expect(page.locator(f"#L{LINES - 1}.is-target")).to_have_count(1)
-    expect(page.locator(".text .line")).to_have_count(LINES)
-    expect(page.locator(".text .is-target")).to_have_count(1)
 
 
 def test_a_line_chosen_while_its_file_loads_is_marked(reader: Reader) -> None:
@@ -153,7 +117,7 @@ def test_a_line_chosen_while_its_file_loads_is_marked(reader: Reader) -> None:
 
     late.release()
 
-    expect(page.locator("#L3.is-target")).to_have_count(1)
+    expect(page.locator("[data-line='3'].is-target")).to_have_count(1)
 
 
 def test_more_results_load_after_an_incomplete_query(reader: Reader) -> None:

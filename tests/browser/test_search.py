@@ -154,8 +154,8 @@ def test_a_result_links_to_its_chunk_and_to_its_line_in_the_editor(reader: Reade
     result.locator("a.title").click()
 
     expect(page).to_have_url(re.compile(r"#/source/docs/workers\.md\?line=57-66&chunk=[0-9a-f]+$"))
-    expect(page.locator("#L57")).to_be_in_viewport()
-    expect(page.locator("#L57.is-target")).to_contain_text("## Graceful shutdown")
+    expect(page.locator("h3[data-line='57'].is-target")).to_be_in_viewport()
+    expect(page.locator("h3[data-line='57'].is-target")).to_have_text("Graceful shutdown")
     page.go_back()
     expect(page.locator("#q")).to_have_value("graceful shutdown")
 
@@ -297,7 +297,7 @@ def test_escape_in_a_file_does_not_leave_the_page(reader: Reader) -> None:
     reader.page.goto(f"{reader.url}/assets/icon.svg")
     reader.page.goto("about:blank")
     page = reader.open("#/source/ferry/pool.py")
-    expect(page.locator(".chunk-head").first).to_be_visible()
+    expect(page.locator("#L1")).to_be_visible()
 
     page.keyboard.press("Escape")
 

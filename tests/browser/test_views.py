@@ -121,7 +121,7 @@ def test_a_tree_of_thousands_of_classes_renders_only_a_few_rows(browser: Browser
 
 
 def test_a_file_is_shown_with_its_chunks_marked(reader: Reader) -> None:
-    page = reader.open("#/source/ferry/pool.py?line=62")
+    page = reader.open("#/source/ferry/pool.py?line=62&view=passages")
 
     heads = page.locator(".chunk-head")
     expect(heads.first).to_be_visible()

@@ -6,7 +6,7 @@ import { conflictPanel } from "./conflict.js";
 import { crumbs, toPaper, toProject } from "./crumbs.js";
 import { el, fill, say } from "../shared/dom.js";
 import { draftOf, dropDraft, keepDraft } from "./draft.js";
-import { nodesOf } from "../shared/markdown.js";
+import { nodesOf, placesOf } from "../shared/markdown.js";
 import { failure, note } from "../shared/notes.js";
 import { lastCommit, nameOf, paperLink, paperOf, read, write } from "../shared/paper.js";
 import { go } from "../shared/route.js";
@@ -74,7 +74,7 @@ export function editView() {
     const text = input.value;
     try {
       const page = await api.rendered(text);
-      fill(preview, previewHead(page.metadata), nodesOf(page.elements, state.paper, state.isCurrent), page.rest && el("pre", { tabindex: "0" }, el("code", {}, page.rest)));
+      fill(preview, previewHead(page.metadata), nodesOf(page.elements, placesOf(state.paper, state.isCurrent)), page.rest && el("pre", { tabindex: "0" }, el("code", {}, page.rest)));
       follow();
     } catch (problem) {
       fill(preview, failure(problem, draw));

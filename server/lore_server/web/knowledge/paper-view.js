@@ -5,9 +5,9 @@ import { confirmed } from "../shared/confirm.js";
 import { crumbs, toProject } from "./crumbs.js";
 import { el, fill, reveal, say } from "../shared/dom.js";
 import { draftOf } from "./draft.js";
-import { headingsIn, nodesOf } from "../shared/markdown.js";
+import { headingsIn, nodesOf, placesOf } from "../shared/markdown.js";
 import { failure, note } from "../shared/notes.js";
-import { markCurrent } from "../shared/outline.js";
+import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
 import { changeLink, historyLink, nameOf, paperLink, paperOf, projectLink, read, remove, write } from "../shared/paper.js";
 import { keywordsOf } from "./paper-row.js";
 import { go } from "../shared/route.js";
@@ -38,7 +38,7 @@ export function paperView() {
       Object.assign(state, { key, isOld: false, paper: found, commit });
       showHead(found, page.metadata);
       fill(notes, notesOf(found, page, files));
-      fill(article, nodesOf(page.elements, paperOf(found), found.project === current), rest(page.rest));
+      fill(article, nodesOf(page.elements, placesOf(paperOf(found), found.project === current)), rest(page.rest));
       showOutline();
       body.hidden = false;
       return true;
@@ -85,6 +85,8 @@ export function paperView() {
       el("a", { href: paperLink("document", state.paper, { commit: state.commit, chapter: heading.dataset.anchor }), "data-id": heading.dataset.anchor }, heading.textContent)));
     fill(outline, rows.length > 1 && [el("h2", {}, "Chapters"), el("ol", {}, rows)]);
   }
+
+  followScroll(outline, (top) => lastAbove(headingsIn(article), top)?.dataset.anchor);
 
   function showChapter(chapter) {
     markCurrent(outline, chapter);

@@ -1,160 +1,194 @@
-// An indexed file: its lines with marked chunks, and an outline beside them.
+// A file: rendered, as source, or with the passages of the index; with an outline beside it.
 
 import * as api from "../shared/api.js";
-import { editorAnchor, changedMark } from "../shared/anchors.js";
+import { changedMark, editorAnchor } from "../shared/anchors.js";
+import { copyButton } from "../shared/copy.js";
 import { el, fill, reveal, say } from "../shared/dom.js";
-import { count, plural, span } from "../shared/format.js";
+import { plural, span } from "../shared/format.js";
+import { headingsIn, isMarkdown, nodesOf, placesIn } from "../shared/markdown.js";
+import { failure, note } from "../shared/notes.js";
+import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
+import { resource } from "../shared/resource.js";
+import { go, linesOf, link } from "../shared/route.js";
+import { standingMarks } from "../shared/standing.js";
+import { frontTable, showAuthors, ticketLine } from "./facts.js";
 import { fileHistory } from "./file-history.js";
-import { addLines } from "./lines.js";
-import { failure } from "../shared/notes.js";
-import { markCurrent } from "../shared/outline.js";
-import { linesOf, sourceLink } from "../shared/route.js";
+import { linesPane } from "./lines.js";
 
-const PAGE_TOKENS = 20_000;
+const TOKENS = 1_000_000;
+const MODES = [["rendered", "Rendered"], ["source", "Source"], ["passages", "Passages"]];
+const LONGEST_RENDERED = 2_000_000; // characters
 
-/** Return the view of `#/source/<path>?line=…&chunk=…`. */
+/** Return the view of `#/source/<path>?line=…&chunk=…&view=…&chapter=…`. */
 export function documentView() {
   const heading = el("h1", {}, "File");
-  const facts = el("p", { class: "where file-head" });
+  const facts = el("div", { class: "where file-head" });
+  const about = el("div", {});
   const trouble = el("div", {});
-  const text = el("div", { class: "text" });
-  const outline = el("nav", { class: "outline", "aria-label": "Chunks of this file" });
-  const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => next() } }, "Load more");
-  const body = el("div", { class: "beside file", hidden: true }, el("div", { class: "paper" }, text, more), outline);
+  const article = el("article", { class: "prose" });
+  const lines = linesPane((first, last) => go(link("source", state.path, { ...shownParams(), line: span([first, last]) })));
+  const outline = el("nav", { class: "outline", "aria-label": "Outline" });
+  const main = el("div", { class: "paper" }, lines.element);
+  const body = el("div", { class: "beside file", hidden: true }, el("div", {}, article, main), outline);
   const past = fileHistory();
-  const state = { path: null, flight: 0, last: 0, cursor: null, chunks: [], line: null, loading: null, asked: null, visit: 0 };
+  const state = { path: null, file: null, drawn: "", params: {}, target: null };
+  const file = resource({ load, show: showFile, fail, isShown: () => heading.offsetParent !== null });
 
-  const open = (path) => (state.loading = load(path));
+  async function load(path, signal) {
+    let found = null;
+    do {
+      const page = await api.source({ path, max_tokens: TOKENS, cursor: found?.next_cursor }, signal);
+      found = found ? { ...page, title: found.title, text: found.text + page.text, chunks: [...found.chunks, ...page.chunks] } : page;
+    } while (found.next_cursor);
+    const all = found.text.split("\n");
+    if (all.length > 1 && all.length > found.lines[1]) all.pop(); // the line break of the last line
+    const isProse = isMarkdown(path) && found.text.length < LONGEST_RENDERED;
+    return { ...found, all, page: isProse ? await api.rendered(found.text, signal) : null };
+  }
 
-  async function load(path) {
-    const mine = (state.flight += 1);
-    Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null, marked: null, asked: null });
-    for (const part of [trouble, text, outline, facts]) fill(part);
-    more.hidden = body.hidden = true;
-    more.disabled = false;
+  function showFile(found, path) {
+    Object.assign(state, { path, file: found, drawn: "" });
+    const isTicket = found.type === "ticket";
+    heading.textContent = found.title;
+    fill(trouble);
+    fill(about, isTicket && found.page && ticketLine(found.page.front, path), found.page && frontTable(found.page.front, isTicket),
+      found.page?.metadata.problem && note("warn", `The front matter cannot be read: ${found.page.metadata.problem}.`));
+    body.hidden = false;
+    drawFrom();
+  }
+
+  function fail(problem, retry, path) {
+    Object.assign(state, { path: null, file: null });
     heading.textContent = path;
-    try {
-      const page = await api.source({ path, max_tokens: PAGE_TOKENS });
-      if (mine !== state.flight) return false;
-      state.line = page.lines[0];
-      heading.textContent = page.title;
-      body.hidden = false;
-      show(page);
-      return true;
-    } catch (problem) {
-      if (mine !== state.flight) return false;
-      fill(trouble, failure(problem, () => open(path)));
-      state.path = null;
-      return false;
+    for (const part of [facts, about]) fill(part);
+    body.hidden = true;
+    fill(trouble, failure(problem, retry));
+  }
+
+  const modeOf = ({ view }) => (!state.file.page && view !== "passages" ? "source" : (MODES.find(([name]) => name === view)?.[0] ?? "rendered"));
+  const shownParams = () => ({ view: state.params.view });
+
+  /** Draw the file in the wanted mode, and mark the target. */
+  function draw() {
+    const mode = modeOf(state.params);
+    if (state.drawn !== mode) {
+      state.drawn = mode;
+      article.hidden = mode !== "rendered";
+      main.hidden = mode === "rendered";
+      if (mode === "rendered") showRendered();
+      else lines.show(state.path, state.file.all, state.file.chunks.map((chunk) => chunk.lines[0] - 1), mode === "passages" ? state.file.chunks : []);
+      showOutline(mode);
     }
+    showFacts(mode);
+    showTarget(mode);
   }
 
-  function show(page) {
-    const known = new Set(state.chunks.map((chunk) => chunk.id));
-    state.chunks.push(...page.chunks.filter((chunk) => !known.has(chunk.id)));
-    addLines(text, state.path, page, state.chunks);
-    fill(outline, el("h2", {}, plural(state.chunks.length, "chunk")), el("ol", {}, state.chunks.map((chunk) => outlineRow(state.path, chunk))));
-    markCurrent(outline, state.marked);
-    state.last = page.lines[1];
-    state.cursor = page.next_cursor ?? null;
-    more.hidden = !state.cursor;
-    fill(facts, factsOf(page));
+  function showRendered() {
+    const { page, title, type } = state.file;
+    const nodes = nodesOf(page.elements, placesIn(state.path));
+    if (/^h\d$/.test(nodes[0]?.localName) && nodes[0].textContent === title) nodes[0].classList.add("unseen"); // the page's own heading
+    fill(article, nodes, page.rest && [note("warn", "The rest is too long to render and is shown as plain text."), el("pre", { tabindex: "0" }, el("code", {}, page.rest))]);
+    if (type === "ticket") showAuthors(article);
   }
 
-  function factsOf(page) {
-    return [
-      el("code", { class: "path" }, page.source), el("span", { class: "type" }, page.type),
-      el("span", {}, state.cursor ? `lines 1-${count(state.last)}` : plural(state.last, "line")),
-      editorAnchor(page.source, state.line ?? 1), page.changed && changedMark(), past.button,
-    ];
+  function showFacts(mode) {
+    const { path, params, file: found } = state;
+    const target = targetLines();
+    const other = (view) => link("source", path, { ...params, view: view === defaultMode() ? "" : view });
+    fill(facts,
+      el("span", { class: "modes", role: "group", "aria-label": "Show as" },
+        MODES.filter(([name]) => name !== "rendered" || found.page).map(([name, label]) => el("a", { href: other(name), "aria-current": name === mode ? "true" : null }, label))),
+      el("code", { class: "path" }, path), el("span", { class: "type" }, found.type), el("span", {}, plural(found.all.length, "line")),
+      standingMarks(found), found.changed && changedMark(),
+      el("span", { class: "copies", role: "group", "aria-label": "Copy" }, el("span", { "aria-hidden": "true" }, "Copy"),
+        copyButton(target ? "path:lines" : "path", () => (target ? `${path}:${span(target)}` : path)),
+        copyButton("link", () => location.href),
+        copyButton(found.page ? "text" : "code", () => (target ? found.all.slice(target[0] - 1, target[1]) : found.all).join("\n"))),
+      editorAnchor(path, target?.[0] ?? 1), past.button);
+    past.show(path, target);
   }
 
-  /** Load the next lines, once for all concurrent requests. */
-  function next() {
-    state.asked ??= loadNext();
-    return state.asked;
+  const defaultMode = () => (state.file.page ? "rendered" : "source");
+
+  function showOutline(mode) {
+    const rows = mode === "rendered"
+      ? headingsIn(article).map((node) => outlineRow(link("source", state.path, { chapter: node.dataset.anchor }), node.dataset.anchor, node.textContent, "", Number(node.localName[1]) - 1))
+      : state.file.chunks.map((chunk) => outlineRow(link("source", state.path, { ...shownParams(), line: span(chunk.lines), chunk: chunk.id }), chunk.id, nameOf(chunk), `${chunk.kind} · ${span(chunk.lines)}`, chunk.heading.split(" > ").length));
+    fill(outline, rows.length > 0 && [el("h2", {}, mode === "rendered" ? "Chapters" : mode === "passages" ? plural(rows.length, "passage") : "Outline"), el("ol", {}, rows)]);
   }
 
-  async function loadNext() {
-    const mine = state.flight;
-    const { path, cursor } = state;
-    more.disabled = true;
-    try {
-      const page = await api.source({ path, max_tokens: PAGE_TOKENS, cursor });
-      if (mine === state.flight) show(page);
-    } catch (problem) {
-      if (mine !== state.flight) return;
-      state.cursor = null;
-      fill(trouble, failure(problem, () => open(path)));
-    } finally {
-      if (mine === state.flight) {
-        state.asked = null;
-        more.disabled = false;
-      }
-    }
+  const chunkOf = ({ chunk }) => state.file.chunks.find((candidate) => candidate.id === chunk);
+
+  function targetLines() {
+    const [first, last] = linesOf(state.params) ?? chunkOf(state.params)?.lines ?? [];
+    return first && first <= state.file.all.length ? [first, Math.min(last, state.file.all.length)] : null;
   }
 
-  /** Load the file up to the target lines or chunk, mark them and scroll to them. */
-  async function showTarget(params, isLeft) {
-    const { chunk } = params;
-    const lines = linesOf(params);
-    const isThere = () => (lines ? state.last >= lines[1] : state.chunks.some((candidate) => candidate.id === chunk));
-    while (state.cursor && !isThere()) {
-      await next();
-      if (isLeft()) return;
-    }
-    for (const element of text.querySelectorAll(".is-target")) element.classList.remove("is-target");
-    const [first, end] = lines ?? state.chunks.find((candidate) => candidate.id === chunk)?.lines ?? [];
-    past.show(state.path, first ? [first, end] : null);
-    if (!first) return;
-    const last = Math.min(end, state.last);
-    const head = chunk && text.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`);
+  function showTarget(mode) {
+    const target = targetLines();
+    const { chunk, chapter } = state.params;
+    const node = mode === "rendered" ? markRendered(target, chapter) : markLines(target, chunk);
+    const id = !node ? null : mode === "rendered" ? headingBefore(node) : (chunkOf(state.params) ?? innermost(target[0]))?.id;
+    state.target = node && { node, id };
+    markCurrent(outline, id);
+    if (!node) return;
+    const isLong = target && target[1] - target[0] > 10;
+    reveal(node, isLong || chapter || node.matches(".chunk-head") ? "start" : "center");
+    say(target ? `${target[0] === target[1] ? "Line" : "Lines"} ${span(target)}` : node.textContent);
+  }
+
+  function markLines(target, chunk) {
+    const line = lines.mark(...(target ?? [0, 0]));
+    const head = target && chunk ? main.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`) : null;
     head?.classList.add("is-target");
-    for (let number = first; number <= last; number += 1) byLine(number)?.classList.add("is-target");
-    const isWhole = head && state.chunks.find((candidate) => candidate.id === chunk).lines[0] === first;
-    const node = isWhole ? head : byLine(first);
-    if (node) {
-      reveal(node, isWhole || last - first > 10 ? "start" : "center");
-      say(isWhole ? `Chunk ${head.textContent}` : `Line ${span([first, last])}`);
-    }
-    markOutline(head ? chunk : innermost(first)?.id);
-    facts.querySelector("a.editor")?.replaceWith(editorAnchor(state.path, first));
+    return head && chunkOf(state.params)?.lines[0] === target[0] ? head : line;
   }
 
-  const byLine = (number) => text.querySelector(`#L${number}`);
+  /** Mark the rendered blocks of the lines; return the first. */
+  function markRendered(target, chapter) {
+    const blocks = [...article.querySelectorAll(":scope > [data-line]")];
+    const begin = (at) => (at < blocks.length ? Number(blocks[at].dataset.line) : Infinity);
+    const marked = blocks.filter((block, at) => block.classList.toggle("is-target", target !== null && begin(at) <= target[1] && begin(at + 1) > target[0]));
+    return chapter ? (headingsIn(article).find((node) => node.dataset.anchor === chapter) ?? null) : (marked.find((block) => !block.matches(".unseen")) ?? null);
+  }
 
   /** Return the smallest chunk that contains a line, otherwise the previous chunk. */
   function innermost(line) {
-    const around = state.chunks.filter((candidate) => candidate.lines[0] <= line && line <= candidate.lines[1]);
+    const around = state.file.chunks.filter((candidate) => candidate.lines[0] <= line && line <= candidate.lines[1]);
     const size = ({ lines: [first, last] }) => last - first;
-    return around.sort((left, right) => size(left) - size(right))[0] ?? state.chunks.findLast((candidate) => candidate.lines[0] <= line);
+    return around.sort((left, right) => size(left) - size(right))[0] ?? state.file.chunks.findLast((candidate) => candidate.lines[0] <= line);
   }
 
-  function markOutline(id) {
-    state.marked = id;
-    markCurrent(outline, id);
+  const headingBefore = (node) => headingsIn(article).findLast((candidate) => candidate === node || candidate.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING)?.dataset.anchor;
+
+  followScroll(outline, (top) => {
+    if (state.drawn === "rendered") return lastAbove(headingsIn(article), top)?.dataset.anchor;
+    const line = lines.lineAt(top);
+    return line && innermost(line)?.id;
+  }, () => state.target);
+
+  async function showRoute({ path, params }) {
+    state.params = params;
+    if (path === state.path && state.file) return drawFrom();
+    Object.assign(state, { path: null, file: null });
+    for (const part of [trouble, facts, about]) fill(part);
+    body.hidden = true;
+    heading.textContent = path;
+    await file.ask(path);
   }
 
-  async function showRoute(route) {
-    const mine = (state.visit += 1);
-    const isLeft = () => mine !== state.visit;
-    if (route.path !== state.path) open(route.path);
-    if (!(await state.loading) || isLeft()) return;
-    if (route.params.line || route.params.chunk) await showTarget(route.params, isLeft);
-    else if (route.path) {
-      past.show(route.path, null);
-      scrollTo(0, 0);
-    }
+  function drawFrom() {
+    draw();
+    if (!state.target) scrollTo(0, 0);
   }
 
-  const content = [
-    el("div", { class: "view-head" }, heading), facts, past.panel, trouble, body,
-  ];
-  return { content, title: (route) => route.path, show: showRoute };
+  const content = [el("div", { class: "view-head" }, heading), about, facts, past.panel, trouble, body];
+  return { content, title: (route) => route.path, show: showRoute, leave: file.leave };
 }
 
-function outlineRow(path, chunk) {
-  const name = chunk.heading.split(" > ").at(-1) || chunk.kind;
-  return el("li", {}, el("a", { href: sourceLink(path, chunk.lines, chunk.id), "data-id": chunk.id },
-    el("span", { class: "outline-name" }, name), el("span", { class: "quiet" }, `${chunk.kind} · ${span(chunk.lines)}`)));
+const nameOf = (chunk) => chunk.heading.split(" > ").at(-1) || chunk.kind;
+
+function outlineRow(href, id, name, more, level) {
+  return el("li", { class: `at-h${Math.min(level + 1, 6)}` }, el("a", { href, "data-id": id },
+    el("span", { class: "outline-name" }, name), more && el("span", { class: "quiet" }, more)));
 }

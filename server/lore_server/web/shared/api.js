@@ -96,6 +96,9 @@ export const history = (query, signal) => call("GET", "/api/projects/history", {
 /** Revert a commit. */
 export const revert = (body) => call("POST", "/api/projects/revert", { body });
 
+/** Return parts of files as elements. */
+export const renderedParts = (parts, signal) => call("POST", "/page/markdown", { body: { parts }, signal });
+
 /** Return the text of a document as elements, with its front matter. */
 export const rendered = (text, signal) => call("POST", "/page/markdown", { body: { text }, signal });
 

@@ -1,0 +1,163 @@
+"""Read files: tickets and guides rendered, code in colour, lines to copy and to link to, and very long files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.harness.browser import Reader, barriers, reading
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import serving
+from tests.harness.projects import write_project
+
+LONGEST = 10_000
+EVIL = '<img src=x onerror="document.title=1">'
+TICKET = f"""---
+id: 12
+title: Buoys drift
+state: CLOSED
+labels: [hull, "{EVIL.replace('"', "'")}"]
+assignees: [mkovac]
+author: tnguyen
+createdAt: 2025-09-22T08:14:00Z
+closedAt: 2025-11-10T16:02:11Z
+url: javascript:alert(1)
+---
+# Buoys drift
+
+They drift {EVIL} with [the tide](javascript:alert(1)), see [the guide](../docs/guide.md#fares) and `buoys.py`.
+
+### @mkovac - 2025-09-22T11:40:09Z
+
+Anchored.
+"""
+GUIDE = "# Guide\n\nIt begins.\n\n" + "".join(f"## Part {n}\n\n" + f"Text of part {n}.\n\n" * 12 for n in range(1, 9))
+CODE = '"""Buoys."""\n\n\nclass Buoy:\n    """A buoy <b>."""\n\n    def ring(self):\n\n        return "dong"\n'
+FILES = {
+    "issues/issue-12.md": TICKET,
+    "docs/guide.md": f"{GUIDE}## Fares\n\n```python\ndef fare():\n    return 1\n```\n",
+    "buoys.py": CODE,
+    "long.py": "buoys = [\n" + "    'the buoy of the sound is red and round',\n" * (LONGEST - 2) + "]\n",
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = write_project(tmp_path_factory.mktemp("reader") / "sound", FILES)
+    run_lore("sync", "--no-daemon", cwd=folder)
+    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
+        yield url
+
+
+@pytest.fixture
+def reader(browser: Browser, url: str) -> Iterator[Reader]:
+    with reading(browser, url, reduced_motion="reduce") as reader:
+        yield reader
+
+
+def copied(page: Page, first: str, last: str) -> str:
+    """Select from the beginning of one element to the end of another, copy, and return what is copied."""
+    text: str = page.evaluate(
+        """([first, last]) => {
+            const range = document.createRange();
+            range.setStart(document.querySelector(first), 0);
+            range.setEnd(document.querySelector(last), document.querySelector(last).childNodes.length);
+            getSelection().removeAllRanges();
+            getSelection().addRange(range);
+            const event = new ClipboardEvent("copy", { clipboardData: new DataTransfer(), bubbles: true });
+            document.querySelector(first).dispatchEvent(event);
+            return event.clipboardData.getData("text/plain");
+        }""",
+        [first, last],
+    )
+    return text
+
+
+def test_a_ticket_is_shown_with_its_number_state_labels_people_and_dates(reader: Reader) -> None:
+    page = reader.open("#/source/issues/issue-12.md")
+    head = page.locator(".ticket-head")
+    for text in ("#12", "closed", "hull", "by tnguyen", "assigned to mkovac", "opened 2025-09-22", "closed 2025-11-10"):
+        expect(head).to_contain_text(text)
+    article = page.locator("article.prose")
+    expect(article.locator("h3")).to_have_text(re.compile("^mkovac 2025-09-22"))
+    expect(article.get_by_role("link", name="the guide")).to_have_attribute(
+        "href", "#/source/docs/guide.md?chapter=fares"
+    )
+
+    expect(article).to_contain_text(EVIL)
+    assert page.locator("main img, main script, main [href^='javascript']").count() == 0
+    assert barriers(page) == []
+    page.get_by_role("link", name="Source").click()
+    expect(page.locator("#L4")).to_contain_text("state: CLOSED")
+
+
+def test_a_guide_is_rendered_and_its_outline_follows_the_reader(reader: Reader) -> None:
+    page = reader.open("#/source/docs/guide.md")
+    article = page.locator("article.prose")
+    expect(article.locator("h3", has_text="Part 4")).to_be_visible()
+    expect(article.locator(".tok-k").first).to_have_text(re.compile("def"))
+
+    article.locator("h3", has_text="Part 5").evaluate("(heading) => scrollTo(0, heading.offsetTop - 60)")
+    expect(page.locator(".outline [aria-current=true]")).to_have_text("Part 5")
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.locator(".outline [aria-current=true]")).to_have_text("Guide")
+
+    page.goto(f"{reader.url}/#/source/docs/guide.md?line=5-7")
+    expect(article.locator(".is-target")).to_have_text(["Part 1", "Text of part 1."])
+    expect(page.locator(".outline [aria-current=true]")).to_have_text("Part 1")
+
+
+def test_the_outline_of_code_follows_the_reader(reader: Reader) -> None:
+    page = reader.open("#/source/long.py")
+    expect(page.locator("#L2 .tok-s")).to_be_visible()
+    names = page.locator(".outline .quiet").all_inner_texts()
+    page.evaluate("scrollTo(0, 100_000)")
+    current = page.locator(".outline [aria-current=true] .quiet")
+    expect(current).not_to_have_text(names[0])
+    first, last = (int(number) for number in re.findall(r"\d+", current.inner_text()))
+    assert first <= 100_000 / 20 <= last + 60
+
+
+def test_selected_lines_are_copied_as_they_are(reader: Reader) -> None:
+    page = reader.open("#/source/buoys.py?view=passages")
+    expect(page.locator(".chunk-head").first).to_be_visible()
+
+    assert copied(page, "#L4 code", "#L9 code") == "\n".join(CODE.split("\n")[3:9])
+    assert copied(page, ".lines", ".lines") == CODE.removesuffix("\n")
+
+
+def test_lines_are_chosen_by_shift_and_by_drag_and_their_place_is_copied(reader: Reader) -> None:
+    reader.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = reader.open("#/source/buoys.py")
+    page.locator("#L4 .number").click()
+    expect(page).to_have_url(re.compile(r"line=4$"))
+    page.locator("#L9 .number").click(modifiers=["Shift"])
+    expect(page).to_have_url(re.compile(r"line=4-9$"))
+    expect(page.locator(".line.is-target")).to_have_count(6)
+    assert len(page.context.pages) == 2  # the profile's and this one: no window was opened
+
+    for name, text in (("path:lines", "buoys.py:4-9"), ("code", "\n".join(CODE.split("\n")[3:9])), ("link", page.url)):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.locator("#said")).to_have_text(f"Copied the {name}.")
+        assert page.evaluate("navigator.clipboard.readText()") == text
+
+    page.locator("#L6 .number").hover()
+    page.mouse.down()
+    page.locator("#L8 .number").hover()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"line=6-8$"))
+
+
+def test_any_line_of_a_long_file_is_shown_at_once_with_few_elements(reader: Reader) -> None:
+    page = reader.open("#/source/long.py?line=9500")
+    expect(page.locator("#L9500.is-target")).to_be_in_viewport()
+    expect(page.locator("#L9500 .tok-s")).to_have_text("'the buoy of the sound is red and round'")
+    assert page.locator("main *").count() < 6_000
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    expect(page.locator(f"#L{LONGEST}")).to_be_in_viewport()
+    page.goto(f"{reader.url}/#/source/long.py?line=20-22")
+    expect(page.locator("#L20.is-target")).to_be_in_viewport()
+    expect(page.locator(".line.is-target")).to_have_count(3)
