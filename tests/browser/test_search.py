@@ -25,7 +25,7 @@ def test_results_appear_while_typing_with_marked_words_and_an_updated_address(re
     for word in ("graceful", "shutdown"):
         expect(page.locator(".results mark", has_text=word).first).to_be_visible()
     assert page.evaluate("history.length") == steps
-    expect(page.locator("#said")).to_contain_text("matching passages")
+    expect(page.locator("#said")).to_contain_text("files found")
 
 
 def test_the_reply_to_an_outdated_query_is_never_shown(reader: Reader) -> None:
@@ -91,7 +91,7 @@ def test_several_types_can_be_chosen_and_their_chips_count_the_matches(reader: R
     expect(page.locator(".result .type").first).to_be_visible()
     assert {text.partition(",")[0] for text in page.locator(".result .type").all_inner_texts()} == {"ticket", "src"}
     figures = {name: page.locator(".chip", has_text=name).locator("small").inner_text() for name in ("src", "ticket")}
-    expect(page.locator("#search-said")).to_contain_text(f"{sum(map(int, figures.values()))} matching passages")
+    expect(page.locator("#search-said")).to_contain_text(f"{sum(map(int, figures.values()))} files found")
 
     page.get_by_label(re.compile("^all")).check(force=True)
     expect(page).not_to_have_url(re.compile("type="))
@@ -105,7 +105,7 @@ def test_a_click_on_a_folder_searches_in_it(reader: Reader) -> None:
     folder.click()
 
     expect(page.locator("#q")).to_have_value("worker path:docs/**")
-    expect(page.locator("#search-said")).to_contain_text(f"{figure} matching passages")
+    expect(page.locator("#search-said")).to_contain_text(f"{figure} files found")
     expect(page.locator(".results:not(.old) .result").first).to_be_visible()
     paths = page.locator(".result .path").all_inner_texts()
     assert paths and all(path.startswith("docs/") for path in paths)

@@ -194,7 +194,7 @@ def test_a_model_that_finds_nothing_shows_the_passages_and_the_answer_is_not_kep
 
 def test_a_model_that_finds_nothing_where_the_search_is_unsure_does_not_answer(run: Run, wire: Wire) -> None:
     with model_server.serving(wire.stream('{"statements": []}')) as fake:
-        reply = run(fake).ask(Listener(text=[].append), "Which spices belong in a curry?")
+        reply = run(fake).ask(Listener(text=list[str]().append), "Which spices belong in a curry?")
 
     assert (reply["mode"], reply["found"], reply["citations"]) == ("synthesized", False, [])
     assert "do not answer" in reply["answer"]

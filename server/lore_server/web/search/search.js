@@ -86,7 +86,7 @@ export function searchView() {
 
   function show(asked, reply, milliseconds) {
     fill(notes, notesOf(reply));
-    const figure = reply.total ? `${plural(reply.total, "matching passage")}` : reply.results.length ? "Only near in meaning" : "Nothing found";
+    const figure = reply.total ? `${plural(reply.total, "file")} found` : "Nothing found";
     said.textContent = `${figure} · ${Math.round(milliseconds)} ms`;
     say(reply.results.length ? `${figure}. The first is ${reply.results[0].title}.` : "Nothing found.");
     chips.showMatching(reply.facets.types);

@@ -1,4 +1,4 @@
-// The type filter: check boxes that look like chips, with the number of indexed or matching passages.
+// The type filter: check boxes that look like chips, with the number of indexed passages or of files found.
 
 import { el, fill } from "./dom.js";
 import { count, plural } from "./format.js";
@@ -51,9 +51,9 @@ export function typeChips(name, changed) {
       chosen = TYPES.filter((type) => types.includes(type));
       show();
     },
-    /** Show the number of matching passages of each type; with null, the number of indexed passages. */
+    /** Show the number of files found of each type; with null, the number of indexed passages. */
     showMatching(facets) {
-      matching = facets && Object.fromEntries(facets.map(({ type, passages }) => [type, passages]));
+      matching = facets && Object.fromEntries(facets.map(({ type, files }) => [type, files]));
       update();
     },
   };
