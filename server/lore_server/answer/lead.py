@@ -13,7 +13,6 @@ from lore_server.answer.pack import Passage
 from lore_server.query.parse import looks_like_name
 
 COVERED = 0.7  # share of the question's words
-STEPS_COVERED = 0.75
 REASON_COVERED = 0.9  # a sentence with fewer of them gives the reason for something else
 MIN_WORDS = 5
 MAX_CHARACTERS = 400
@@ -76,8 +75,7 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
     `share` measures which share of the question's words a text contains.
     """
     fits = _fitting(question)
-    is_why, is_how = (form.search(question) is not None for form in (_WHY, _HOW))
-    least = REASON_COVERED if is_why else STEPS_COVERED if is_how else COVERED
+    least = REASON_COVERED if _WHY.search(question) else COVERED
     some = [passage for passage in passages if share(passage.chunk.text) >= least]
     found = [Lead(text, passage) for passage in some for text in sentences(passage) if fits(text)]
     best = max(found, key=lambda lead: (share(lead.text), -lead.passage.number), default=None)

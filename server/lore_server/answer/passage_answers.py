@@ -21,7 +21,7 @@ from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.release_facts import first_release, release_of
 from lore_server.answer.subjects import Noun, absent, elsewhere, nouns
-from lore_server.query.confidence import DOUBTFUL, SUGGESTION
+from lore_server.query.confidence import SUGGESTION
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.reference import ABSENT, Reference, asks_only_for
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
@@ -35,6 +35,7 @@ NOT_HERE = "This is not in this knowledge base."
 NOT_JUDGED = "The search cannot judge this question, and found none of its names."
 ONLY_IN = "`{}` occurs only in"
 CLOSEST = "Closest match:"
+LEAST = 0.35  # confidence below which there is no answer: on five projects 3 % of 205 answerable questions
 UNSURE = 0.5  # confidence below which a word that occurs nowhere counts like a name
 MAX_SYMBOLS = 20
 NEAREST = "The references are the nearest documents."
@@ -105,7 +106,7 @@ class PassageAnswers:
             return ABSENT.format(names[0])
         if not found.is_foreign and (noun := absent(known, self._index, found.confidence < UNSURE)):
             return ABSENT.format(noun)
-        if found.confidence < DOUBTFUL:
+        if found.confidence < LEAST:
             return NOT_JUDGED if found.is_foreign else NOT_HERE
         return None
 
