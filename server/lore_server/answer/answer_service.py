@@ -97,6 +97,8 @@ class AnswerService:
             known: WrittenAnswer | None = self._passages.from_tree(fact)
         else:
             known = self._changes.answer(question, found) if is_wide else None
+        if known is None and found.named and not any(one.passages for one in found.named):
+            known = self._passages.from_passages(found, limit, max_tokens)  # nothing that a model could quote
         if known is not None:
             listener.text(known["answer"])
             reply = {**reply, **known}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.core.text import counted, is_named, last_part
@@ -88,10 +87,11 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
         return None
     nodes: list[ClassNode] = []
     for token in dict.fromkeys(word.strip("`'\"?!.,:;()[]") for word in question.split()):
-        same = _called(token, question, tree)
-        if len(same.chosen) > 1 and not (asks_place and not (upwards or downwards)):
-            return _which(token, same)
-        nodes += same.chosen
+        same, count = _called(token, question, tree)
+        if len(same) > 1 and not (asks_place and not (upwards or downwards)):
+            places = _places(same)
+            return Fact(f"{count}: {_listed(places)}. Which of them do you mean?", places[:MAX_NAMED])
+        nodes += same
     if asks_users:
         return _users(question, nodes, tree, users_of)
     if not nodes:
@@ -107,36 +107,24 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     return _members(nodes, members_of) if asks_list else None
 
 
-class _Namesakes(NamedTuple):
-    """The classes of one name that a question may mean, the number of all, and the words that they were chosen by."""
+def _called(token: str, question: str, tree: Hierarchy) -> tuple[list[ClassNode], str]:
+    """Return the classes that a word of the question names, and how many have that name.
 
-    chosen: list[ClassNode]
-    number: int
-    words: tuple[str, ...] = ()
-
-
-def _called(token: str, question: str, tree: Hierarchy) -> _Namesakes:
-    """Return the classes that a word of the question names: those whose place it mentions, if it mentions any."""
+    If the question mentions the places of some of them, it means these.
+    """
     found = [tree.nodes[name] for name in classes_in(token, tree)]
     if found and "." not in token:
         found = [node for name, node in tree.nodes.items() if is_named(name, token)] or found
     found = [node for node in found if node.source] or found
     found = [node for node in found if not str(node.source).endswith(_DESCRIPTIONS)] or found
     if len(found) < 2:
-        return _Namesakes(found, len(found))
+        return found, ""
     others = dict.fromkeys(word.casefold() for word in NAME.findall(question) if len(word) > 1 and word != token)
     places = [frozenset(re.split(r"[^a-z0-9]+", f"{node.name} {node.source}".casefold())) for node in found]
     words = [word for word in others if 0 < sum(word in place for place in places) < len(found)]
     chosen = [node for node, place in zip(found, places, strict=True) if words and place.issuperset(words)]
-    return _Namesakes(chosen or found, len(found), tuple(words) if chosen else ())
-
-
-def _which(name: str, same: _Namesakes) -> Fact:
-    """Return the question back which of several classes of the same name is meant."""
-    places = _places(same.chosen)
-    there = f", {len(same.chosen)} of them in `{' '.join(same.words)}`" if same.words else ""
-    text = f"{same.number} classes are called `{name}`{there}: {_listed(places)}. Which of them do you mean?"
-    return Fact(text, places[:MAX_NAMED])
+    there = f", {len(chosen)} of them in `{' '.join(words)}`" if chosen else ""
+    return chosen or found, f"{len(found)} classes are called `{token}`{there}"
 
 
 def structural_names(question: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
@@ -21,6 +20,7 @@ from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.release_facts import first_release, release_of
 from lore_server.answer.subjects import Noun, absent, elsewhere, nouns
+from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.reference import ABSENT, Reference, asks_only_for
@@ -131,8 +131,7 @@ class PassageAnswers:
     def _about(self, one: Reference, source: str) -> str:
         chunks = self._index.catalogue.of_source(source)
         if one.kind == "ticket" and one.sources:
-            state = f" ({chunks[0].state})" if chunks[0].state else ""
-            return f"Ticket {one.name}{state}: {chunks[0].title}"
+            return f"Ticket {_ticket(chunks[0])}"
         if one.kind == "ticket":
             return f"`{source}` names {one.name}"
         if one.kind == "release":
@@ -149,10 +148,8 @@ class PassageAnswers:
         for one in named:
             for source in dict.fromkeys(chunk.source for chunk in one.passages):
                 chunks = self._index.catalogue.of_source(source)
-                own = (
-                    one.passages if not one.sources else [chunk for chunk in chunks if chunk.kind != IMPORTS] or chunks
-                )
-                parts += in_parts([chunk for chunk in own if chunk.source == source], chunks)
+                own = chunks if one.sources else [chunk for chunk in one.passages if chunk.source == source]
+                parts += in_parts([chunk for chunk in own if chunk.kind != IMPORTS] or own, chunks)
         chosen = fitting(parts, room, SHOWN if len(named) == 1 else PER_FILE)
         return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
@@ -197,25 +194,17 @@ def _refused(answer: str) -> WrittenAnswer:
     return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": []}
 
 
-_NUMBER = re.compile(r"(\d+)$|^(\d+)\D")
-_WANTED = {
-    KnowledgeType.TICKET: re.compile(r"\b(?:which|what) (?:[\w-]+ ){0,2}(?:tickets?|issues?|bug reports?)\b", re.I),
-    KnowledgeType.RELEASE: re.compile(r"\b(?:which|what) (?:[\w-]+ )?(?:release|version)\b", re.I),
-}
-
-
 def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:
     """Return the best ticket or release, with its name, if the question asks for one; else None."""
-    wanted = next((type_ for type_, pattern in _WANTED.items() if pattern.search(found.query.text)), None)
-    if wanted is None or wanted not in found.query.sought_types:
-        return None
-    name_of = _ticket if wanted == KnowledgeType.TICKET else release_of
-    best = [(name, file.chunk) for file in found.ranked if file.chunk.type == wanted and (name := name_of(file.chunk))]
-    return (f"{CLOSEST} {best[0][0]}", best[0][1]) if best else None
+    name_of = {KnowledgeType.TICKET: lambda chunk: f"ticket {_ticket(chunk)}", KnowledgeType.RELEASE: release_of}
+    for chunk in (file.chunk for file in found.ranked if file.chunk.type in found.query.sought_types):
+        if chunk.type in name_of and (name := name_of[chunk.type](chunk)):
+            return f"{CLOSEST} {name}", chunk
+    return None
 
 
 def _ticket(chunk: Chunk) -> str:
-    match = _NUMBER.search(PurePosixPath(chunk.source).stem)
-    number = f" #{(match[1] or match[2]).lstrip('0')}" if match else ""
+    """Return number, state and title of a ticket."""
+    number = next((name for name in sorted(names_of_file(chunk.source)) if name.isdecimal()), "")
     state = f" ({chunk.state})" if chunk.state else ""
-    return f"ticket{number}{state}: {chunk.title}"
+    return f"{shown_name(number)}{state}: {chunk.title}" if number else f"{state} {chunk.title}".strip()
