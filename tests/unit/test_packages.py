@@ -278,6 +278,7 @@ def implemented(files: dict[str, str], **manifests: FileFacts) -> dict[str, set[
         ("a.rs", "trait I {}\ntrait J: I {}\nstruct B {}\nstruct A {}\nimpl I for A {}\nimpl A {}\n"),
         ("a.dart", "mixin M {}\nclass I {}\nclass B {}\nclass A extends B with M implements I {}\n"),
         ("a.ts", "interface I {}\ninterface J extends I {}\nclass B {}\nexport class A extends B implements I {}\n"),
+        ("a.d.ts", "interface I {}\ninterface B {}\nclass B {}\nexport class A extends B implements I {}\n"),
         ("a.go", "package p\ntype I interface{ Run(n int) }\ntype J interface{ I; Stop() }\ntype B struct{}\n"
          "type A struct{ B }\nfunc (a *A) Run(times int) {}\n"),
     ],
@@ -334,6 +335,10 @@ GO = {
 
         func (d *Disk) lock() {}
 
+        type Shown struct{ fmt.GoStringer }
+
+        func (s Shown) Plain() {}
+
         type Other struct{ closing }
 
         func (o *Other) Get(c context.Context, many ...string) (*m.Item, error) { return nil, nil }
@@ -358,6 +363,7 @@ def test_types_of_go_implement_interfaces_by_their_methods_or_by_assertions() ->
         "disk.Disk": {"store.Store"},  # with a promoted method
         "disk.Names": {"store.Plain"},  # asserted: the methods of an embedded interface from elsewhere are not known
         "disk.Other": {"fmt.Formatter"},
+        "disk.Shown": {"store.Plain"},  # which embeds the same interface from elsewhere
     }
 
 

@@ -123,7 +123,9 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     packages = Packages(facts, {name for node in nodes for name in (node.name, *node.bases)})
     nodes += packages.classes()
     interfaces = packages.interfaces()
-    interfaces.update(names.full[path, one.name] for path in scripts for one in facts[path].classes if one.is_interface)
+    kinds = [(names.full[path, one.name], one.is_interface) for path in scripts for one in facts[path].classes]
+    interfaces |= {name for name, is_interface in kinds if is_interface}
+    interfaces -= {name for name, is_interface in kinds if not is_interface}  # merged declarations are a class
     implementers = defaultdict[str, list[str]](list)
     for interface, types in packages.implementers(nodes).items():
         for type_ in types:
@@ -163,6 +165,7 @@ class _Names:
         self.full = {key: name if uses[name] == 1 else f"{key[0]}:{key[1]}" for key, name in preferred.items()}
         self.declared = set(self.full.values())
         self.modules = self._modules()
+        self._exports: dict[tuple[str, str], str | None] = {}
 
     def _preferred(self, path: str, definition: ClassDefinition) -> str:
         if definition.full_name:
@@ -208,7 +211,7 @@ class _Names:
         users = copy(self)
         users.full = {(path, name): f"{path}:{name}" for path, file in self.facts.items() for name in file.functions}
         users.full |= self.full
-        users.declared = {*users.full.values()}
+        users.declared, users._exports = {*users.full.values()}, {}
         return users
 
     def target(self, path: str, name: str) -> str | None:
@@ -302,6 +305,13 @@ class _Names:
 
     def _exported(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
         """Return the class that a script exports as `name`, directly or through another module."""
+        if seen:
+            return self._followed(path, name, seen)
+        if (path, name) not in self._exports:
+            self._exports[path, name] = self._followed(path, name, seen)
+        return self._exports[path, name]
+
+    def _followed(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
         if (path, name) in seen or len(seen) == MAX_IMPORTS:
             return None
         seen.add((path, name))

@@ -15,8 +15,6 @@ _ELSEWHERE = {
     "io.Writer": "Write([]uint8)(int,error)",
     "fmt.Stringer": "String()(string)",
 }
-_UNKNOWN = ""
-"""A method that no type has."""
 
 
 def implementers(
@@ -24,11 +22,11 @@ def implementers(
 ) -> dict[str, list[str]]:
     """Return the types that implement each interface; `own` are the methods that each of them declares.
 
-    An interface that embeds one from elsewhere is left out, because its methods are not known.
+    The methods of an interface from elsewhere are not known: a type has them if it embeds that interface too.
     """
     types = defaultdict[str, set[str]](set)
     for name in own.keys() | nodes.keys() - interfaces:
-        for method in _methods(name, own, nodes) - {_UNKNOWN} if name not in interfaces else ():
+        for method in _methods(name, own, nodes) if name not in interfaces else ():
             types[method].add(name)
     found = dict[str, list[str]]()
     for name in interfaces:
@@ -47,5 +45,5 @@ def _methods(name: str, own: Mapping[str, Collection[str]], nodes: Mapping[str, 
             bases = node.bases if node else ()
             waiting += [base for base in bases if base not in waiting][: MAX_EMBEDDED - len(waiting)]
         else:
-            found.add(_ELSEWHERE.get(one, _UNKNOWN))
+            found.add(_ELSEWHERE.get(one, one))
     return found
