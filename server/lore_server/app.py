@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,10 @@ from lore_server.framework.reading import DocReader
 from lore_server.framework.search_scope import Scopes
 from lore_server.framework.unified_search import UnifiedSearch
 from lore_server.framework.view import View
-from lore_server.operations.table import Services, methods
+from lore_server.operations.table import Services, methods, render
 from lore_server.query.freshness import ATTEMPTS, Freshness, from_one_state
 from lore_server.query.query_service import QueryService
+from lore_server.replies.text_budget import READS_TEXT, filled
 from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
 from lore_server.services.database import DatabaseService
@@ -139,9 +141,11 @@ class App:
         self._called_at = time.monotonic()
 
         attempts = _attempts(operation)
+        is_filled = READS_TEXT.get() and operation.is_paged
+        ask = partial(self._methods[operation.id], listener)
 
         def once() -> JSON:
-            return self._methods[operation.id](listener, accepted)
+            return filled(ask, accepted, partial(render, operation.id)) if is_filled else ask(accepted)
 
         def work() -> JSON:
             try:
@@ -160,7 +164,8 @@ class App:
         if operation.is_waiting:
             return work()
         if listener == NOBODY and _is_shareable(operation):
-            return self._together.run((CLIENT.get(), operation.id, json.dumps(accepted, sort_keys=True)), in_lane)
+            call = (CLIENT.get(), is_filled, operation.id, json.dumps(accepted, sort_keys=True))
+            return self._together.run(call, in_lane)
         return in_lane()
 
     def _after_pass(self, report: SyncReport) -> None:

@@ -91,6 +91,11 @@ class Operation:
         return "wait_seconds" in self.input_schema["properties"]
 
     @property
+    def is_paged(self) -> bool:
+        """Return whether replies have a budget, and cursors to the rest."""
+        return all(name in self.input_schema["properties"] for name in ("max_tokens", "cursor"))
+
+    @property
     def queue(self) -> Queue:
         """Return the queue in which a call waits for its turn."""
         if self.is_waiting:

@@ -315,7 +315,7 @@ def test_a_truncated_reply_tells_how_to_get_the_rest(app: App) -> None:
     reply = app.call("list_documents", {"max_tokens": 300})
 
     assert re.fullmatch(
-        r"[\d,]+ documents omitted to stay within 300 tokens: pass next_cursor as cursor\.", reply["truncated"]
+        r"[\d,]+ documents omitted to stay within max_tokens: pass next_cursor as cursor\.", reply["truncated"]
     )
 
 

@@ -103,7 +103,7 @@ class UnifiedSearch:
         reply["results"] = budget.some(rows, budget.room(max_tokens, reply), "The next of the results", max_tokens)
         shown = len(reply["results"])
         if shown < len(rows):
-            reply["truncated"] = budget.rest(len(rows) - shown, "results", max_tokens)
+            reply["truncated"] = budget.rest(len(rows) - shown, "results")
         if start + shown < len(hits):
             reply["next_cursor"] = budget.cursor(mark, start + shown)
         return reply

@@ -98,7 +98,7 @@ def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
         if params.name in guarded and not _is_allowed(context, site):
-            return _refusal(contract[params.name])
+            return _refusal(contract[params.name], context)
         return await calling.handler(context, params)
 
     mcp.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
@@ -109,11 +109,11 @@ def _is_allowed(context: Context, site: Site) -> bool:
     return context.request is not None and has_token(context.request.scope, site)
 
 
-def _refusal(operation: Operation) -> types.CallToolResult:
+def _refusal(operation: Operation, context: Context) -> types.CallToolResult:
     error = TokenRequired(f"{operation.id} needs the token, and this client has none.")
     record = problem(in_envelope(error, operation.envelope, {}))
     record["hint"] = f"Configure the client to send a header. {record['hint']}"
-    return result_of(operation, record)
+    return result_of(operation, record, context)
 
 
 API = "/api"

@@ -56,7 +56,7 @@ def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | Non
         version=__version__,
         title="Lore",
         instructions=INSTRUCTIONS.format(contract.instructions(listed)),
-        cache_hints=dict.fromkeys(_LISTS, hint),
+        cache_hints={**dict.fromkeys(_LISTS, hint), "tools/list": CacheHint(ttl_ms=LISTS_TTL_MS, scope="private")},
         on_list_tools=tools.list,
         on_call_tool=tools.call,
         on_list_resources=resources.list,

@@ -15,9 +15,18 @@ from lore_server.mcp.schema_outline import Outline, outlines
 from lore_server.operations.table import render
 from lore_server.replies.origin import marked_as_data
 from lore_server.replies.problem import problem
+from lore_server.replies.text_budget import READS_TEXT
 
 WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clients give up after 60
 LONGEST_NAME = 200  # of a client's name as an author
+TEXT_READERS = {  # clients by the name in `clientInfo`, and what they pass to the model of a reply with data and text
+    "claude-code",  # only the data (anthropics/claude-code#79944)
+    "codex-mcp-client",  # only the data (openai/codex, `as_function_call_output_payload`)
+    "github-copilot-developer",  # only the data (github/copilot-cli#3258), later both (github/copilot-cli#4515)
+    "kimi-code",  # only the text (MoonshotAI/kimi-code#3234)
+    "opencode",  # only the data (anomalyco/opencode#32074), since June 2026 only the text (anomalyco/opencode#34505)
+}
+"""Agents that get only the text of a reply, which is shorter than its data. All their versions pass it on alone."""
 
 
 class Tools:
@@ -31,10 +40,12 @@ class Tools:
         offered = [operation for operation in contract if operation.toolset in listed]
         texts = outlines(offered)
         self._tools = {operation.id: _tool(operation, texts[operation.id]) for operation in offered}
+        self._without_results = [tool.model_copy(update={"output_schema": None}) for tool in self._tools.values()]
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Return all tools; they fit on one page."""
-        return types.ListToolsResult(tools=list(self._tools.values()))
+        tools = self._without_results if reads_only_text(context) else self._tools.values()
+        return types.ListToolsResult(tools=list(tools))
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool; an error becomes a result with `isError`, so that the agent reads the hint."""
@@ -44,14 +55,15 @@ class Tools:
             arguments.setdefault("wait_seconds", WATCHED_SECONDS)
         if "author" in operation.input_schema["properties"] and (client := context.session.client_params):
             arguments.setdefault("author", client.client_info.name[:LONGEST_NAME])
+        READS_TEXT.set(reads_only_text(context))
         try:
             result = await self._calls.run(operation.id, arguments, follower.listener)
         except anyio.get_cancelled_exc_class():
             follower.leave()
             raise
         except Exception as error:  # noqa: BLE001 - outermost boundary: an exception's text must not reach the client
-            return result_of(operation, problem(error))
-        return result_of(operation, result)
+            return result_of(operation, problem(error), context)
+        return result_of(operation, result, context)
 
     def _offered(self, name: str) -> Operation:
         if name not in self._contract.operations:
@@ -86,12 +98,19 @@ def _hints(operation: Operation) -> dict[str, bool]:
     }
 
 
-def result_of(operation: Operation, value: Mapping[str, object]) -> types.CallToolResult:
-    """Return the result as data and, for clients without structured content, as a short text.
+def reads_only_text(context: Context) -> bool:
+    """Return whether the client is an agent that gets only texts, also behind a proxy that adds its own name."""
+    client = context.session.client_params
+    return client is not None and client.client_info.name.partition(" (")[0] in TEXT_READERS
+
+
+def result_of(operation: Operation, value: Mapping[str, object], context: Context) -> types.CallToolResult:
+    """Return the result as a short text and, unless the client reads only that, as data.
 
     The text that a read-only tool returns is marked as data, because titles and paths are texts of documents too.
     """
     reply = render(operation.id, value)
     is_data = not operation.changes_state and not value.get("error")
     text = types.TextContent(type="text", text=(marked_as_data(reply) if is_data else reply).whole())
-    return types.CallToolResult(content=[text], structured_content=dict(value), is_error=bool(value.get("error")))
+    data = None if reads_only_text(context) else dict(value)
+    return types.CallToolResult(content=[text], structured_content=data, is_error=bool(value.get("error")))

@@ -139,6 +139,6 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
     return offsets
 
 
-def rest(count: int, label: str, max_tokens: int) -> str:
+def rest(count: int, label: str) -> str:
     """Return the line that reports how much was omitted."""
-    return f"{count:,} {label} omitted to stay within {max_tokens:,} tokens: pass next_cursor as cursor."
+    return f"{count:,} {label} omitted to stay within max_tokens: pass next_cursor as cursor."

@@ -43,7 +43,7 @@ def of_rows(
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
     end, more = page.start + len(taken), More()
     if len(taken) < len(rows):
-        more["truncated"] = budget.rest(page.total - end, name, max_tokens)
+        more["truncated"] = budget.rest(page.total - end, name)
     if end < page.total:
         more["next_cursor"] = budget.cursor(page.mark, end)
     return taken, more
@@ -70,7 +70,7 @@ def of_passages(
         fitting = fit_results(shown, texts[:1], words, left)
     more = More()
     if fitting < len(results):
-        more["truncated"] = budget.rest(len(results) - fitting, "results", max_tokens)
+        more["truncated"] = budget.rest(len(results) - fitting, "results")
     if page.start + fitting < page.total:
         more["next_cursor"] = budget.cursor(page.mark, page.start + fitting)
     return shown[:fitting], more
@@ -101,7 +101,7 @@ def of_parts(
         if len(taken) < len(part):
             more = " and more" if any(parts[later] for later in names[index + 1 :]) else ""
             what = ("characters" if isinstance(part, str) else name) + more
-            reply["truncated"] = budget.rest(len(part) - len(taken), what, max_tokens)
+            reply["truncated"] = budget.rest(len(part) - len(taken), what)
             reply["next_cursor"] = budget.cursor(mark, index, len(parts[name]) - len(part) + len(taken))
             break
     return reply

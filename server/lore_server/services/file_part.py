@@ -57,7 +57,7 @@ def file_part(
     reply["text"] = text[start:end]
     reply["chunks"] = [record for at, _, record in marks if start <= at < end]
     if end < len(text):
-        reply["truncated"] = budget.rest(len(text) - end, "characters", max_tokens)
+        reply["truncated"] = budget.rest(len(text) - end, "characters")
         reply["next_cursor"] = budget.cursor(mark, end)
     return reply
 
