@@ -26,7 +26,7 @@ def test_an_answer_without_a_model_is_marked_as_quoted(reader: Reader) -> None:
     page.keyboard.press("Enter")
 
     expect(page.locator(".ask .said")).to_contain_text("quoted from the sources")
-    expect(page.locator(".ask .note")).to_contain_text("GEMINI_API_KEY")
+    expect(page.locator(".ask > .said")).to_contain_text("GEMINI_API_KEY")
     expect(page.locator(".citations")).to_contain_text("SQLite")
     expect(page).to_have_url(re.compile("#/ask\\?q=Why"))
     assert page.locator(".citations li").count() == page.locator(".answer a.cite").count() > 1
@@ -132,20 +132,22 @@ def test_no_poisoned_document_becomes_an_element_of_the_page(reader: Reader) -> 
     page = reader.open("#/ask")
     shown = page.evaluate(
         """async (texts) => {
-          const { answerText } = await import("/assets/ask/answer.js");
-          const { citationList } = await import("/assets/ask/citations.js");
-          return texts.map((text) => {
+          const { answerNodes } = await import("/assets/ask/answer.js");
+          const { citationList, quoteOf } = await import("/assets/ask/citations.js");
+          return Promise.all(texts.map(async (text) => {
             const place = { n: 1, source: text, lines: [1, 2], heading: text, quote: text };
             const box = document.createElement("div");
-            box.append(...answerText(text, [place]), ...citationList([place]));
+            const [nodes, ...quotes] = await answerNodes(text, [place], {}, [quoteOf(place)]);
+            box.append(...nodes, ...citationList([place], quotes, text));
             const links = [...box.querySelectorAll("[href]")].map((one) => one.getAttribute("href"));
             return { tags: [...box.querySelectorAll("*")].map((one) => one.localName), links };
-          });
+          }));
         }""",
         [*POISONED.values()],
     )
 
     assert len(shown) == len(POISONED)
     for one in shown:
-        assert set(one["tags"]) <= {*"p h2 ol ul li div span a button strong code pre blockquote".split()}
-        assert all(link.startswith("#/") or link.startswith("vscode:") for link in one["links"])
+        known = "p h2 h3 h4 h5 h6 ol ul li div span a button strong em s code pre blockquote hr br table thead tbody"
+        assert set(one["tags"]) <= {*known.split(), "tr", "th", "td"}
+        assert all(link.startswith(("#/", "vscode:", "http://", "https://", "mailto:")) for link in one["links"])

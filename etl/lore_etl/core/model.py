@@ -278,6 +278,7 @@ class SyncReport:
     def then(self, later: SyncReport) -> SyncReport:
         """Combine two consecutive reports: the sum of the counts of work, and the later counts of the state."""
         done = {name: getattr(self, name) + getattr(later, name) for name in _DONE}
+        done["unchanged"] = max(0, later.unchanged - self.created - self.updated)  # those were done by this run
         warnings = list(dict.fromkeys((*self.warnings, *later.warnings)))
         duration = round(self.duration + later.duration, 3)
         return replace(later, **done, warnings=warnings, rebuilt=later.rebuilt or self.rebuilt, duration=duration)

@@ -2,14 +2,14 @@
 
 import * as api from "../shared/api.js";
 import { withoutCommands } from "../shared/advice.js";
-import { answerText } from "./answer.js";
+import { answerNodes } from "./answer.js";
 import { TYPES } from "../shared/chips.js";
-import { citationList, referenceList, showCited } from "./citations.js";
+import { citationList, quoteOf, referenceList, showCited } from "./citations.js";
 import { el, fill, say } from "../shared/dom.js";
 import { duration } from "../shared/format.js";
-import { failure, note, notesOf } from "../shared/notes.js";
+import { failure, notesOf } from "../shared/notes.js";
 import { paperLink } from "../shared/paper.js";
-import { go, link } from "../shared/route.js";
+import { go, lastRoute, link } from "../shared/route.js";
 import { saveAnswer } from "./save-answer.js";
 
 const MODES = { synthesized: "written by the answer model", extractive: "quoted from the sources", structural: "read from the class tree or the named document" };
@@ -48,7 +48,7 @@ export function askView() {
       for await (const { event, data } of api.ask({ query, type: wanted, ...(after && { follow_up: after }) }, flight.signal)) {
         if (state.flight !== flight) return;
         if (event === "text") write(data);
-        else if (event === "result") finish(paramsOf(query, wanted, after), data, performance.now() - started);
+        else if (event === "result") await finish(flight, paramsOf(query, wanted, after), data, performance.now() - started);
         else if (event === "problem") throw new api.Problem(data);
       }
       if (!state.reply) throw new api.Problem({ code: "NO_ANSWER", message: "The answer was interrupted." });
@@ -74,24 +74,29 @@ export function askView() {
 
   function write(delta) {
     said.textContent = "Writing…";
-    if (!state.text) requestAnimationFrame(draw);
-    else if (!state.isDrawing) requestAnimationFrame(draw);
-    state.isDrawing = true;
     state.text += delta;
+    if (!state.isDrawing) draw(state.flight);
   }
 
-  function draw() {
+  /** Render what has been written with one request at a time; the latest text is always rendered. */
+  async function draw(flight) {
+    state.isDrawing = true;
+    const { text } = state;
+    const [nodes] = await answerNodes(text, [], {}, [], flight.signal).catch(() => [[text]]);
     state.isDrawing = false;
-    if (!state.reply && state.text) fill(answer, answerText(state.text), el("span", { class: "caret" }));
+    if (state.flight !== flight || state.reply) return;
+    fill(answer, nodes, el("span", { class: "caret" }));
+    if (text !== state.text) draw(flight);
   }
 
-  function finish(params, reply, milliseconds) {
+  async function finish(flight, params, reply, milliseconds) {
     state.reply = reply;
-    said.textContent = `Answer ${MODES[reply.mode]} · ${duration(milliseconds / 1000)}`;
-    const notes = [reply.degraded && note("info", withoutCommands(reply.degraded)), notesOf({ ...reply, degraded: undefined })];
-    fill(answer, notes, answerText(reply.answer, reply.citations, params));
+    const [nodes, ...quotes] = await answerNodes(reply.answer, reply.citations, params, reply.citations.map(quoteOf), flight.signal);
+    if (state.flight !== flight) return;
+    said.textContent = [`Answer ${MODES[reply.mode]}`, duration(milliseconds / 1000), reply.degraded && withoutCommands(reply.degraded)].filter(Boolean).join(" · ");
+    fill(answer, notesOf({ ...reply, degraded: undefined }), nodes);
     const question = reply.searched ?? params.q;
-    const cited = citationList(reply.citations, question);
+    const cited = citationList(reply.citations, quotes, question);
     const isWritten = reply.mode === "synthesized";
     fill(evidence, !isWritten && cited);
     fill(side, isWritten && cited, referenceList(reply.references, question));
@@ -125,11 +130,13 @@ export function askView() {
     if (query) go(link("ask", "", paramsOf(query, type.value, id)));
   }
 
-  function stop() {
-    state.flight?.abort();
+  async function stop() {
+    const { flight, text } = state;
+    flight?.abort();
     said.textContent = "Stopped.";
-    fill(answer, state.text ? answerText(state.text) : null);
     end();
+    const [nodes] = text ? await answerNodes(text).catch(() => [[text]]) : [null];
+    if (!state.flight) fill(answer, nodes);
   }
 
   function end() {
@@ -150,6 +157,7 @@ export function askView() {
 
   async function showRoute(route) {
     const { q = "", type: wanted = "all", after = "", cite } = route.params;
+    if (!q && !input.value) input.value = lastRoute("search").params.q ?? "";
     if (q && state.asked !== key(q, wanted, after)) {
       input.value = q;
       type.value = wanted;

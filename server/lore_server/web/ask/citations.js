@@ -1,35 +1,37 @@
 // The citations of an answer, and the other files that were found.
 
-import { answerText } from "./answer.js";
+import { CODE, editorAnchor } from "../shared/anchors.js";
 import { el, reveal } from "../shared/dom.js";
 import { scoreText, span } from "../shared/format.js";
 import { judgeButtons } from "../shared/judge.js";
-import { CODE, editorAnchor } from "../shared/anchors.js";
+import { isMarkdown } from "../shared/markdown.js";
 import { sourceLink } from "../shared/route.js";
 import { standingMarks } from "../shared/standing.js";
 
-const PROSE = /\.(md|mdx|rst|adoc|org|txt)$/i;
+/** Return the part of a file that a citation quotes. */
+export const quoteOf = ({ type, source, quote }) => ({ text: quote, path: CODE.has(type) && !isMarkdown(source) ? source : "" });
 
-/** List the cited passages, numbered as in the answer; a person can judge them for the question. */
-export function citationList(citations, question) {
+/** List the cited passages, rendered, numbered as in the answer; a person can judge them for the question. */
+export function citationList(citations, quotes, question) {
   if (!citations.length) return null;
   return [
     el("h2", {}, "Cited"),
-    el("ol", { class: "citations" }, citations.map((citation) => el("li", { id: `cited-${citation.n}`, tabindex: "-1" },
+    el("ol", { class: "citations" }, citations.map((citation, at) => el("li", { id: `cited-${citation.n}`, tabindex: "-1" },
       el("span", { class: "number", "aria-hidden": "true" }, `[${citation.n}]`),
       el("div", {},
+        el("div", { class: "result-head" },
+          el("h3", {}, citation.heading.replaceAll(" > ", " › ") || citation.source),
+          el("span", { class: "on-demand" }, editorAnchor(citation.source, citation.lines[0]), judgeButtons(question, citation.source))),
         el("p", { class: "where" },
-          el("a", { class: "path", href: sourceLink(citation.source, citation.lines) }, citation.source, el("span", {}, `:${span(citation.lines)}`)),
-          editorAnchor(citation.source, citation.lines[0]), standingMarks(citation)),
-        el("div", { class: "judged" }, el("p", { class: "quiet" }, citation.heading), judgeButtons(question, citation.source)),
-        quoteOf(citation))))),
+          el("a", { class: "path", href: sourceLink(citation.source, citation.lines) }, citation.source, el("span", {}, `:${span(citation.lines)}`)), standingMarks(citation)),
+        el("blockquote", { class: "prose" }, withoutHeading(quotes[at], citation)))))),
   ];
 }
 
-/** Show code as it is written, and the Markdown of other files as text. */
-function quoteOf({ type, source, quote }) {
-  const isCode = CODE.has(type) && !PROSE.test(source);
-  return el("blockquote", {}, isCode ? el("pre", { tabindex: "0" }, el("code", {}, quote)) : answerText(quote));
+/** Return the nodes of a quote without its first heading, which is shown above it. */
+function withoutHeading(nodes, { heading }) {
+  const isShown = /^h\d$/.test(nodes[0]?.localName) && heading.split(" > ").at(-1) === nodes[0].textContent;
+  return isShown ? nodes.slice(1) : nodes;
 }
 
 /** List the files found for the question, best first. */

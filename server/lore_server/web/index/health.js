@@ -68,7 +68,7 @@ function check({ part, status, detail }) {
 function factsOf(health) {
   const rows = [
     ["Project", health.project], ["Version", health.version], ["Index", `${plural(health.files, "file")}, ${bytes(health.size_bytes)}`],
-    ["Synced", timeOf(health.freshness?.synced_at) || "never"], ["Model", health.model], ["Database", health.database],
+    ["Last change", timeOf(health.freshness?.synced_at) || "never"], ["Model", health.model], ["Database", health.database],
     ...(health.owner ? [["Process", health.owner.pid], ["Connected", count(health.owner.clients)]] : []),
   ];
   return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));

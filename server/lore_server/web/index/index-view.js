@@ -66,7 +66,7 @@ const FACTS = [
   ["Chunks", (health) => count(sum(health.counts))],
   ["Files", (health) => count(health.files)],
   ["Size", (health) => bytes(health.size_bytes)],
-  ["Synced", (health) => timeOf(health.freshness?.synced_at) || "never"],
+  ["Last change", (health) => timeOf(health.freshness?.synced_at) || "never"],
   ["Model", (health) => health.model],
   ["Database", (health) => health.database],
 ];

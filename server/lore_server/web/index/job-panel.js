@@ -71,10 +71,18 @@ function stageRow(name) {
   };
 }
 
+const RECENT_MS = 20_000;
+let seen = []; // the progress of the stage: [time, stage, done]
+
+/** Return the rate and the remaining time, by the last seconds: stages are slow at first and for long texts. */
 function pace(job) {
-  if (!job.rate) return [];
-  const rate = `${job.rate >= 10 ? count(Math.round(job.rate)) : job.rate.toFixed(1)}/s`;
-  return job.done < job.total ? [rate, `${duration(job.eta_seconds ?? 0)} left`] : [rate];
+  const now = performance.now();
+  seen = [...seen.filter(([at, stage, done]) => stage === job.stage && done <= job.done && now - at < RECENT_MS), [now, job.stage, job.done]];
+  const [[since, , before]] = seen;
+  const recent = now - since > RECENT_MS / 2 ? ((job.done - before) * 1000) / (now - since) : job.rate;
+  if (!recent) return [];
+  const rate = `${recent >= 10 ? count(Math.round(recent)) : recent.toFixed(1)}/s`;
+  return job.done < job.total ? [rate, `${duration((job.total - job.done) / recent)} left`] : [rate];
 }
 
 function cancelButton() {

@@ -5,7 +5,7 @@ import { confirmed } from "../shared/confirm.js";
 import { el, fill, say } from "../shared/dom.js";
 import { count, plural } from "../shared/format.js";
 import { partsOf } from "../shared/highlight.js";
-import { intoList } from "../shared/into-list.js";
+import { alongList, intoList } from "../shared/into-list.js";
 import { menuOf } from "../shared/menu.js";
 import { newPaper } from "./new-paper.js";
 import { failure } from "../shared/notes.js";
@@ -23,7 +23,7 @@ export function knowledgeView() {
   const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search documents", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) && steps.keep() } });
   const said = el("p", { class: "said" });
   const trouble = el("div", {});
-  const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: alongList } });
+  const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: (event) => alongList(event, titles(), input) } });
   const others = el("nav", { class: "side outline projects", "aria-label": "Projects" });
   const begin = () => newPaper(state.project, (file) => go(paperLink("edit", { project: state.project, file })));
   const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
@@ -32,6 +32,8 @@ export function knowledgeView() {
   const state = { project: "", wanted: "", papers: [], flight: null, loading: null, timer: 0, done: null };
   const steps = searchSteps(input);
   const entering = intoList(() => (state.timer ? ask() : state.done), () => titles());
+
+  document.addEventListener("lore:job", ({ detail }) => detail.ended && heading.offsetParent && !state.loading && load(state.wanted || undefined));
 
   async function load(wanted) {
     const flight = (state.loading = begun());
@@ -118,14 +120,6 @@ export function knowledgeView() {
   }
 
   const titles = () => [...list.querySelectorAll(".title")];
-
-  function alongList(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const at = titles().indexOf(event.target.closest(".result")?.querySelector(".title")) + step;
-    (at < 0 ? input : titles()[at])?.focus();
-  }
 
   function leave() {
     clearTimeout(state.timer);

@@ -1,21 +1,21 @@
 // Search as you type.
 
-import * as api from "../shared/api.js";
 import { typeChips } from "../shared/chips.js";
 import { codes, el, fill, say } from "../shared/dom.js";
+import { figureOf, found, mistakeIn, PAGE } from "./find.js";
 import { folderButtons } from "./folders.js";
-import { plural } from "../shared/format.js";
 import { wordsOf } from "../shared/highlight.js";
-import { intoList } from "../shared/into-list.js";
-import { failure, note, notesOf } from "../shared/notes.js";
+import { alongList, intoList } from "../shared/into-list.js";
+import { emptyIndex, failure, note, notesOf } from "../shared/notes.js";
+import { isCured } from "../shared/resource.js";
 import { resultCard } from "./result.js";
 import { link } from "../shared/route.js";
 import { searchWelcome } from "./search-welcome.js";
+import { known } from "../shared/state.js";
 import { searchSteps } from "../shared/steps.js";
 import { syntaxHelp, withPath, wordsIn } from "./syntax.js";
 
 const PAUSE_MS = 120;
-const PAGE = { limit: 20, max_tokens: 6000 };
 
 /** Return the view of `#/search?q=…&type=…,…`. */
 export function searchView() {
@@ -30,7 +30,7 @@ export function searchView() {
   const notes = el("div", { class: "notes" });
   const list = el("ol", { class: "results", "aria-label": "Results" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: loadMore } }, "Load more");
-  const state = { asked: null, timer: 0, flight: null, results: null }; // the results shown: {asked, cursor, count}
+  const state = { asked: null, timer: 0, flight: null, problem: null, results: null }; // the results shown: {asked, cursor, count}
   const entering = intoList(() => ask(), () => titles());
   const steps = searchSteps(input);
 
@@ -40,17 +40,24 @@ export function searchView() {
     state.timer = setTimeout(ask, PAUSE_MS);
   });
   input.addEventListener("keydown", onInputKey);
-  list.addEventListener("keydown", onListKey);
-  document.addEventListener("lore:job", ({ detail }) => detail.ended && askAgain());
+  list.addEventListener("keydown", (event) => alongList(event, titles(), input, () => (more.hidden ? null : more)));
+  document.addEventListener("lore:job", ({ detail }) => (detail.ended ? askAgain() : renew()));
+  document.addEventListener("lore:state", renew);
+
+  /** Search again when the reason of a failure is gone, and update what is shown instead of results. */
+  function renew() {
+    if (state.problem && isCured(state.problem)) askAgain();
+    else if (list.offsetParent && (state.problem?.code === "INDEX_MISSING" || !input.value.trim())) waiting();
+  }
 
   async function ask() {
     clearTimeout(state.timer);
     const asked = { query: input.value.trim(), type: chips.types };
     if (state.asked && JSON.stringify(state.asked) === JSON.stringify(asked)) return state.done;
     state.flight?.abort();
-    state.asked = asked;
+    Object.assign(state, { asked, problem: null });
     steps.settle(link("search", "", params()));
-    state.done = asked.query ? find(asked) : welcome();
+    state.done = asked.query ? find(asked) : waiting();
     return state.done;
   }
 
@@ -62,33 +69,31 @@ export function searchView() {
 
   async function find(asked) {
     const flight = (state.flight = new AbortController());
-    const started = performance.now();
     list.classList.add("old");
     list.setAttribute("aria-busy", "true");
     try {
-      const reply = await api.search({ ...asked, ...PAGE, facets: true }, flight.signal);
-      if (state.flight === flight) show(asked, reply, performance.now() - started);
+      const page = await found({ ...asked, facets: true }, flight.signal);
+      if (state.flight === flight) show(asked, page);
     } catch (problem) {
       if (problem.name === "AbortError" || state.flight !== flight) return;
-      state.asked = null;
+      Object.assign(state, { asked: null, problem });
       if (problem.code === "INVALID_ARGUMENT") unfinished(problem);
-      else empty(failure(problem, ask));
+      else waiting();
     }
   }
 
-  /** Report an incomplete filter or quote, and keep the results while it is typed. */
+  /** Report an incomplete filter or quote, and keep the old results, dimmed, while it is typed. */
   function unfinished(problem) {
-    settled();
+    list.removeAttribute("aria-busy");
     said.textContent = "";
-    fill(notes, note("warn", codes(`${problem.message} ${problem.hint}`)));
+    fill(notes, note("warn", codes(mistakeIn(problem))));
     say(problem.message);
   }
 
-  function show(asked, reply, milliseconds) {
+  function show(asked, { reply, excerpts, milliseconds }) {
     fill(notes, notesOf(reply));
-    const figure = reply.total ? `${plural(reply.total, "file")} found` : "Nothing found";
-    said.textContent = `${figure} · ${Math.round(milliseconds)} ms`;
-    say(reply.results.length ? `${figure}. The first is ${reply.results[0].title}.` : "Nothing found.");
+    said.textContent = `${figureOf(reply)} · ${Math.round(milliseconds)} ms`;
+    say(reply.results.length ? `${figureOf(reply)}. The first is ${reply.results[0].title}.` : "Nothing found.");
     chips.showMatching(reply.facets.types);
     showFolders(reply.facets.folders);
     settled();
@@ -96,7 +101,7 @@ export function searchView() {
     state.results = { asked, cursor: undefined, count: 0 };
     more.disabled = false;
     fill(list);
-    append(reply);
+    append(reply, excerpts);
     if (!reply.results.length) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type.length ? ", or all types." : "."), syntaxHelp()));
   }
 
@@ -109,11 +114,11 @@ export function searchView() {
     ask();
   }
 
-  function append(reply) {
+  function append(reply, excerpts) {
     const { asked, cursor, count } = state.results;
     const asking = { ...asked, ...PAGE, cursor };
     const wanted = wordsOf(wordsIn(asked.query));
-    list.append(...reply.results.map((result, at) => el("li", {}, resultCard(result, wanted, asking, count + at + 1))));
+    list.append(...reply.results.map((result, at) => el("li", {}, resultCard(result, excerpts[at], wanted, asking, count + at + 1))));
     Object.assign(state.results, { cursor: reply.next_cursor, count: count + reply.results.length });
     more.hidden = !reply.next_cursor;
   }
@@ -122,9 +127,9 @@ export function searchView() {
     const { results, results: { asked, cursor, count } } = state;
     more.disabled = true;
     try {
-      const reply = await api.search({ ...asked, ...PAGE, cursor });
+      const { reply, excerpts } = await found({ ...asked, cursor });
       if (state.results !== results) return;
-      append(reply);
+      append(reply, excerpts);
       say(`${results.count} results shown.`);
       titles()[count]?.focus();
     } catch (problem) {
@@ -134,13 +139,16 @@ export function searchView() {
     }
   }
 
-  function welcome() {
-    said.textContent = "";
-    empty(searchWelcome());
+  /** Show why there are no results: no question yet, no index yet, or a failure. */
+  function waiting() {
+    const { problem } = state;
+    const isMissing = (problem ?? known.problem)?.code === "INDEX_MISSING";
+    empty(isMissing ? emptyIndex(problem ?? known.problem) : problem ? failure(problem, ask) : searchWelcome());
   }
 
   function empty(what) {
     settled();
+    said.textContent = "";
     state.results = null;
     chips.showMatching(null);
     showFolders([]);
@@ -162,17 +170,6 @@ export function searchView() {
     steps.keep();
     input.value = "";
     ask();
-  }
-
-  function onListKey(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || event.target.closest(".why")) return;
-    event.preventDefault();
-    const all = titles();
-    const at = all.indexOf(event.target.closest(".result")?.querySelector(".title")) + step;
-    if (at < 0) focus();
-    else if (at < all.length) all[at].focus();
-    else if (!more.hidden) more.focus();
   }
 
   const titles = () => [...list.querySelectorAll(".title")];

@@ -1,5 +1,14 @@
 // Move from a search field into its list with the keyboard.
 
+/** Move between the titles of a list with the arrow keys; above the first is the field, below the last what `after()` returns. */
+export function alongList(event, titles, field, after = () => null) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || event.target.closest(".why")) return;
+  event.preventDefault();
+  const at = titles.indexOf(event.target.closest(".result")?.querySelector(".title")) + step;
+  (at < 0 ? field : (titles[at] ?? after()))?.focus();
+}
+
 /** Move down by the number of keys pressed while waiting for `ready`; `forget` drops them when the query changes. */
 export function intoList(ready, titles) {
   let steps = 0;

@@ -3,7 +3,7 @@
 import { adviceOf, isForSync, withoutCommands } from "./advice.js";
 import { currentJob, startSync } from "./job.js";
 import { codes, el } from "./dom.js";
-import { plural } from "./format.js";
+import { count, plural } from "./format.js";
 import { link } from "./route.js";
 
 /** Create a note; `kind` is info, warn or bad. */
@@ -44,17 +44,24 @@ function syncHere() {
   startSync();
 }
 
-/** Show the state before the first sync. */
+/** Show the state before the first sync, or how far it is. */
 export function emptyIndex(problem) {
+  const job = currentJob()?.state === "running" ? currentJob() : null;
+  const reason = problem?.code === "INDEX_MISSING" && !/no index|is empty/i.test(problem.message) ? problem.message
+    : "The first sync reads all files of the project. Later ones read only changed files.";
   return el(
     "div",
     { class: "empty" },
-    el("h2", {}, "Nothing is indexed yet"),
-    el("p", {}, problem?.code === "INDEX_MISSING" && !/no index|is empty/i.test(problem.message) ? problem.message
-      : "The first sync reads all files of the project. Later ones read only changed files."),
-    currentJob()?.state !== "running" && el("button", { type: "button", class: "button primary big", on: { click: syncHere } }, "Sync the project"),
+    el("h2", {}, job ? `The ${job.action} is running` : "Nothing is indexed yet"),
+    el("p", {}, job ? stepOf(job) : reason),
+    !job && el("button", { type: "button", class: "button primary big", on: { click: syncHere } }, "Sync the project"),
   );
 }
+
+const stepOf = ({ stage = "starting", done, total }) => [
+  `${stage[0].toUpperCase()}${stage.slice(1)}${total ? `: ${count(done)} of ${count(total)}` : ""}. This view continues when it is done. `,
+  el("a", { href: link("index") }, "Watch it"),
+];
 
 const staleness = (fresh) => `${fresh.changed_files ? plural(fresh.changed_files, "file") : "Files"} changed since the last sync.`;
 

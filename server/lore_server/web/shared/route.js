@@ -56,6 +56,9 @@ export function rememberPlace() {
   document.querySelector(`.nav a[data-view="${parse(location.hash).view}"]`)?.setAttribute("href", location.hash || "#/search");
 }
 
+/** Return what a view showed last. */
+export const lastRoute = (view) => parse(new URL(document.querySelector(`.nav a[data-view="${view}"]`).href).hash);
+
 function halves(text) {
   const at = text.indexOf("?");
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];

@@ -22,7 +22,7 @@ export function searchSteps(input) {
     /** Put the current query in the address. */
     settle(fragment) {
       if (fragment === location.hash) return settle(fragment);
-      settle(fragment, isKept);
+      settle(fragment, isKept || !location.hash.includes("?")); // a first search leads back to the empty field
       isKept = false;
       shownAt = Infinity;
     },

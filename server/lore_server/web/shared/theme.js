@@ -10,16 +10,23 @@ export function isDark() {
   return (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
 }
 
-/** Make a button switch the theme, and update its label. */
+/** Make a button go through the themes: the other one, the system's by name, and again whatever the system has. */
 export function themeButton(button) {
+  const next = () => {
+    const own = document.documentElement.dataset.theme;
+    const systems = dark.matches ? "dark" : "light";
+    return own === undefined ? (dark.matches ? "light" : "dark") : own === systems ? null : systems;
+  };
   const show = () => {
-    button.textContent = isDark() ? "☀" : "☾";
-    button.setAttribute("aria-label", isDark() ? "Use the light theme" : "Use the dark theme");
+    button.textContent = isDark() ? "☾" : "☀";
+    button.title = next() ? `Use the ${next()} theme` : "Use the system's theme";
+    button.setAttribute("aria-label", button.title);
   };
   button.addEventListener("click", () => {
-    const next = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
-    localStorage.setItem(KEPT, next);
+    const chosen = next();
+    if (chosen) document.documentElement.dataset.theme = chosen;
+    else delete document.documentElement.dataset.theme;
+    chosen ? localStorage.setItem(KEPT, chosen) : localStorage.removeItem(KEPT);
     show();
   });
   dark.addEventListener("change", show);

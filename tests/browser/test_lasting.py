@@ -1,0 +1,191 @@
+"""A page that is open all day: it recovers by itself, follows what others do, and says what it waits for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from lore_etl.core.model import SyncReport
+from tests.browser.test_moved_on import go, written
+from tests.harness.browser import PHONE, Reader, reading
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import serving
+from tests.harness.projects import write_project
+
+FILES = {
+    "docs/ferry.md": "# Ferry\n\nThe ferry crosses the sound at noon.\n\n## Fares\n\nThe ferry is free.\n",
+    "sound/pilot.py": "class Pilot:\n    def steer(self):\n        return 'ferry'\n",
+}
+SMALL = """() => [...document.querySelectorAll("a, button, summary, select, input, textarea")]
+    .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: false }))
+    .filter((element) => !element.closest(".unseen, .prose p, .answer p, .said, .quiet, .note"))
+    .filter((element) => element.type !== "checkbox")
+    .filter((element) => element.getBoundingClientRect().height < 23.5 && element.getBoundingClientRect().width > 1)
+    .map((element) => `${element.className}: ${element.textContent.slice(0, 40)}`)"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_project(tmp_path_factory.mktemp("lasting") / "depot", FILES)
+    run_lore("sync", "--no-daemon", cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
+        written(url, folder, "alpha")
+        yield url
+
+
+@pytest.fixture
+def reader(browser: Browser, url: str) -> Iterator[Reader]:
+    with reading(browser, url) as reader:
+        yield reader
+
+
+def tell(page: Page, job: dict[str, object], now: int) -> None:
+    """Tell the page of a job at a time, as its stream of the state does."""
+    page.evaluate(
+        """([job, now]) => {
+            performance.now = () => now;
+            document.dispatchEvent(new CustomEvent("lore:latest-job", { detail: job }));
+        }""",
+        [{"id": "1", "action": "sync", "state": "running", "seconds": 1, **job}, now],
+    )
+
+
+def test_a_search_recovers_by_itself_when_the_server_answers_again(reader: Reader) -> None:
+    reader.expected += ["ERR_INTERNET_DISCONNECTED"]
+    page = reader.open("#/search?q=ferry")
+    expect(page.locator(".result").first).to_be_visible()
+    page.context.set_offline(True)
+    page.locator("#q").fill("pilot")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not respond")
+    expect(page.locator("#search-said")).to_have_text("")
+
+    page.context.set_offline(False)
+
+    expect(page.locator(".result .title").first).to_have_text("Pilot")
+
+
+def test_a_first_visit_says_that_nothing_is_indexed_and_then_how_far_the_first_sync_is(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        serving(write_project(tmp_path / "empty", {"a.md": "# A\n\nA text.\n"})) as url,
+        reading(browser, url) as reader,
+    ):
+        reader.expected.append("409")
+        page = reader.open()
+        said = page.locator(".search .empty")
+        expect(said).to_contain_text("Nothing is indexed yet")
+        tell(page, {"stage": "embedding", "done": 34, "total": 540}, 1)
+        expect(said).to_contain_text("The sync is running")
+        expect(said).to_contain_text("Embedding: 34 of 540")
+
+
+def test_the_remaining_time_follows_the_last_seconds(reader: Reader) -> None:
+    page = reader.open("#/index")
+    expect(page.locator(".files td").first).to_be_visible()
+    tell(page, {"stage": "embedding", "done": 100, "total": 400, "rate": 1, "eta_seconds": 300}, 1_000)
+    tell(page, {"stage": "embedding", "done": 250, "total": 400, "rate": 1, "eta_seconds": 150}, 16_000)
+    expect(page.locator(".stage", has_text="embedding")).to_contain_text("250 of 400 · 10/s · 15 s left")
+
+
+def test_the_chunks_that_a_run_created_are_not_counted_as_unchanged_by_its_next_pass() -> None:
+    first = SyncReport(created=238, unchanged=938)
+    assert first.then(SyncReport(unchanged=1176)).unchanged == 938
+    assert first.then(SyncReport(created=1, unchanged=1176)).created == 239
+
+
+def test_only_what_is_meant_is_counted(reader: Reader) -> None:
+    figures = reader.open().evaluate(
+        """async () => {
+            const { figureOf } = await import("/assets/search/find.js");
+            const [far, near] = [{ total: 236, doubt: "No passage is close." }, { total: 2 }];
+            return [far, near].map((reply) => figureOf({ results: [1], ...reply }));
+        }"""
+    )
+    assert figures == ["Only near in meaning", "2 passages with words of the query"]
+
+
+def test_a_wrong_filter_dims_the_results_and_is_explained_shortly(reader: Reader) -> None:
+    reader.expected.append("400")
+    page = reader.open("#/search?q=ferry")
+    expect(page.locator(".result").first).to_be_visible()
+    page.locator("#q").fill("ferry lang:klingon")
+    note = page.locator(".search .note")
+    expect(note).to_contain_text("Did you mean kotlin?")
+    assert len(note.inner_text()) < 200
+    expect(page.locator(".results.old")).to_have_count(1)
+    page.locator("#q").fill("ferry lang:python")
+    expect(page.locator(".results.old")).to_have_count(0)
+
+
+def test_back_after_the_first_search_stays_and_ask_takes_the_query_over(reader: Reader) -> None:
+    page = reader.open()
+    page.locator("#q").fill("ferry fares")
+    expect(page.locator(".result").first).to_be_visible()
+    page.get_by_role("link", name="Ask", exact=True).click()
+    expect(page.locator("#question")).to_have_value("ferry fares")
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#q")).to_have_value("")
+    expect(page.locator(".search .syntax")).to_be_visible()
+
+
+def test_a_document_that_an_agent_writes_appears_in_the_open_view(reader: Reader, url: str, folder: Path) -> None:
+    page = reader.open("#/knowledge")
+    expect(page.locator(".papers .title", has_text="Alpha")).to_be_visible()
+
+    written(url, folder, "tides")
+
+    expect(page.locator(".papers .title", has_text="Tides")).to_be_visible()
+
+
+def test_the_theme_returns_to_that_of_the_system(reader: Reader) -> None:
+    page = reader.open()
+    for name in ("Use the dark theme", "Use the light theme", "Use the system's theme"):
+        page.get_by_role("button", name=name).click()
+    assert page.evaluate("[document.documentElement.dataset.theme ?? '', localStorage.length]") == ["", 0]
+    page.emulate_media(color_scheme="dark")
+    expect(page.get_by_role("button", name="Use the light theme")).to_be_visible()
+
+
+def test_with_forced_colours_a_filter_looks_like_a_button_and_only_marked_lines_have_a_bar(reader: Reader) -> None:
+    reader.page.emulate_media(forced_colors="active")
+    page = reader.open("#/search?q=ferry")
+    expect(page.locator(".folder").first).to_have_css("border-top-style", "solid")
+    go(page, "#/source/sound/pilot.py?line=2")
+    expect(page.locator("#L2.is-target")).to_be_visible()
+    bars = page.evaluate("['#L1', '#L2'].map((id) => getComputedStyle(document.querySelector(id)).borderLeftColor)")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert bars[0] == ground != bars[1]
+
+
+def test_every_target_on_a_phone_is_at_least_24_pixels_high(browser: Browser, url: str) -> None:
+    with reading(browser, url, viewport=PHONE, has_touch=True) as reader:
+        views = {
+            "#/search?q=ferry": ".result", "#/ask?q=When does it cross?": ".citations li", "#/index": ".files td",
+            "#/classes/Pilot": ".class-card .members", "#/health": ".verdict[data-status]",
+            "#/source/sound/pilot.py?view=passages": ".chunk-head", "#/source/docs/ferry.md": "article h3",
+            "#/knowledge": ".papers .title",
+        }  # fmt: skip
+        for fragment, content in views.items():
+            page = reader.open(fragment)
+            expect(page.locator(content).first).to_be_visible()
+            reader.settled()
+            assert page.evaluate(SMALL) == [], fragment
+
+
+def test_a_score_is_explained_and_a_result_judged_by_keyboard_alone(reader: Reader) -> None:
+    page = reader.open("#/search?q=ferry")
+    page.locator("#q").press("Enter")
+    expect(page.locator(".result .title").first).to_be_focused()
+    page.keyboard.press("s")
+    expect(page.locator(".why").first).to_contain_text(re.compile("score"))
