@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from lore_etl.core.model import SyncReport
 from tests.browser.test_moved_on import go, written
-from tests.harness.browser import PHONE, Reader, reading
+from tests.harness.browser import PHONE, Reader, barriers, reading
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
@@ -189,3 +189,24 @@ def test_a_score_is_explained_and_a_result_judged_by_keyboard_alone(reader: Read
     expect(page.locator(".result .title").first).to_be_focused()
     page.keyboard.press("s")
     expect(page.locator(".why").first).to_contain_text(re.compile("score"))
+
+
+def test_one_overlay_leads_to_views_symbols_and_searches(reader: Reader) -> None:
+    page = reader.open("#/health")
+    expect(page.locator(".sound summary")).to_have_text(re.compile(r"^All \d parts work\.$|^The other \d work"))
+    page.keyboard.press("Control+k")
+    page.keyboard.type("pilot")
+    options = page.get_by_role("option")
+    expect(options.first).to_have_text(re.compile("^Pilot"))
+    assert barriers(page) == []
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"#/source/sound/pilot\.py\?line="))
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("kno")
+    expect(options.first).to_have_text("Knowledgeview")
+    expect(page.locator("#jump")).to_have_attribute("aria-activedescendant", "jump-0")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#/knowledge$"))

@@ -11,7 +11,7 @@ import { timeOf } from "../shared/time.js";
 
 const SIGNS = { ok: "✓", degraded: "!", failed: "✕" };
 const PARTS = {
-  contract: "Contract", database: "Database", collection: "Chunks and vectors", keywords: "Keywords",
+  contract: "Contract", database: "Database", verification: "Verification", collection: "Chunks and vectors", keywords: "Keywords",
   embedding: "Embedding model", answers: "Answers", disk: "Disk",
 };
 
@@ -19,7 +19,9 @@ const PARTS = {
 export function healthView() {
   const again = el("button", { type: "button", class: "button", on: { click: () => load({ refresh: true }) } }, "Check again");
   const verdict = el("p", { class: "verdict" }, "Checking…");
-  const checks = el("ul", { class: "checks" }, Object.keys(PARTS).map((part) => check({ part, status: "unknown", detail: "…" })));
+  const checks = el("ul", { class: "checks" });
+  const sound = el("ul", { class: "checks" });
+  const folded = el("details", { class: "sound" }, el("summary", {}, "Checking every part…"), sound);
   const facts = el("dl", { class: "facts", hidden: true });
 
   const problems = el("div", { class: "problem-lists" });
@@ -29,7 +31,11 @@ export function healthView() {
   function draw(health) {
     verdict.textContent = health.status;
     verdict.dataset.status = health.status;
-    fill(checks, health.checks.map(check));
+    const isSound = ({ status }) => status === "ok";
+    fill(checks, health.checks.filter((part) => !isSound(part)).map(check));
+    fill(sound, health.checks.filter(isSound).map(check));
+    folded.hidden = false;
+    folded.querySelector("summary").textContent = health.checks.every(isSound) ? `All ${health.checks.length} parts work.` : `The other ${sound.children.length} work.`;
     fill(facts, factsOf(health));
     fill(problems, health.problems ? problemLists(health.problems) : []);
     facts.hidden = false;
@@ -44,7 +50,7 @@ export function healthView() {
       verdict.textContent = "no response";
       verdict.dataset.status = "unhealthy";
       fill(checks, el("li", { class: "plain" }, failure(problem, () => load({ refresh: true }))));
-      facts.hidden = true;
+      facts.hidden = folded.hidden = true;
     } finally {
       again.disabled = false;
     }
@@ -52,7 +58,7 @@ export function healthView() {
 
   const content = [
     el("div", { class: "view-head" }, el("h1", {}, "Health"), verdict, el("div", { class: "actions" }, again)),
-    checks, facts, problems,
+    checks, folded, facts, problems,
   ];
   return { content, title: () => "Health", show: () => load() };
 }

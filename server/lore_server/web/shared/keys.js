@@ -1,10 +1,12 @@
 // Keyboard shortcuts that work everywhere, and the dialog that lists them.
 
 import { byId, el } from "./dom.js";
+import { jump } from "./jump.js";
 import { go, link } from "./route.js";
 
 const LIST = [
   ["/", "search"],
+  ["Ctrl K", "go to a file, a symbol, a document or a view"],
   ["↓ ↑", "next and previous result"],
   ["Enter", "open the result"],
   ["e", "open the result or file in the editor; edit the document"],
@@ -23,6 +25,10 @@ let isGoing = false;
 export function watchKeys() {
   byId("keys").addEventListener("click", showKeys);
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && !document.querySelector("dialog[open]")) {
+      event.preventDefault();
+      return jump();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") return escape(event);
     if (isTyping(event.target)) return;
