@@ -12,8 +12,10 @@ SETS ?= ../shared/benchmarks
 PYTEST := $(BIN)/python -m pytest -q
 # An idle worker takes half of the remaining tests of the other in one block, so they share few modules.
 WORKERS := -n 3 --dist worksteal
-# What starts a browser, or runs the commands as on another platform. CI runs these tests after `make test`.
+# CI runs the slow tests that changes rarely break, which are marked `later`, after `make test`. The modules in LATER have
+# no others, so `make test` need not import them.
 LATER := tests/browser tests/e2e/test_platforms.py
+MARKED = $(shell grep -rl 'mark\.later' tests/unit tests/integration tests/e2e)
 
 # The processes of a run share the compiled modules: without them each would compile thousands again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -68,14 +70,14 @@ conformance: install
 		@modelcontextprotocol/conformance@0.1.16; }; else echo "no npm: the conformance suite is skipped" >&2; fi
 
 # Both run to the end, and a failure of either fails this target.
-test: install inspector
+test: install
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 lint suite
 
 suite: install
-	$(PYTEST) $(WORKERS) $(LATER:%=--ignore=%) $(OPTIONS)
+	$(PYTEST) $(WORKERS) -m "not long and not later" $(LATER:%=--ignore=%) $(OPTIONS)
 
-test-page: install
-	$(PYTEST) $(WORKERS) $(LATER) $(OPTIONS)
+test-page: install inspector
+	$(PYTEST) $(WORKERS) -m "later and not long" $(LATER) $(MARKED) $(OPTIONS)
 
 test-all: install lint inspector conformance
 	$(PYTEST) -m "long or not long" --hypothesis-profile=long

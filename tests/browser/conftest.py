@@ -14,6 +14,13 @@ from tests.harness.interfaces import serving
 expect.set_options(timeout=PATIENCE)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the browser tests, because `make test-page` runs only tests with this mark."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.later)
+
+
 @pytest.fixture(autouse=True)
 def no_owner_is_left() -> None:
     """Keep the server of a module running: its fixture stops it."""

