@@ -111,7 +111,7 @@ def test_only_what_is_meant_is_counted(reader: Reader) -> None:
             return [far, near].map((reply) => figureOf({ results: [1], ...reply }));
         }"""
     )
-    assert figures == ["Only near in meaning", "2 passages with words of the query"]
+    assert figures == ["Only near in meaning", "2 files found"]
 
 
 def test_a_wrong_filter_dims_the_results_and_is_explained_shortly(reader: Reader) -> None:

@@ -17,8 +17,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from lore_etl.models.bundled import FOLDER, WEIGHTS, weights_folder
-from lore_etl.models.content import file_digest
+from lore_etl.models.bundled import FOLDER, WEIGHTS, file_digest, weights_folder
 from lore_etl.models.export import SAMPLES, TOLERANCE
 from lore_etl.models.export_embedder import export as compile_model
 from lore_etl.models.model_cache import described

@@ -13,7 +13,7 @@ from lore_etl.config.settings import load_settings
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import SyncReport
 from lore_etl.files.indexed import ADDED, KNOWLEDGE
-from lore_etl.pipeline.guard import _refuse_loss
+from lore_etl.pipeline.extraction import _refuse_loss
 from lore_etl.pipeline.sync import sync
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.projects import open_index, settle, write_project

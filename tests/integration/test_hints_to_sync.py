@@ -245,7 +245,7 @@ CASES = [
     Case("etl/lore_etl/stores/claim.py", "Delete {}/, then run `lore sync`: everything in it can be rebuilt.",
          plant_a_link, search, delete_the_index),
     Case("etl/lore_etl/pipeline/verify.py", "Run `lore sync`, then call again.", kill_a_build, verification),
-    Case("server/lore_server/services/job_file.py", "Run `lore sync` to continue the build.", kill_a_build, last_job),
+    Case("server/lore_server/services/job.py", "Run `lore sync` to continue the build.", kill_a_build, last_job),
     Case("server/lore_server/services/database.py", "Damaged: {}. Run `lore sync`, which repairs it.", turn_vectors,
          verification),
     Case("server/lore_server/services/database.py", "Damaged: {}. Run `lore sync`, which repairs it.", flip_words,

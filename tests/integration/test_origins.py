@@ -22,8 +22,7 @@ from lore_server.library_docs.doc_set import SITE, DocSet
 from lore_server.library_docs.library_manager import LibraryManager
 from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import render
-from lore_server.replies.origin import marked_as_data
-from lore_server.replies.reply_text import ReplyText
+from lore_server.replies.reply_text import ReplyText, marked_as_data
 from lore_server.trackers.pull import PullRequest, pull
 from tests.harness.docs_site import DocsSite, html_page, serving
 from tests.harness.models import HashModel

@@ -8,8 +8,19 @@ from functools import cache
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from lore_etl.chunking.javascript_facts import facts_of, requires, uses_in
-from lore_etl.chunking.nodes import CALLABLE, CLASSES, INTERFACE, METHODS, declared, first_line, last_line, text_of
+from lore_etl.chunking.javascript_facts import (
+    CALLABLE,
+    CLASSES,
+    INTERFACE,
+    METHODS,
+    declared,
+    facts_of,
+    first_line,
+    last_line,
+    requires,
+    text_of,
+    uses_in,
+)
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import Parsed, Span, Symbol, counted_uses

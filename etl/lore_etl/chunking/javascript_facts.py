@@ -8,9 +8,12 @@ from collections.abc import Collection, Iterable, Iterator
 from tree_sitter import Node
 
 from lore_etl.chunking.doubt import has_error_before_body
-from lore_etl.chunking.nodes import CALLABLE, CLASSES, INTERFACE, METHODS, declared, first_line, last_line, text_of
 from lore_etl.core.model import ClassDefinition, FileFacts, Member
 
+CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
+INTERFACE = "interface_declaration"
+METHODS = {"method_definition", "abstract_method_signature", "method_signature"}
+CALLABLE = {"arrow_function", "function_expression", "function", "generator_function"}
 _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,200})\1")
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
 _FIELDS = {"field_definition", "public_field_definition", "property_signature"}
@@ -19,6 +22,33 @@ _MEMBERS = {"member_expression", "nested_type_identifier"}
 _TYPE_NAMES = {"type_identifier", "nested_type_identifier"}
 _VARIABLES = {"lexical_declaration", "variable_declaration"}
 Target = tuple[str, str | None]
+
+
+def text_of(node: Node | None) -> str:
+    """Return the source text of a node, or an empty text for None."""
+    return node.text.decode("utf-8", "replace") if node is not None and node.text else ""
+
+
+def first_line(node: Node) -> int:
+    """Return the 1-based first line of a node."""
+    return int(node.start_point[0]) + 1
+
+
+def last_line(node: Node) -> int:
+    """Return the 1-based last line of a node."""
+    return int(node.end_point[0]) + 1
+
+
+def declared(node: Node) -> Node:
+    """Return the declaration within an `export`, else the node itself."""
+    if node.type in ("export_statement", "ambient_declaration"):
+        inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+        if inner is None:
+            inner = next((c for c in node.named_children if c.type not in ("comment", "decorator")), None)
+        return declared(inner) if inner is not None else node
+    if node.type == "expression_statement" and node.named_child_count:
+        return node.named_children[0]
+    return node
 
 
 def facts_of(root: Node) -> FileFacts:

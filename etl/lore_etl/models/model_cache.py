@@ -23,8 +23,7 @@ from lore_etl.core.errors import ConfigError, ProviderUnavailable
 from lore_etl.core.extras import require
 from lore_etl.core.progress import Progress, silent
 from lore_etl.models import bundled
-from lore_etl.models.bundled import DEFAULT_MODEL
-from lore_etl.models.content import folder_digest
+from lore_etl.models.bundled import DEFAULT_MODEL, folder_digest
 
 EXPORT_SECONDS = 900
 STEP_SECONDS = 1.0

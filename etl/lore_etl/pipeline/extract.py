@@ -23,9 +23,8 @@ from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.extraction import Extraction
+from lore_etl.pipeline.extraction import Extraction, check_guard
 from lore_etl.pipeline.file_claim import Claim, claim_of
-from lore_etl.pipeline.guard import check_guard
 from lore_etl.pipeline.resolve import Relations
 from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.pipeline.usefulness import tier_of

@@ -1,18 +1,26 @@
-"""Hold the state of an extraction: the known files, and the files and chunks found."""
+"""Hold the state of an extraction: the known files, and the files and chunks found.
+
+The guard protects an index from a sync that would delete much of it because files are missing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import Announce, unannounced
+from lore_etl.core.text import counted
 from lore_etl.files.conversion.convert import Converter
+from lore_etl.files.indexed import is_knowledge, is_library
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.uses import Uses
+
+GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 
 
 @dataclass
@@ -56,3 +64,58 @@ class Extraction:
         self.chunks.pop(path, None)
         self.touched.add(path)
         self.related = True
+
+
+def check_guard(run: Extraction) -> None:
+    """Refuse to delete too many chunks. Raises GuardTripped.
+
+    A file that the project's rules now leave out is still on disk: its chunks are deleted, and the report says why.
+    """
+    lost = [path for path in run.touched if not run.chunks.get(path)]
+    if len(lost) < GUARD_SOURCES:
+        return
+    before = run.index.catalogue.chunks_by_source()
+    empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
+    left_out = before.keys() & set(_left_out(run, lost))
+    kept = {path: number for path, number in before.items() if path not in left_out}
+    _refuse_loss(kept, empty, set(lost).difference(empty), run.index.settings.index.guard_share)
+    if left_out:
+        verb = "is" if len(left_out) == 1 else "are"
+        run.report.warnings.append(
+            f"{counted(len(left_out), 'file')} still on disk {verb} no longer indexed, because the configuration, an "
+            f"ignore file or a rule about generated files excludes {'it' if verb == 'is' else 'them'}: "
+            f"{_some(sorted(left_out))}."
+        )
+
+
+def _left_out(run: Extraction, lost: Collection[str]) -> Iterator[str]:
+    """Yield those of these files that are on disk, but not read, because of a rule of the project."""
+    for path in run.index.files.stamps(lost):
+        row = run.rows.get(path)
+        if not row.recipe if row else run.index.files.is_skipped(path):
+            yield path
+
+
+def _refuse_loss(before: Mapping[str, int], empty: Collection[str], gone: Collection[str], share: float) -> None:
+    """Refuse to delete more than `share` of the chunks, as after a moved folder or an unmounted disk.
+
+    `before` has the number of chunks of each source that the project's rules do not leave out; the sources that lose
+    all their chunks are `gone` or `empty`. Documents written by agents do not count: their history keeps them, and
+    knowledge that no longer belongs to this folder must be deleted. Neither does documentation of libraries, which the
+    user removes with a command.
+    """
+    had = {source: number for source, number in before.items() if not (is_knowledge(source) or is_library(source))}
+    causes = {"disappeared": sorted(had.keys() & set(gone)), "became empty": sorted(had.keys() & set(empty))}
+    files = [file for some in causes.values() for file in some]
+    lost, total = sum(had[source] for source in files), sum(had.values())
+    if len(files) < GUARD_SOURCES or lost <= share * total:
+        return
+    reasons = [f"{counted(len(some), 'file')} {cause} ({_some(some)})" for cause, some in causes.items() if some]
+    raise GuardTripped(
+        f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %), because {' and '.join(reasons)}."
+    )
+
+
+def _some(files: Sequence[str]) -> str:
+    """Return the first three files as text."""
+    return ", ".join(files[:3]) + (", …" if len(files) > 3 else "")

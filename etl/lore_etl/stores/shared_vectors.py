@@ -1,7 +1,11 @@
-"""Keep embeddings for all projects of a user, so that another clone or a new index need not embed them again."""
+"""Keep embeddings for all projects of a user, so that another clone or a new index need not embed them again.
+
+Vectors are stored with a hash of their keys and numbers, so that a changed bit is noticed when they are read.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import sqlite3
 import time
@@ -12,7 +16,6 @@ from typing import TypeVar
 from lore_etl.config.user_folders import private_folder
 from lore_etl.stores.soundness import is_damage
 from lore_etl.stores.sqlite_file import use_log
-from lore_etl.stores.vector_seal import require_layout, sealed, unsealed
 
 SHARED = "vectors.sqlite"
 PAGE_BYTES = 16_384  # a vector in half precision with its keys takes 0.9 KB, of 3,072 dimensions 6.3 KB
@@ -20,6 +23,8 @@ KEPT_SHARE = 0.8  # an eviction leaves room, so that not every batch evicts
 SECONDS_PER_DAY = 86_400
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+SEAL_BYTES = 8
+LAYOUT = 2  # each vector has a seal
 
 
 class SharedVectors:
@@ -113,3 +118,36 @@ class SharedVectors:
 
 def _number(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def sealed(model: str, content: str, value: bytes) -> bytes:
+    """Return the numbers of a vector, followed by their seal."""
+    return value + _seal(model, content, value)
+
+
+def unsealed(model: str, content: str, stored: object) -> bytes | None:
+    """Return the numbers of a stored vector; None if it is damaged."""
+    if not isinstance(stored, bytes):  # damage can turn it into a number
+        return None
+    value = stored[:-SEAL_BYTES]
+    return value if stored[-SEAL_BYTES:] == _seal(model, content, value) else None
+
+
+def require_layout(connection: sqlite3.Connection) -> None:
+    """Record the layout of a new file. Raises sqlite3.DatabaseError for a file of another version of Lore."""
+    if _layout(connection) == LAYOUT:
+        return
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")  # another process may create the same file
+        if not _layout(connection) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        elif (found := _layout(connection)) != LAYOUT:
+            raise sqlite3.DatabaseError(f"it has layout {found}, of another version of Lore")
+
+
+def _layout(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _seal(model: str, content: str, value: bytes) -> bytes:
+    return hashlib.blake2b(f"{model}\0{content}\0".encode() + value, digest_size=SEAL_BYTES).digest()

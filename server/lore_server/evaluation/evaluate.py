@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,14 +16,17 @@ from lore_server.evaluation import excerpts
 from lore_server.evaluation.bench import Bench, opened, scratch_index
 from lore_server.evaluation.excerpts import PASSAGES, ExcerptSet, Places, overlap
 from lore_server.evaluation.git_history import file_not_ticket, set_from_git
-from lore_server.evaluation.kinds import by_kind
 from lore_server.evaluation.measures import Values, per_question
 from lore_server.evaluation.report import Report
 from lore_server.evaluation.sets import EvaluationSet, Question, read_set
+from lore_server.query.confidence import DOUBTFUL
 from lore_server.query.query_service import QueryService
 from lore_server.query.ranking import Ranked
 
 T = TypeVar("T")
+TYPES_LOOKED_AT = 3
+UNANSWERABLE = "unanswerable"
+_FIRST = {"name": "name@1", "version": "version@1"}
 
 
 def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progress: Progress = silent) -> Report:
@@ -131,3 +134,38 @@ def evaluate_folder(
         return evaluate(bench, chosen, rankings, progress)
 
     return on_bench(folder, split, root, settings, work, progress, model)
+
+
+def by_kind(
+    chosen: EvaluationSet,
+    ranked: Mapping[str, Sequence[Ranked]],
+    runs: Mapping[str, Sequence[str]],
+    confidences: Mapping[str, float],
+) -> Values:
+    """Return measure -> question -> value per kind of question; `confidences` holds the questions with a kind."""
+    values: Values = {}
+    for question in chosen.questions:
+        if question.id not in confidences:
+            continue
+        kind = question.metadata["kind"]
+        is_doubted = confidences[question.id] < DOUBTFUL
+        if kind == UNANSWERABLE:
+            values.setdefault("unanswerable_recognised", {})[question.id] = float(is_doubted)
+            continue
+        values.setdefault("answerable_accepted", {})[question.id] = float(not is_doubted)
+        gold = {document for document, grade in chosen.judgements[question.id].items() if grade > 0}
+        if kind == "type":
+            name, value = f"right_type@{TYPES_LOOKED_AT}", _has_type(question, ranked[question.id])
+        elif kind in _FIRST:
+            name, value = _FIRST[kind], float(runs[question.id][:1] != [] and runs[question.id][0] in gold)
+        else:
+            name, value = f"{kind}_recall@10", len(gold & set(runs[question.id][:10])) / len(gold)
+        values.setdefault(name, {})[question.id] = value
+    return values
+
+
+def _has_type(question: Question, ranked: Sequence[Ranked]) -> float:
+    """Return whether the first results include a document of the expected type."""
+    expected = question.metadata.get("type")
+    wanted = {expected} if isinstance(expected, str) else set(expected or ())
+    return float(any(result.chunk.type.value in wanted for result in ranked[:TYPES_LOOKED_AT]))

@@ -13,8 +13,8 @@ from lore_server.execution.threads import Calls
 from lore_server.mcp.follow import Context, Follower
 from lore_server.mcp.schema_outline import Outline, outlines
 from lore_server.operations.table import render
-from lore_server.replies.origin import marked_as_data
 from lore_server.replies.problem import problem
+from lore_server.replies.reply_text import marked_as_data
 from lore_server.replies.text_budget import READS_TEXT
 
 WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clients give up after 60

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lore_server.replies.origin import shown
 from lore_server.replies.render_index import job
-from lore_server.replies.reply_text import ReplyText, notes, nothing, outdated, span
+from lore_server.replies.reply_text import ReplyText, notes, nothing, outdated, shown, span
 
 if TYPE_CHECKING:
     from lore_server.replies import records

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lore_server.replies.origin import shown
-from lore_server.replies.reply_text import ReplyText, notes, span
+from lore_server.replies.reply_text import ReplyText, notes, shown, span
 
 if TYPE_CHECKING:
     from lore_server.replies import records

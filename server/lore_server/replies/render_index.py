@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
-from lore_server.replies.origin import shown
-from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, nothing, outdated, span
+from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, nothing, outdated, shown, span
 
 if TYPE_CHECKING:
     from lore_server.replies import records

@@ -25,8 +25,7 @@ from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sy
 from lore_etl.system.memory import release_unused_memory
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.replies.problem import error_record
-from lore_server.services.job import Job
-from lore_server.services.job_file import StoredJob, read_job, write_job
+from lore_server.services.job import Job, StoredJob, read_job, write_job
 from lore_server.services.job_report import digests, problems_record
 
 if TYPE_CHECKING:

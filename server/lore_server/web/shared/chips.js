@@ -27,7 +27,7 @@ export function typeChips(name, changed) {
       const number = type === ALL ? sum(figures) : (figures[type] ?? 0);
       input.checked = type === ALL ? !chosen.length : chosen.includes(type);
       figure.textContent = number || matching ? count(number) : "";
-      label.title = number ? `${plural(number, "passage")}${matching ? " with words of the query" : ""}` : "";
+      label.title = number ? (matching ? `${plural(number, "file")} found` : plural(number, "passage")) : "";
       label.classList.toggle("none", !number);
     }
   }
