@@ -161,11 +161,12 @@ def test_subclasses_of_one_name_are_told_apart(crane_app: App) -> None:
     assert "`Crane.ui.left.Panel` [1], `Crane.ui.right.Panel` [2]" in reply["answer"]
 
 
-def test_what_implements_an_interface_of_go_is_shown_and_not_guessed(crane_app: App) -> None:
+def test_what_implements_an_interface_of_go_is_asserted_in_its_file(crane_app: App) -> None:
     reply = ask(crane_app, "which structs implement store.Shelf")
 
-    assert reply["mode"] == "extractive"
-    assert any("var _ store.Shelf = (*State)(nil)" in one["quote"] for one in reply["citations"])
+    assert reply["mode"] == "structural"
+    assert "`bolt.State` [1]" in reply["answer"]
+    assert "Pruner" not in reply["answer"]
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,16 @@ def test_what_is_named_and_not_there_is_said(query: str, sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["read and/or write", "see https://example.org/a.html", "is it `slow`", "in config.py"]
+    "query",
+    [
+        "read and/or write",
+        "see https://example.org/a.html",
+        "is it `slow`",
+        "in config.py",
+        "Add a ``quote_cookie`` option to ``CookieJar``",
+        "Improve the typing of `web.Request`",
+        "Parse errors on `\\n`. Found by `bdraco`",
+    ],
 )
 def test_what_may_be_no_name_is_not_said_to_be_missing(query: str) -> None:
     assert references(parse(query), lambda _: []) == []

@@ -29,7 +29,7 @@ ASKING = re.compile(
     r"purpose|defin\w*|notes?|log|since)\b",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"`([^`\n]{3,80})`")
+_QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)")
 ABSENT = "`{}` occurs nowhere in this knowledge base."
 MAX_WORDS = 25  # a longer text names documents in passing
 
@@ -112,8 +112,10 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     for version in dict.fromkeys((*query.releases, *changed_in)):
         own = [path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version)]
         found.append(Reference("release", version, tuple(own)))
-    quoted = [name for name in _QUOTED.findall(query.text) if len(phrase_words(name)) > 1 and not _FILE.search(name)]
-    found += [Reference("text", name) for name in quoted if name.casefold() not in named]
+    quoted = [Reference("text", name) for name in _QUOTED.findall(query.text) if len(phrase_words(name)) > 1]
+    quoted = [one for one in quoted if not _FILE.search(one.name) and one.name.casefold() not in named]
+    # a statement mentions `web.Request`, a question is about it
+    found += [one for one in quoted if " " in one.name or asks_only_for(query, [one])]
     return found if len(query.text.split()) <= MAX_WORDS else [one for one in found if one.sources]
 
 
