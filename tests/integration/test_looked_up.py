@@ -51,6 +51,8 @@ FILES = {
     "docs/wrappers.md": "# Pallet wrappers\n\nBefore we dive into pallet wrappers, let us look at foil.\n\n"
     "A pallet wrapper is a machine that winds foil around the load of a pallet.\n\nFor a pallet wrapper, see also the "
     "page on foil.\n",
+    "docs/glossary.md": "# Glossary\n\n## C\n\n### Conveyor lanes\n\nThree ways side by side on which parcels move.\n\n"
+    "### Crate\n\nA conveyor lane carries no crates, because they are too heavy for the conveyor of a lane.\n",
     "docs/deploy.md": "# Deploy Crane\n\nTo deploy Crane to a server, run these commands:\n\n```bash\n"
     "crane build\ncrane push --all\n```\n\nThe server then restarts.\n\n## On Nimbus\n\nDeploy Crane with a token.\n",
     "docs/commands/crane-lift.md": "# Command: crane lift\n\nLifts a parcel from the belt to a shelf.\n",
@@ -204,3 +206,9 @@ def test_steps_are_shown_with_their_commands(crane_app: App) -> None:
 
     quote = next(one["quote"] for one in reply["citations"] if one["source"] == "docs/deploy.md")
     assert "To deploy Crane to a server, run these commands:\n\n```bash\ncrane build\ncrane push --all\n```" in quote
+
+
+def test_an_entry_of_a_glossary_is_a_definition(crane_app: App) -> None:
+    reply = ask(crane_app, "what is a conveyor lane?")
+
+    assert "### Conveyor lanes\n\nThree ways side by side" in reply["citations"][0]["quote"]

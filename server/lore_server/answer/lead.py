@@ -87,34 +87,42 @@ def _fitting(question: str) -> Callable[[str], bool]:
     forms = [form for asks, form in ((_QUANTITY, _NUMBER), (_WHY, _REASON), (_HOW, _STEPS)) if asks.search(question)]
     names = [word for word in re.findall(r"[\w$.]*[\w$]", question) if looks_like_name(word)]
     versions = {one or other for one, other in _VERSION.findall(question)}
-    definition = _definition(question)
+    subject = _subject(question)
 
     def fits(sentence: str) -> bool:
         if _REFERS.search(sentence) or not all(form.search(sentence) for form in forms):
             return False
         if versions and not versions & {one or other for one, other in _VERSION.findall(sentence)}:
             return False  # it may be about another version
-        if definition is not None:
-            return definition.match(sentence) is not None
+        if subject is not None:
+            return re.match(f"{subject}{_IS}", sentence, re.IGNORECASE) is not None
         return not names or any(name.casefold() in sentence.casefold() for name in names)
 
     return fits
 
 
-def _definition(question: str) -> re.Pattern[str] | None:
-    """Return a pattern for the beginning of a sentence that defines the subject of a "what is" question."""
+def _subject(question: str) -> str | None:
+    """Return a pattern for the subject of a "what is" question."""
     what = _WHAT_IS.search(question)
     if what is None or _VALUE.search(what["subject"]):
         return None
-    words = r"\W+".join(re.escape(word.removesuffix("s")) + "s?" for word in re.findall(r"[\w$]+", what["subject"]))
-    return re.compile(rf"(?:an? |the )?[`*_]*{words}{_IS}", re.IGNORECASE)
+    words = (re.escape(word.removesuffix("s")) + "s?" for word in re.findall(r"[\w$]+", what["subject"]))
+    return rf"(?:an? |the )?[`*_]*{r'[^A-Za-z0-9]+'.join(words)}"
 
 
-def defining(question: str, chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Return the first of these chunks with a sentence that defines the subject of a "what is" question, if any."""
-    definition = _definition(question)
-    begin = re.compile(rf"(?:^|[.!?]\s+){definition.pattern}", re.I | re.M) if definition else None
-    return [] if begin is None else [chunk for chunk in chunks if begin.search(chunk.text)][:1]
+def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
+    """Return the first of these chunks that is headed by the subject of a "what is" question, or else defines it in a
+    sentence; an empty list for other questions.
+    """
+    subject = _subject(question)
+    if subject is None:
+        return []
+    headed = re.compile(rf"^#+\s+{subject}[`*_]*\s*$", re.IGNORECASE | re.MULTILINE)
+    begin = re.compile(rf"(?:^|[.!?]\s+){subject}{_IS}", re.IGNORECASE | re.MULTILINE)
+    some = list(chunks())
+    titled = [chunk for chunk in some if headed.search(chunk.text)]
+    defined = [chunk for chunk in (*titled, *some) if begin.search(chunk.text)]
+    return [*(chunk for chunk in defined if chunk in titled), *titled, *defined][:1]
 
 
 def sentences(passage: Passage) -> Iterator[str]:

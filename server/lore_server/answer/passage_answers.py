@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
@@ -77,9 +77,7 @@ class PassageAnswers:
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
         else:
-            best = [file.source for file in found.ranked[:LEADING] if syntax_of(file.source) in PROSE]
-            prose = (chunk for source in best for chunk in self._index.catalogue.of_source(source))
-            first = [fact[1]] if fact else defining(question, prose)
+            first = [fact[1]] if fact else defining(question, lambda: self._prose(found))
             passages = self._chosen(found, first, limit, room)
             if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
                 return self._only_in(*only, found)
@@ -97,6 +95,12 @@ class PassageAnswers:
             "mode": mode,
             "citations": [passage_citation(passage.number, passage.chunk, found.today) for passage in passages],
         }
+
+    def _prose(self, found: SearchOutcome) -> Iterator[Chunk]:
+        """Yield the prose of the best files, and the other passages of prose that were found."""
+        for file in (file for file in found.ranked[:LEADING] if syntax_of(file.source) in PROSE):
+            yield from self._index.catalogue.of_source(file.source)
+        yield from (passage.chunk for passage in found.passages if syntax_of(passage.source) in PROSE)
 
     def _refusal(self, found: SearchOutcome, known: Sequence[Noun]) -> str | None:
         """Return why the index has no answer; None if it may have one."""
