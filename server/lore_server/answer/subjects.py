@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk
 from lore_etl.index import Index
-from lore_etl.stores.keywords import stem, stems
-from lore_etl.stores.tokenizer import STOPWORDS, phrase_words
+from lore_etl.stores.tokenizer import STOPWORDS
 from lore_server.query.parse import looks_like_name
-from lore_server.query.reference import ASKING, spelled
+from lore_server.query.reference import ASKING
 
 FEW_FILES = 3
+MANY = 100  # passages
 _TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+)*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _OPENING = re.compile(r"(?:^|[.?!:]\s)\W*$")
@@ -46,33 +47,40 @@ def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
     return found
 
 
-def _occurs(word: str, index: Index) -> bool:
-    """Return whether a passage has this word in any form, or its parts side by side: `GraphQL` and `graph-ql`."""
-    if index.keywords.holding([word.casefold()]):
-        return True
-    parts = _PART.findall(word)
-    return len(parts) > 1 and any(
-        spelled(" ".join(parts)).search(chunk.text)
-        for chunk in index.catalogue.chunks(index.keywords.holding(map(str.casefold, parts))).values()
-    )
-
-
 def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str | None:
     """Return the first name that occurs nowhere in the index; or word, if words count."""
     some = (noun for noun in found if noun.is_name or are_words_counted)
-    return next((noun.text for noun in some if not _occurs(noun.text, index)), None)
+    return next((noun.text for noun in some if not holders(noun.text, index)), None)
 
 
-def elsewhere(found: Sequence[Noun], shown: Collection[Chunk], index: Index) -> tuple[str, list[Chunk]] | None:
+def elsewhere(found: Sequence[Noun], shown: Iterable[Chunk], index: Index) -> tuple[str, list[Chunk]] | None:
     """Return the first name that only passages of few other files contain, and these passages."""
-    text = " ".join(" ".join((chunk.source, chunk.title, *chunk.heading, chunk.text)) for chunk in shown)
-    folded = text.casefold()
-    for noun in found:
-        if not noun.is_name or noun.text.casefold() in folded:
-            continue
-        if stems(text).issuperset(map(stem, phrase_words(noun.text))):
-            continue
-        holders = list(index.catalogue.chunks(index.keywords.holding([noun.text.casefold()])).values())
-        if 0 < len({chunk.source for chunk in holders}) <= FEW_FILES:
-            return noun.text, sorted(holders, key=lambda chunk: (chunk.source, chunk.lines))
+    text = " ".join(map(_whole, shown))
+    for name in (noun.text for noun in found if noun.is_name and not _pattern(noun.text).search(text)):
+        those = holders(name, index)
+        if 0 < len({chunk.source for chunk in those}) <= FEW_FILES:
+            return name, sorted(those, key=lambda chunk: (chunk.source, chunk.lines))
     return None
+
+
+def holders(word: str, index: Index) -> list[Chunk]:
+    """Return passages with this word, also as a plural, or its parts side by side: `GraphQL` and `graph-ql`.
+
+    The index has stems, so that `Explorer` is found by `explore`. Passages with a common stem are not compared.
+    """
+    ids = index.keywords.holding([word.casefold()])
+    parts = [] if ids else _PART.findall(word)
+    if len(parts) > 1:
+        ids = index.keywords.holding(map(str.casefold, parts))
+    chunks = list(index.catalogue.chunks(islice(ids, MANY)).values())
+    return chunks if len(ids) > MANY else [chunk for chunk in chunks if _pattern(word).search(_whole(chunk))]
+
+
+def _pattern(word: str) -> re.Pattern[str]:
+    parts = "[^A-Za-z0-9]*".join(map(re.escape, _PART.findall(word)))
+    return re.compile(rf"(?<![^\W_])(?:{re.escape(word.removesuffix('s'))}s?|{parts})(?![^\W_])", re.IGNORECASE)
+
+
+def _whole(chunk: Chunk) -> str:
+    facts = (chunk.source, chunk.title, *chunk.heading, *chunk.symbols, *chunk.tags, *chunk.details)
+    return " ".join((*facts, chunk.class_name or "", chunk.text))

@@ -1,0 +1,29 @@
+"""The names in a question, which an answer must contain."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore_server.answer.subjects import nouns
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("how do I deploy Crane to Heroku", ["Crane", "Heroku"]),
+        ("Kafka: how do I read it?", []),
+        ("How do I use IE 11 with PostgreSQL?", ["IE", "PostgreSQL"]),
+        ("where is retry_worker_pool used", ["retry_worker_pool"]),
+        ("How is the day's file written? With Rust?", ["Rust"]),
+    ],
+)
+def test_names_are_known_by_their_spelling_except_at_the_beginning(question: str, names: list[str]) -> None:
+    assert [noun.text for noun in nouns(question) if noun.is_name] == names
+
+
+def test_words_behind_a_preposition_are_known_as_such() -> None:
+    assert [noun.text for noun in nouns("how do I deploy to heroku from a laptop")] == ["heroku"]
+
+
+def test_what_was_looked_up_is_no_name() -> None:
+    assert nouns("what is in src/Retry.py", ["src/retry.py"]) == []
