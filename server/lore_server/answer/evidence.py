@@ -157,12 +157,9 @@ def whole_blocks(lines: Sequence[str], span: tuple[int, int], within: tuple[int,
     return min(span[0], blocks[first][1]), max(span[1], end)
 
 
-def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
-    """Return a function that measures which share of the question's words a passage contains, weighted by rarity."""
-    share = share_of(stems(question), rarity)
-    return lambda passage: share(
-        passage if isinstance(passage, str) else " ".join((passage.text, passage.title, *passage.heading))
-    )
+def coverage(question: str, rarity: Rarity) -> Callable[[str], float]:
+    """Return a function that measures which share of the question's words a text contains, weighted by rarity."""
+    return share_of(stems(question), rarity)
 
 
 def is_same(text: str, other: str) -> bool:
