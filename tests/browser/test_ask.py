@@ -26,7 +26,7 @@ def test_an_answer_without_a_model_is_marked_as_quoted(reader: Reader) -> None:
     page.keyboard.press("Enter")
 
     expect(page.locator(".ask .said")).to_contain_text("quoted from the sources")
-    expect(page.locator(".ask > .said")).to_contain_text("GEMINI_API_KEY")
+    expect(page.locator(".answer .why-not")).to_contain_text("GEMINI_API_KEY")
     expect(page.locator(".citations")).to_contain_text("SQLite")
     expect(page).to_have_url(re.compile("#/ask\\?q=Why"))
     assert page.locator(".citations li").count() == page.locator(".answer a.cite").count() > 1

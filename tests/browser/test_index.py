@@ -299,7 +299,7 @@ def test_every_view_shows_the_same_counts_and_time(waiting: tuple[Reader, ModelS
         times = set()
         for view, fact in (("index", ".index .facts"), ("health", ".health .facts")):
             page.goto(f"{reader.url}/#/{view}")
-            synced_at = page.locator(fact).locator("div", has_text="Synced").locator("time")
+            synced_at = page.locator(fact).locator("div", has_text="Last change").locator("time")
             expect(synced_at).to_have_text(re.compile(time))
             times.add(synced_at.inner_text())
         if not hours:

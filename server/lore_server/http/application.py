@@ -11,6 +11,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from openapi_core import OpenAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -58,7 +59,7 @@ def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pul
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # a wrong path is an error, not a redirect
-    return Guard(app, site)
+    return Guard(GZipMiddleware(app, minimum_size=1000, compresslevel=5), site)  # it leaves event streams alone
 
 
 def _mcp_routes(mcp_app: Starlette) -> list[Route]:

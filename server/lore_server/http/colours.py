@@ -24,7 +24,8 @@ SECONDS = 0.5
 
 def coloured(text: str, name: str) -> list[Any]:
     """Return the text as parts, `["span", {"class": …}, text]` or text; `name` is a file's name or a language."""
-    lexer = _lexer(name)
+    path = PurePosixPath(name)
+    lexer = _lexer(f"_{path.suffix}" if path.suffix else path.name)
     if lexer is None or max(map(len, text.split("\n"))) > LONGEST_LINE:
         return [text]
     parts: list[tuple[str, str]] = []
@@ -60,7 +61,7 @@ def _class_of(token: _TokenType | None) -> str:
 @lru_cache(maxsize=100)
 def _lexer(name: str) -> Lexer | None:
     try:
-        found = find_lexer_class_for_filename(PurePosixPath(name).name) or find_lexer_class_by_name(name)
+        found = find_lexer_class_for_filename(name) or find_lexer_class_by_name(name)
     except ClassNotFound:
         return None
     return found()

@@ -5,7 +5,6 @@ The page has no build step. Rendering reads no data, so neither route is an oper
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import html
 import re
@@ -64,7 +63,7 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
     def asset(request: Request) -> Response:
         name = request.path_params["name"]
         content = packed(folder)[1].get(name) if (folder / SHELL).is_file() else None
-        headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+        headers = {"Cache-Control": "public, max-age=31536000, immutable"}
         if content is None:
             file = _assets(folder).get(name)
             if file is None:
@@ -73,9 +72,6 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
             headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(content).hexdigest()[:32]}"'}
             if headers["ETag"] in request.headers.get("if-none-match", ""):
                 return Response(status_code=304, headers=headers)
-        elif "gzip" in request.headers.get("accept-encoding", ""):
-            content = gzip.compress(content)
-            headers["Content-Encoding"] = "gzip"
         return Response(content, headers=headers, media_type=TYPES[Path(name).suffix])
 
     return [Route("/", shell, methods=["GET"]), Route(ASSETS + "{name:path}", asset, methods=["GET"])]

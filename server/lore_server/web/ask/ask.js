@@ -93,8 +93,8 @@ export function askView() {
     state.reply = reply;
     const [nodes, ...quotes] = await answerNodes(reply.answer, reply.citations, params, reply.citations.map(quoteOf), flight.signal);
     if (state.flight !== flight) return;
-    said.textContent = [`Answer ${MODES[reply.mode]}`, duration(milliseconds / 1000), reply.degraded && withoutCommands(reply.degraded)].filter(Boolean).join(" · ");
-    fill(answer, notesOf({ ...reply, degraded: undefined }), nodes);
+    said.textContent = `Answer ${MODES[reply.mode]} · ${duration(milliseconds / 1000)}`;
+    fill(answer, notesOf({ ...reply, degraded: undefined }), reply.degraded && el("p", { class: "quiet why-not" }, withoutCommands(reply.degraded)), nodes);
     const question = reply.searched ?? params.q;
     const cited = citationList(reply.citations, quotes, question);
     const isWritten = reply.mode === "synthesized";
