@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from lore_server.http.site import ASSETS
@@ -16,19 +16,14 @@ from lore_server.http.site import ASSETS
 SHELL = "index.html"
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _NAMED = re.compile(rf'(?<="){ASSETS}([^"]+)(?=")')
-_SHEETS = re.compile(rf'(?: *<link rel="stylesheet" href="{ASSETS}[^"]+">\n)+')
+_SHEETS = re.compile(rf'((?: *<link rel="stylesheet" href="{ASSETS}[^"]+">\n)+)')
 _IMPORT = re.compile(r'^import (?:(\{[^}]*\}|\* as \w+) from )?"([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
 
 
+@cache
 def packed(folder: Path) -> tuple[str, Mapping[str, bytes]]:
-    """Return the page, and the packed files that it names."""
-    changed = [file.stat().st_mtime_ns for file in folder.rglob("*") if file.suffix in {*TYPES, ".html"}]
-    return _packed(folder, len(changed), max(changed, default=0))
-
-
-@lru_cache(maxsize=2)
-def _packed(folder: Path, count: int, newest: int) -> tuple[str, Mapping[str, bytes]]:
+    """Return the page, and the packed files that it names. A server keeps those with which it started."""
     page = (folder / SHELL).read_text(encoding="utf-8")
     found: dict[str, bytes] = {}
 
@@ -38,18 +33,16 @@ def _packed(folder: Path, count: int, newest: int) -> tuple[str, Mapping[str, by
         found[named] = content
         return f"{ASSETS}{named}"
 
-    def one_sheet(sheets: re.Match[str]) -> str:
-        names = _NAMED.findall(sheets[0])
-        content = b"".join((folder / name).read_bytes() for name in names)
+    def one_sheet(sheets: str) -> str:
+        content = b"".join((folder / name).read_bytes() for name in _NAMED.findall(sheets))
         return f'  <link rel="stylesheet" href="{keep("page.css", content)}">\n'
 
     def one_file(match: re.Match[str]) -> str:
-        if match[0] in (f"{ASSETS}{name}" for name in found):
-            return match[0]
         file = folder / match[1]
         return keep(match[1], linked(file).encode() if file.suffix == ".js" else file.read_bytes())
 
-    return _NAMED.sub(one_file, _SHEETS.sub(one_sheet, page)), found
+    parts = enumerate(_SHEETS.split(page))
+    return "".join(one_sheet(part) if at % 2 else _NAMED.sub(one_file, part) for at, part in parts), found
 
 
 def linked(entry: Path) -> str:
