@@ -1,8 +1,11 @@
-"""What implements a class, through the replies that show it."""
+"""What implements and uses a class or function, through the replies that show it."""
 
 from __future__ import annotations
 
+import random
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +97,27 @@ def test_the_files_that_use_a_class_or_function_are_known_with_places_also_after
     write_project(app.index.root, {"src/sail.py": USES["src/sail.py"]})
     sync(app)
     assert users(app, "hoist") == ["src/boat.py:3 and 2 more"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_uses_after_edits_are_those_of_a_new_index(app: App, tmp_path: Path, seed: int) -> None:
+    write_project(app.index.root, USES)
+    chance = random.Random(seed)
+    for _ in range(6):
+        path, other = chance.sample(sorted(USES), 2)
+        before = (app.index.root / path).read_bytes()
+        text = chance.choice((USES[other], USES[path], b"\n" + before, before + b"\n", "class Sail: ...\n"))
+        write_project(app.index.root, {path: text})
+        sync(app)
+
+    shutil.copytree(app.index.root, tmp_path / "copy", ignore=shutil.ignore_patterns(".lore"))
+    with closing(App(tmp_path / "copy", Settings(), app.contract, HashModel(), home=tmp_path / "home")) as fresh:
+        sync(fresh)
+
+        assert app.index.catalogue.uses() == fresh.index.catalogue.uses()
+        for root in ("sail.Sail", "src/sail.py:hoist", "src/other.py:hoist", "Mast"):
+            assert app.index.catalogue.users(root) == fresh.index.catalogue.users(root)
+    app.index.catalogue.check()
 
 
 def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_cover(app: App) -> None:

@@ -1,0 +1,131 @@
+"""What the names in a file refer to, in each language with uses."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from lore_etl.core.model import FileFacts
+from lore_etl.relations.classes import resolve
+from lore_etl.stores.uses import pack, rows
+from tests.harness.texts import facts_of
+
+Files = dict[str, str]
+GO = FileFacts(family="manifest:go", package="example.com/app")
+RUST = FileFacts(family="manifest:rust", package="app")
+
+
+def uses(files: Files, path: str, **manifests: FileFacts) -> dict[str, tuple[int, int]]:
+    """Return the places and the first line of each class and function that a file uses."""
+    facts = {name: facts_of(name, dedent(text)) for name, text in files.items()} | manifests
+    target = resolve(facts, files).target
+    packed = pack(facts[path].uses, lambda name: target(path, name))
+    return {name: (places, line) for _, name, _, places, line in rows(path, packed)}
+
+
+CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
+    "python": (
+        {
+            "pkg/__init__.py": "from .sea import Boat\n",
+            "pkg/sea.py": "class Boat: ...\n\ndef sail(): ...\n",
+            "user.py": "from pkg import Boat as B, sea\nimport os\n\ndef f(sea):\n    sea.sail()\n\nB.x()\n"
+            "sea.sail()\n",
+        },
+        {"pkg.sea.Boat": (2, 1), "pkg/sea.py:sail": (1, 8)},
+    ),
+    "javascript": (
+        {
+            "sea.mjs": "export default class Boat {}\nexport function sail() {}\nfunction hidden() {}\n",
+            "all.mjs": "export * from './sea.mjs';\n",
+            "user.mjs": "import Ship, {sail as go} from './sea.mjs';\nimport * as all from './all.mjs';\n"
+            "new Ship(); go(); all.sail(); hidden();\nconst {sail} = x;\n",
+        },
+        {"Boat": (2, 1), "sea.mjs:sail": (3, 1)},
+    ),
+    "typescript": (
+        {
+            "sea.ts": "export interface Boat {}\nexport const sail = (): void => {};\n",
+            "user.tsx": "import {Boat, sail} from './sea';\nlet b: Boat;\nconst v = <a onClick={sail}/>;\n",
+        },
+        {"Boat": (2, 1), "sea.ts:sail": (2, 1)},
+    ),
+    "go": (
+        {
+            "sea/sea.go": "package sea\n\ntype Boat struct{}\n\nfunc Sail() {}\n\nfunc (b Boat) Row() {}\n",
+            "user.go": 'package main\n\nimport s "example.com/app/sea"\n\nfunc main() {\n\tvar b s.Boat\n\tb.Row()\n'
+            "\ts.Sail()\n\tlocal()\n}\n\nfunc local() {}\n",
+        },
+        {"sea.Boat": (1, 6), "sea/sea.go:Sail": (1, 8), "user.go:local": (1, 9)},
+    ),
+    "java": (
+        {
+            "a/Boat.java": "package a;\npublic class Boat { static class Mast {} }\n",
+            "a/User.java": "package a;\nclass User { Boat b = Boat.made(); Boat.Mast m; }\n",
+            "b/Other.java": "package b;\nimport a.Boat;\nclass Other { @Odd Boat boat() { return new Boat(); } }\n",
+            "b/User.java": "package b;\nclass Unrelated { Boat b; }\n",
+        },
+        {"a.Boat": (2, 2), "a.Boat.Mast": (1, 2)},
+    ),
+    "kotlin": (
+        {
+            "Boat.kt": "package a\nclass Boat\nfun sail() {}\n",
+            "User.kt": "package b\nimport a.Boat\nimport a.sail\nfun f(b: Boat?) { Boat(); sail() }\n",
+        },
+        {"a.Boat": (3, 2), "Boat.kt:sail": (2, 3)},
+    ),
+    "scala": (
+        {
+            "Boat.scala": "package a\nclass Boat\n",
+            "User.scala": "package b\nimport a.Boat\nclass User(b: Boat) { new Boat }\n",
+        },
+        {"a.Boat": (3, 2)},
+    ),
+    "csharp": (
+        {
+            "Boat.cs": "namespace A { public class Boat {} }\n",
+            "User.cs": "using A;\nclass User : Boat { Boat b = new Boat(); List<Boat> All() => Boat.All(); }\n",
+        },
+        {"A.Boat": (5, 2)},
+    ),
+    "php": (
+        {
+            "Boat.php": "<?php\nnamespace A;\nclass Boat {}\nfunction sail() {}\n",
+            "User.php": "<?php\nnamespace B;\nuse A\\Boat;\n"
+            "class User { function f(?Boat $b) { new Boat(); \\A\\sail(); } }\n",
+        },
+        {"A.Boat": (3, 3), "Boat.php:sail": (1, 4)},
+    ),
+    "rust": (
+        {
+            "src/sea.rs": "pub struct Boat;\npub fn sail() {}\n",
+            "src/user.rs": "use crate::sea::{Boat, sail};\nfn f(b: &Boat) { sail(); crate::sea::sail(); }\n",
+        },
+        {"Boat": (2, 1), "src/sea.rs:sail": (3, 1)},
+    ),
+}
+
+
+@pytest.mark.parametrize("language", CASES)
+def test_names_lead_to_the_definitions_that_imports_and_packages_decide(language: str) -> None:
+    files, expected = CASES[language]
+    path = next(name for name in files if name.lower().rpartition("/")[2].startswith("user."))
+    manifests = {"go.mod": GO} if language == "go" else {"Cargo.toml": RUST}
+
+    assert uses(files, path, **manifests) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        ({"a.py": "def f(): ...\n", "b.py": "f()\n"}, "b.py"),  # not imported
+        ({"a.py": "def f(): ...\n", "b.py": "from elsewhere import f\nf()\n"}, "b.py"),
+        ({"a.py": "def f(): ...\n", "b.py": "x.f()\n"}, "b.py"),  # through an object
+        ({"x.go": "package p\nfunc f() {}\n", "y.go": "package p\nfunc f() {}\n", "z.go": "package p\nvar _ = f()\n"},
+         "z.go"),  # two definitions
+        ({"a.mjs": "export class A {}\n", "b.mjs": "new A();\n"}, "b.mjs"),
+        ({"a.lua": "function f() end\n", "b.lua": "f()\n"}, "b.lua"),  # a language without uses
+    ],
+)  # fmt: skip
+def test_a_name_that_nothing_decides_leads_nowhere(files: Files, path: str) -> None:
+    assert uses(files, path) == {}
