@@ -79,6 +79,7 @@ def test_the_files_that_use_a_class_or_function_are_known_with_places_also_after
 
     assert users(app, "sail.Sail") == ["src/boat.py:1 and 1 more", "src/sail.py:5 and 1 more"]
     assert users(app, "src/sail.py:hoist") == ["src/boat.py:1 and 2 more"]
+    assert users(app, "sail.hoist") == users(app, "src/sail.py:hoist")
     assert users(app, "Mast") == ["web/deck.mjs:1 and 1 more"]
 
     write_project(app.index.root, {"src/boat.py": "\nfrom sail import hoist\n\nhoist()\n"})  # other names

@@ -15,6 +15,11 @@ TREE = Hierarchy(
         ClassNode("shop.SQLStore", ("shop.Store",), "shop/sql.py", (5, 40)),
         ClassNode("shop.SQLiteStore", ("shop.SQLStore",), "shop/sqlite.py", (7, 90)),
         ClassNode("shop.MemoryStore", ("shop.Store",), "shop/memory.py", (2, 30)),
+        ClassNode("lake.Boat", (), "lake/boat.go", (3, 4)),
+        ClassNode("lake.Ship", (), "lake/ship.go", (3, 4), ("sea.Floating",)),
+        ClassNode("sea.Ship", ("sea.Hull",), "sea/ship.go", (3, 4), ("sea.Floating",)),
+        ClassNode("sea.Floating", (), "sea/sea.go", (1, 2)),
+        ClassNode("sea.Large", ("sea.Floating",), "sea/sea.go", (3, 4)),
         ClassNode("Neo.form.field.Base", (), "src/form/field/Base.mjs", (1, 9)),
         ClassNode("Neo.form.field.Text", ("Neo.form.field.Base",), "src/form/field/Text.mjs", (1, 9)),
     ]
@@ -231,3 +236,11 @@ def test_mixins_are_base_classes() -> None:
 
     assert fact is not None
     assert "shop.Store" in fact.text
+
+
+def test_the_types_that_implement_an_interface_have_full_names_and_are_no_subclasses() -> None:
+    fact = ask("which structs implement sea.Floating?")
+
+    assert fact is not None
+    assert fact.text == "`sea.Floating` is implemented by at least 2 types: `lake.Ship` {1}, `sea.Ship` {2}."
+    assert [place.source for place in fact.places] == ["lake/ship.go", "sea/ship.go"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.core.text import counted, is_named, last_part
@@ -101,6 +101,8 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     if upwards:
         return _bases(nodes, tree)
     if downwards:
+        if "implement" in question.casefold() and (fact := _implementers(nodes, tree)):
+            return fact
         return _subclasses(nodes, tree, is_direct=bool(_DIRECT.search(question)))
     if asks_place:
         return _definition(nodes)
@@ -147,6 +149,15 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
     kind = "direct subclass" if is_direct else "subclass"
     count = counted(len(places), kind, f"{kind}es")
     return Fact(f"{roots} has {count}: {_listed(places)}.", places[:MAX_NAMED])
+
+
+def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
+    below = {node.name: [one for one in map(tree.nodes.get, tree.children(node.name)) if one] for node in nodes}
+    found = {one.name: one for name, types in below.items() for one in types if name in one.implements}
+    roots = _names(name for name, types in below.items() if any(name in one.implements for one in types))
+    places = tuple(replace(place, name=one.name) for one in found.values() for place in _places([one]))
+    text = f"{roots} is implemented by at least {counted(len(places), 'type')}: {_listed(places)}."
+    return Fact(text, places[:MAX_NAMED]) if places else None
 
 
 def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of: UsersOf) -> Fact | None:

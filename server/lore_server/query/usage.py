@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk
@@ -14,10 +16,11 @@ NOT_COVERED = "calls of methods through objects, dynamic calls, and names that s
 
 
 def functions_named(index: Index, name: str) -> list[str]:
-    """Return the full names of the functions that are used and have this name or end with it."""
+    """Return the full names of the functions that are used and have this name, perhaps after a package or module."""
     folded = name.replace("::", ".")
-    known = index.hierarchy.nodes
-    return [one for one in index.catalogue.used_names(last_part(folded)) if one not in known and is_named(one, folded)]
+    package = folded.rpartition(".")[0].rpartition(".")[2]
+    found = (one for one in index.catalogue.used_names(last_part(folded)) if one not in index.hierarchy.nodes)
+    return [one for one in found if is_named(one, folded) or package in re.split(r"[/.]", one.rpartition(":")[0])]
 
 
 def not_covered(source: str | None) -> str:
