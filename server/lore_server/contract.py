@@ -53,6 +53,7 @@ class Operation:
     toolset: str
     envelope: str
     is_private: bool
+    is_always_loaded: bool
     max_body_bytes: int
     input_schema: Schema
     output_schema: Schema
@@ -213,6 +214,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
         method=method.upper(),
         path=path,
         title=hints.pop("title"),
+        is_always_loaded=hints.pop("alwaysLoad", False),
         summary=spec["summary"],
         description=one_line(spec["description"]),
         hints=hints,

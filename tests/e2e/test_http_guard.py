@@ -183,7 +183,7 @@ def test_an_mcp_client_without_the_token_lists_and_calls_only_reading_tools(
     assert not read.is_error
 
     names, changed, _ = anyio.run(look, bearer(sample))
-    assert {"manage_database", "manage_knowledge_base", "cancel_job"} <= names
+    assert {"manage_knowledge_base", "cancel_job"} <= names
     assert (changed.is_error, changed.structured_content["status"]) == (False, "already_running")
 
 

@@ -106,7 +106,7 @@ CALLS: list[tuple[str, JSON]] = [
 ]
 
 
-TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs", "insights")
+TOOLSETS = ("query", "documents", "manage", "database", "projects", "memories", "docs", "insights")
 
 
 @pytest.mark.parametrize("toolsets", [None, *((toolset,) for toolset in TOOLSETS), ("query", "projects"), TOOLSETS])
@@ -163,7 +163,7 @@ def test_the_tool_definitions_for_clients_are_valid_and_complete(app: App, mode:
         Draft202012Validator.check_schema(tool.input_schema)
         Draft202012Validator.check_schema(tool.output_schema)
         assert tool.input_schema["properties"].keys() == operation.input_schema["properties"].keys()
-        assert set(operation.output_schema["required"]) <= tool.output_schema["properties"].keys()
+        assert tool.output_schema["required"] == operation.output_schema["required"]
         assert (tool.title, tool.description) == (operation.title, operation.description)
         assert tool.annotations.read_only_hint is not operation.changes_state
     assert [tool.name for tool in listed.tools] == [

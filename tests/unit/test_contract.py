@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,11 @@ import anyio
 import pytest
 from openapi_spec_validator import validate
 
+from benchmarks.reply_tokens import as_json, estimate
 from lore_etl.core.errors import InternalError, InvalidArgument, UnknownOperation
 from lore_etl.core.model import KnowledgeType
 from lore_server.contract import Contract
+from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS
 from tests.golden import records
 from tests.golden.write import TARGET as GOLDEN
 from tests.golden.write import tools
@@ -36,9 +39,29 @@ def test_the_reply_types_equal_the_types_generated_from_the_contract(contract: C
 
 def test_the_list_of_tools_stays_small() -> None:
     listed = anyio.run(tools)
+    texts = [tool["description"] + as_json(tool["inputSchema"]) for tool in listed]
+    results = [as_json(tool["outputSchema"]) for tool in listed]  # agents that read only text do not get them
 
     assert len(listed) <= 12
-    assert len(json.dumps(listed)) / 4 < 3000  # tokens, at four characters each
+    assert sum(map(estimate, texts)) <= 1500
+    assert sum(len(text) for text in texts + results) / 4 <= 1500
+
+
+def test_agents_find_the_tools_and_read_nothing_about_the_parts_of_lore(contract: Contract) -> None:
+    listed = anyio.run(tools)
+
+    assert {tool["name"] for tool in listed if (tool.get("_meta") or {}).get("anthropic/alwaysLoad")} == {
+        "query_documents", "ask_knowledge_base", "get_source",
+    }  # fmt: skip
+    verbs = {"Finds", "Answers", "Lists", "Reads", "Updates", "Shows", "Stops", "Checks"}
+    for tool in listed:
+        assert tool["description"].split()[0] in verbs
+        about = [
+            tool["description"],
+            *(row.get("description", "") for row in tool["inputSchema"]["properties"].values()),
+        ]
+        assert not re.search(r"(?i)database|vector|embedd|chroma|sqlite|hnsw", " ".join(about))
+    assert re.findall("(?i)before you|start|begin", contract.instructions(DEFAULT_TOOLSETS)) == ["Before you"]
 
 
 def test_every_schema_is_closed_and_bounded(contract: Contract) -> None:

@@ -1,4 +1,4 @@
-"""Outline the schemas for clients: enough to call a tool and read its reply, in few tokens. Calls use the full ones."""
+"""Outline the schemas for clients: enough to call a tool, in few tokens. Calls and replies are checked in full."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from lore_etl.core.model import canonical_json
 from lore_server.contract import Operation, Schema
 
-HUGE = 10_000  # a limit that nobody reaches by accident
+LARGE = 100  # a limit that is rarely reached by accident
 MANY = 8  # a longer enum is listed only once
 _SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
-_KNOWN = ("max_tokens", "cursor", "truncated", "next_cursor")  # the same in every tool
+_KNOWN = ("query", "brief", "max_tokens", "cursor")  # the same in every tool
 Outline = tuple[Schema, Schema]
 
 
 def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
-    """Outline the arguments and results of operations; a repeated schema refers to its first description.
+    """Outline the arguments and results of operations; a repeated argument is described once.
 
     Every value that is valid for the full schemas is valid for these.
     """
     texts: dict[str, str] = {}
-    return {operation.id: (_arguments(operation, texts), _result(operation, texts)) for operation in operations}
+    return {operation.id: (_arguments(operation, texts), _result(operation)) for operation in operations}
 
 
 def _arguments(operation: Operation, texts: dict[str, str]) -> Schema:
@@ -35,10 +35,10 @@ def _arguments(operation: Operation, texts: dict[str, str]) -> Schema:
 
 
 def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Schema:
-    """Outline an argument. The description is omitted if an earlier tool has the same one."""
-    outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_obvious(key, value)}
+    """Outline an argument. If an earlier tool has the same one, only its type is given."""
     if texts.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
-        del outline["description"]
+        return {"type": schema["type"]}
+    outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_obvious(key, value)}
     if "items" in schema and "string" in schema["type"]:
         outline["items"] = {key: value for key, value in schema["items"].items() if key in ("type", "enum")}
         del outline["maxItems"]
@@ -49,36 +49,15 @@ def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Sche
             outline.pop("enum", None)
             if "items" in outline:
                 outline["items"] = {"type": "string"}
-            outline["description"] = f"{schema['description']}, as in {first}"
+            outline["description"] = f"As in {first}"
     return outline
 
 
 def _is_obvious(name: str, value: Any) -> bool:
-    """Return whether a limit is huge, or a flag is off by default."""
-    return (name == "maximum" and value >= HUGE) or (name == "default" and value is False)
+    """Return whether a limit is large, or a default is what an omitted argument would mean anyway."""
+    return (name == "maximum" and value >= LARGE) or (name == "default" and (not value or value == "all"))
 
 
-def _result(operation: Operation, texts: dict[str, str]) -> Schema:
-    """Outline the result: the types of required properties, the property names of rows, and the optional names."""
-    full = operation.output_schema
-    first = texts.setdefault(canonical_json(full), operation.id)
-    if first != operation.id:
-        properties = {name: _property(full["properties"][name]) for name in full["required"]}
-        return {"type": "object", "description": f"Same as {first}", "properties": properties}
-    known = [name for name in _KNOWN if texts.setdefault(f"result.{name}", operation.id) != operation.id]
-    shown = {name: property_ for name, property_ in full["properties"].items() if name not in known}
-    optional = ", ".join(name for name in shown if name not in full["required"] and not _rows(shown[name]))
-    properties = {name: _property(shown[name]) for name in shown if name in full["required"] or _rows(shown[name])}
-    outline: Schema = {"type": "object", "properties": properties}
-    return {**outline, "description": f"Optional: {optional}"} if optional else outline
-
-
-def _property(schema: Schema) -> Schema:
-    names = _rows(schema)
-    outline = {"type": schema["type"]}
-    return {**outline, "description": f"Each: {', '.join(names)}"} if names else outline
-
-
-def _rows(schema: Schema) -> Iterable[str]:
-    """Return the property names of the rows of an array; an empty sequence for other values."""
-    return tuple(schema.get("items", {}).get("properties", ()))
+def _result(operation: Operation) -> Schema:
+    """Outline the result: the names that every reply has."""
+    return {"type": "object", "required": operation.output_schema["required"]}

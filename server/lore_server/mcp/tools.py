@@ -88,6 +88,7 @@ def _tool(operation: Operation, outline: Outline) -> types.Tool:
         input_schema=arguments,
         output_schema=result,
         annotations=types.ToolAnnotations.model_validate(_hints(operation)),
+        _meta={"anthropic/alwaysLoad": True} if operation.is_always_loaded else None,  # else Claude Code defers them
     )
 
 
