@@ -57,8 +57,19 @@ def test_an_activated_environment_does_not_count_as_on_path(tmp_path: Path, monk
 def test_a_machine_specific_path_is_written_with_a_warning(tmp_path: Path) -> None:
     entry = build(EntryRequest(CLIENTS["claude-code"], project(tmp_path)))
 
-    assert entry.value == {"command": LORE, "args": ["mcp", "-C", "${CLAUDE_PROJECT_DIR:-.}"]}
+    assert entry.value == {"alwaysLoad": True, "command": LORE, "args": ["mcp", "-C", "${CLAUDE_PROJECT_DIR:-.}"]}
     assert "a path on this machine" in entry.notes[0]
+
+
+def test_the_tools_are_loaded_at_the_start_where_a_client_would_search_for_them(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    entries = {name: build(EntryRequest(client, root, True)).value for name, client in CLIENTS.items()}
+
+    assert entries["claude-code"]["alwaysLoad"] is True
+    assert entries["copilot"].items() >= {"type": "stdio", "tools": ["*"], "deferTools": "never"}.items()
+    assert {name for name, entry in entries.items() if entry.keys() & {"alwaysLoad", "deferTools"}} == {
+        "claude-code", "copilot",
+    }  # fmt: skip
 
 
 def test_a_program_inside_the_project_is_written_as_a_relative_path(
@@ -93,7 +104,7 @@ def test_the_users_file_applies_to_the_open_project_unless_a_project_is_named(tm
     assert free == {
         "claude-code": ["mcp"],
         "cursor": ["mcp", "-C", "${workspaceFolder}"],
-        **dict.fromkeys(("gemini", "codex", "zed", "opencode"), here),
+        **dict.fromkeys(("gemini", "codex", "copilot", "zed", "opencode"), here),
         **dict.fromkeys(("vscode", "claude-desktop", "windsurf", "cline", "jetbrains"), alone),
     }
     assert all(found == alone for found in named.values())

@@ -32,7 +32,8 @@ class Client:
     """The same in the user's file; empty if the client has no projects there."""
     then: str
     form: Form = "json"
-    extra: Mapping[str, str | bool] = field(default_factory=dict)
+    extra: Mapping[str, str | bool | list[str]] = field(default_factory=dict)
+    """Further keys, such as the one that loads the tools at the start instead of on demand."""
     has_argument_list: bool = False
     """Whether the program and its arguments are one list, `command`."""
     instructions: str = "AGENTS.md"
@@ -56,7 +57,7 @@ CLIENTS = {
             "claude-code", "Claude Code", "mcpServers", ".mcp.json", ("CLAUDE_CONFIG_DIR", "", ".claude.json"),
             root="${CLAUDE_PROJECT_DIR:-.}", user_root=None,
             then="Claude Code asks once whether the project's servers may run; `/mcp` lists them.",
-            instructions="CLAUDE.md",
+            extra={"alwaysLoad": True}, instructions="CLAUDE.md",
         ),
         Client(
             "claude-desktop", "Claude Desktop", "mcpServers", None, (*_APP_HOME, "Claude/claude_desktop_config.json"),
@@ -83,6 +84,10 @@ CLIENTS = {
             "codex", "Codex", "mcp_servers", ".codex/config.toml", ("CODEX_HOME", ".codex", "config.toml"),
             root=None, user_root=None, form="toml",
             then="Codex reads a project's file only if you trust the project; `codex mcp list` shows its servers.",
+        ),
+        Client(
+            "copilot", "GitHub Copilot CLI", "mcpServers", None, ("COPILOT_HOME", ".copilot", "mcp-config.json"),
+            root=None, user_root=None, then="", extra={"type": "stdio", "tools": ["*"], "deferTools": "never"},
         ),
         Client(
             "zed", "Zed", "context_servers", ".zed/settings.json",
