@@ -49,6 +49,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def garbage_of_a_module() -> Iterator[None]:
+    """Keep the garbage collector away from the objects that outlive a module, too: each sync starts a collection."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def log_levels() -> Iterator[None]:
     """Restore levels and handlers: a test that configures logging would silence another's."""
