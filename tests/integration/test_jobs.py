@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from lore_server.execution.progress import Listener
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.owners import wait_until
-from tests.harness.processes import run
+from tests.harness.processes import child
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
@@ -234,41 +236,58 @@ def test_a_job_waits_for_the_cancelled_job_before_it(app: App, model: BlockedMod
     assert_equals_fresh(app.index)
 
 
+# imports everything, opens nothing, and forks a process for each job, so that a kill needs no restart
 KILLED = """
-import os, signal, sys, threading
+import json, os, signal, sys, threading
 from pathlib import Path
+import chromadb, tantivy
+import lore_etl.pipeline.load, lore_etl.stores.keywords, lore_etl.stores.chroma.vector_store
 from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import load_contract
-from tests.harness.models import HashEmbedder, HashModel
-from tests.harness.processes import run
+from tests.harness.models import HashModel, counter
 
+counter()
+contract = load_contract()
 printed = threading.Event()
-class Fatal(HashEmbedder):
-    def embed(self, texts):
-        printed.wait()
-        os.kill(os.getpid(), signal.SIGKILL)
 
-model = HashModel()
-model.embedder = Fatal()
-app = App(Path(sys.argv[1]), Settings(), load_contract(), model)
-job = app.call("get_job", {"id": sys.argv[2]}) if len(sys.argv) > 2 else None
-job = job or app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0})
-print(job["id"], flush=True)
-printed.set()
-threading.Event().wait(600)
+def die(*_):
+    printed.wait()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+for line in sys.stdin:
+    if pid := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        continue
+    root, step, *call = json.loads(line)
+    model = HashModel()
+    setattr(model if step == "prepare" else model.embedder, step, die)
+    print(App(Path(root), Settings(), contract, model).call(*call)["id"], flush=True)
+    printed.set()
+    threading.Event().wait(600)
 """
+Kill = Callable[..., str]
 
 
-def killed_sync(project: Path, *resumed: str) -> str:
-    """Return the id of a sync whose process was killed while it embedded."""
-    done = run(KILLED, project, *resumed)
-    assert done.returncode == -9, done.stderr
-    return done.stdout.strip()
+@pytest.fixture(scope="module")
+def killed() -> Iterator[Kill]:
+    """Yield a function that runs a job in a process which is killed at a step of the job, and returns its id."""
+    with child(KILLED) as parent:
+
+        def call(app: App, step: str = "embed", operation: str = "manage_knowledge_base", **arguments: Any) -> str:
+            given = arguments or {"action": "sync", "wait_seconds": 0}
+            assert parent.stdin and parent.stdout
+            parent.stdin.write(json.dumps([str(app.index.root), step, operation, given]) + "\n")
+            parent.stdin.flush()
+            id_ = parent.stdout.readline().strip()
+            assert parent.stdout.readline() == "-9\n"
+            return id_
+
+        yield call
 
 
-def test_a_job_whose_process_was_killed_is_resumed_for_waiting_callers(app: App) -> None:
-    id_ = killed_sync(app.index.root)
+def test_a_job_whose_process_was_killed_is_resumed_for_waiting_callers(app: App, killed: Kill) -> None:
+    id_ = killed(app)
 
     latest = app.call("get_job", {"id": "latest"})
     job = ended(app, id_)
@@ -279,8 +298,8 @@ def test_a_job_whose_process_was_killed_is_resumed_for_waiting_callers(app: App)
     assert_equals_fresh(app.index)
 
 
-def test_a_sync_after_the_kill_continues_the_awaited_job(app: App) -> None:
-    id_ = killed_sync(app.index.root)
+def test_a_sync_after_the_kill_continues_the_awaited_job(app: App, killed: Kill) -> None:
+    id_ = killed(app)
 
     again = manage(app, wait_seconds=600)
 
@@ -288,39 +307,36 @@ def test_a_sync_after_the_kill_continues_the_awaited_job(app: App) -> None:
     assert app.call("get_job", {"id": id_}) == again
 
 
-def test_a_job_of_another_kind_after_the_kill_does_not_continue_it(app: App) -> None:
-    id_ = killed_sync(app.index.root)
+def test_a_job_of_another_kind_after_the_kill_does_not_continue_it(app: App, killed: Kill) -> None:
+    id_ = killed(app)
 
     assert manage(app, "create", wait_seconds=600)["id"] != id_
 
 
-def test_an_interrupted_job_that_is_cancelled_is_not_resumed(app: App) -> None:
-    id_ = killed_sync(app.index.root)
+def test_an_interrupted_job_that_is_cancelled_is_not_resumed(app: App, killed: Kill) -> None:
+    id_ = killed(app)
 
     assert app.call("cancel_job", {"id": id_})["state"] == "cancelled"
     assert ended(app, id_)["state"] == "cancelled"
 
 
-def test_a_job_that_kills_its_process_is_not_resumed_forever(app: App) -> None:
-    id_ = killed_sync(app.index.root)
+def test_a_job_that_kills_its_process_is_not_resumed_forever(app: App, killed: Kill) -> None:
+    id_ = killed(app)
     for _ in range(3):
-        assert killed_sync(app.index.root, id_) == id_
+        assert killed(app, operation="get_job", id=id_) == id_
 
     job = app.call("get_job", {"id": id_})
 
     assert (job["state"], job["problem"]["code"]) == ("failed", "UNAVAILABLE")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"record": {"id": 1}}', '{"record": []}', "[" * 9_000])
-def test_a_broken_record_of_the_last_job_is_ignored(app: App, text: str) -> None:
+def test_a_broken_record_of_the_last_job_is_ignored(app: App) -> None:
     manage(app, wait_seconds=600)
     assert app.jobs.stop()
-    (app.index.folder / "job.json").write_text(text, encoding="utf-8")
-    other = App(app.index.root, Settings(), app.contract, HashModel())
-
-    with pytest.raises(JobNotFound):
-        other.call("get_job", {"id": "latest"})
-    other.close()
+    for text in ("", "[]", "{}", '{"record": {"id": 1}}', '{"record": []}', "[" * 9_000):
+        (app.index.folder / "job.json").write_text(text, encoding="utf-8")
+        with closing(App(app.index.root, Settings(), app.contract, HashModel())) as other, pytest.raises(JobNotFound):
+            other.call("get_job", {"id": "latest"})
 
 
 def test_an_unknown_job_raises_not_found(app: App) -> None:
@@ -369,14 +385,14 @@ def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedM
 
 def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: BlockedModel, contract: Contract) -> None:
     job = blocked_sync(app, model)
-    closing = threading.Thread(target=app.close)
-    closing.start()
+    ending = threading.Thread(target=app.close)
+    ending.start()
     assert app.jobs._jobs[job["id"]].cancelled.wait(120)
     model.embedder.free.set()
-    closing.join(120)
+    ending.join(120)
     other = App(app.index.root, Settings(), contract, HashModel())
 
-    assert not closing.is_alive()
+    assert not ending.is_alive()
     assert other.call("get_job", {"id": "latest"})["state"] == "cancelled"
     assert manage(other, wait_seconds=600)["state"] == "done"
     other.close()
@@ -438,48 +454,23 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     assert all(edition.count("edition") == 1 for edition, _ in seen)
 
 
-KILLED_BEFORE_THE_GUARD = """
-import os, signal, sys, threading
-from pathlib import Path
-from lore_etl.config.settings import Settings
-from lore_server.app import App
-from lore_server.contract import load_contract
-from tests.harness.models import HashModel
-
-printed = threading.Event()
-class Fatal(HashModel):
-    def prepare(self, progress, may_download):
-        printed.wait()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-app = App(Path(sys.argv[1]), Settings(), load_contract(), Fatal())
-arguments = {"action": "sync", "wait_seconds": 0, "allow_mass_delete": sys.argv[2] == "True"}
-job = app.call("manage_knowledge_base", arguments)
-print(job["id"], flush=True)
-printed.set()
-threading.Event().wait(600)
-"""
-
-
 @pytest.fixture
-def project_without_most_files(app: App) -> Path:
-    """Return the root of a project that lost most of its files since its last sync."""
+def app_without_most_files(app: App) -> App:
+    """Return the closed application of a project that lost most of its files since its last sync."""
     manage(app, wait_seconds=600)
     app.close()
     for number in range(4):
         (app.index.root / f"docs/{number}.md").unlink()
-    return app.index.root
+    return app
 
 
 @pytest.mark.parametrize(("allowed", "by_a_sync"), [(True, False), (True, True), (False, False)])
 @pytest.mark.promise(1)
 def test_a_killed_job_is_resumed_with_the_permission_that_it_was_given(
-    project_without_most_files: Path, contract: Contract, allowed: bool, by_a_sync: bool
+    app_without_most_files: App, killed: Kill, contract: Contract, allowed: bool, by_a_sync: bool
 ) -> None:
-    killed = run(KILLED_BEFORE_THE_GUARD, project_without_most_files, str(allowed))
-    assert killed.returncode == -9, killed.stderr
-    id_ = killed.stdout.strip()
-    app = App(project_without_most_files, Settings(), contract, HashModel())
+    id_ = killed(app_without_most_files, "prepare", action="sync", wait_seconds=0, allow_mass_delete=allowed)
+    app = App(app_without_most_files.index.root, Settings(), contract, HashModel())
     try:
         job = manage(app, wait_seconds=600) if by_a_sync else ended(app, id_)
 
