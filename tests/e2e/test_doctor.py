@@ -151,7 +151,7 @@ def test_an_index_folder_that_cannot_be_created_fails_its_check(project: Path) -
 
 
 def test_the_key_is_never_printed(project: Path) -> None:
-    done = run(project, "doctor", "--json", start=start_lore, GEMINI_API_KEY="secret-of-mine")
+    done = run(project, "doctor", "--json", GEMINI_API_KEY="secret-of-mine")
 
     assert "secret-of-mine" not in done.stdout + done.stderr
     assert "gemini" in next(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lore_server.hook.upload_state import read_state
-from tests.harness.commands import LORE, SECONDS, run_lore
+from tests.harness.commands import LORE, PREPARED, SECONDS, run_lore
 from tests.harness.interfaces import serving
 from tests.harness.memory_server import MemoryServer, running
 from tests.harness.owners import wait_until
@@ -156,10 +156,10 @@ def test_fr_013_a_hanging_server_delays_a_session_only_for_the_budget(place: Pla
 @pytest.mark.requirement("HOOK-028")
 def test_two_simultaneous_hooks_send_each_file_once(place: Place, server: MemoryServer) -> None:
     place.write(12)
-    environment = {**os.environ, "LORE_HOME": str(place.home)}
+    command, environment = place.command("--json", "--url", server.url), {**os.environ, "LORE_HOME": str(place.home)}
     both = [
         subprocess.Popen(
-            place.command("--json", "--url", server.url), cwd=place.project, env=environment, text=True,
+            [PREPARED.lore(), *command[1:]], cwd=place.project, env=environment, text=True,
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
         )
         for _ in range(2)
