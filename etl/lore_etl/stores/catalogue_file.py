@@ -19,7 +19,7 @@ from lore_etl.stores.soundness import check_catalogue, check_version, is_damage,
 from lore_etl.stores.sqlite_file import use_log, vacuum
 
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
 ROWS = Derived[list[tuple[str, ...]]]("rows", kept=4)
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
