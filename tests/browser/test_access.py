@@ -145,7 +145,7 @@ def test_states_of_the_index_look_different_with_forced_colours(reader: Reader) 
         seen[page.locator(".pill .dot").screenshot()] = state
     assert len(seen) == 5
     for kind in ("info", "warn", "bad"):
-        page.locator(".checks").evaluate("(element, kind) => (element.className = `checks note ${kind}`)", kind)
+        page.locator(".sound").evaluate("(element, kind) => (element.className = `sound note ${kind}`)", kind)
         seen[page.screenshot()] = kind
     assert len(seen) == 8
 
