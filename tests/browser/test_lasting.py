@@ -183,7 +183,7 @@ def test_every_target_on_a_phone_is_at_least_24_pixels_high(browser: Browser, ur
             assert page.evaluate(SMALL) == [], fragment
 
 
-def test_a_score_is_explained_and_a_result_judged_by_keyboard_alone(reader: Reader) -> None:
+def test_a_score_is_explained_by_keyboard_alone(reader: Reader) -> None:
     page = reader.open("#/search?q=ferry")
     page.locator("#q").press("Enter")
     expect(page.locator(".result .title").first).to_be_focused()
