@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from tree_sitter import Node, QueryCursor
@@ -144,6 +145,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     return found
 
 
+@lru_cache(maxsize=1 << 12)
 def cleaned(name: str) -> str:
     """Return a name with dots between its parts, and without type parameters, pointers and quotes."""
     short = name[: 4 * MAX_NAME]
@@ -233,7 +235,7 @@ def _items(matches: list[Match], doubts: Doubts) -> Iterator[Item]:
     seen: set[tuple[int, int, int]] = set()
     for match in matches:
         kind = next((key for key in match if key not in _HELPERS and not key.startswith("_")), "")
-        clean = {"test": _title, "key": cleaned}.get(kind, _cleaned_name)
+        clean: Callable[[str], str] = _title if kind == "test" else cleaned if kind == "key" else _cleaned_name
         names = [name for mark in match.get("name", ()) if (name := clean(mark.text))]
         if not kind or not names:
             continue
