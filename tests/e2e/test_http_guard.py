@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import httpx2
+import mcp_types as types
 import pytest
 from mcp.client.client import Client
 
@@ -185,6 +186,20 @@ def test_an_mcp_client_without_the_token_lists_and_calls_only_reading_tools(
     names, changed, _ = anyio.run(look, bearer(sample))
     assert {"manage_knowledge_base", "cancel_job"} <= names
     assert (changed.is_error, changed.structured_content["status"]) == (False, "already_running")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(("name", "is_agent"), [("claude-code", True), ("codex-mcp-client", True), ("other", False)])
+def test_an_agent_that_reads_only_text_is_recognised_with_and_without_a_session(
+    url: str, mode: str, name: str, is_agent: bool
+) -> None:
+    async def look() -> Any:
+        about = types.Implementation(name=name, version="2.1.280")
+        connection = mcp_over_http(url, {"user-agent": f"{name}/2.1.280 (cli)"})
+        async with Client(connection, mode=mode, client_info=about) as client:
+            return await client.call_tool("query_documents", {"query": "retry"})
+
+    assert (anyio.run(look).structured_content is None) is is_agent
 
 
 def test_the_page_gets_its_settings_and_is_not_cached(url: str, sample: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import anyio
@@ -100,9 +101,13 @@ def _hints(operation: Operation) -> dict[str, bool]:
 
 
 def reads_only_text(context: Context) -> bool:
-    """Return whether the client is an agent that gets only texts, also behind a proxy that adds its own name."""
-    client = context.session.client_params
-    return client is not None and client.client_info.name.partition(" (")[0] in TEXT_READERS
+    """Return whether the client is an agent that gets only texts, also behind a proxy that adds its own name.
+
+    Over HTTP in an earlier protocol, only the user agent names it, because there are no sessions.
+    """
+    client, request = context.session.client_params, context.request
+    named = client.client_info.name if client else request.headers.get("user-agent", "") if request else ""
+    return re.split(r"[ /]", named)[0] in TEXT_READERS
 
 
 def result_of(operation: Operation, value: Mapping[str, object], context: Context) -> types.CallToolResult:
