@@ -30,7 +30,6 @@ CALLS: dict[str, dict[str, str]] = {
     "manage_knowledge_base": {"action": "sync"},
     "get_job": {"id": "latest"},
     "cancel_job": {"id": "latest"},
-    "manage_database": {"action": "start"},
     "healthcheck": {},
 }
 
