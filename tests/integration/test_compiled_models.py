@@ -33,6 +33,7 @@ from tests.harness.processes import child, guarded
 from tests.harness.projects import ROOT, open_index, write_project
 from tests.integration.test_embedder import ODD, TEXTS, real
 
+pytestmark = pytest.mark.later
 QUERIES = ["the ferry", "", "how does a boat stop " * 40, "Größe 数据库 🦀", "e\u0301 \0 \u202e"]
 PASSAGES = [
     "",

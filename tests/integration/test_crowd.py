@@ -14,6 +14,7 @@ from tests.harness.projects import copy_project
 CLIENTS, SESSIONS, SECONDS = 200, 2, 6  # more clients than the server has connections for
 
 
+@pytest.mark.later
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have one address of this machine")
 @pytest.mark.promise(24)
 def test_each_of_a_crowd_is_served_or_told_to_come_back(sample: Path, tmp_path: Path) -> None:

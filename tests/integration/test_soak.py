@@ -14,6 +14,7 @@ from tests.harness.processes import run
 from tests.harness.soak import Usage, edit_and_sync, slope
 
 MANY_SYNCS, MANY_REQUESTS = 300, 5_000
+pytestmark = pytest.mark.later
 LIMIT = 256  # open descriptors: the default on macOS
 CODE = """
 import json, resource, sys
