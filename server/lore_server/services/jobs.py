@@ -236,6 +236,7 @@ class JobService:
                 with job.changed:
                     job.report = report if job.report is None else job.report.then(report)
                     job.passes += step == self._act
+                    job.found = ""  # a request that joins the job now hears the plan of its own pass
                     job.changed.notify_all()
         except Cancelled as error:
             self._end(job, "cancelled", error)
