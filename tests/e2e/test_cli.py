@@ -128,6 +128,10 @@ def test_the_class_tree_shows_the_members_of_its_root(project: Path) -> None:
         "",
         "members:",
         "  .run  method, lines 2-3",
+        "",
+        "used by at least 1 file:",
+        "  pkg/child.py:1 and 1 more",
+        "not covered: calls of methods through objects, dynamic calls, and names that several definitions share",
     ]
 
 

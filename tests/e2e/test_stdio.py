@@ -108,7 +108,7 @@ def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> N
     replies, _ = converse(tmp_path, [*(json.dumps(message) for message in HELLO), listing])
     done = subprocess.run([sys.executable, "-c", watch], check=False, capture_output=True, text=True)
 
-    assert len(next(reply for reply in replies if reply["id"] == 1)["result"]["tools"]) == 12
+    assert len(next(reply for reply in replies if reply["id"] == 1)["result"]["tools"]) == 11
     assert done.returncode == 0, done.stderr
 
 
