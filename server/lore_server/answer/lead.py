@@ -72,11 +72,13 @@ class Lead:
 def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> Lead | None:
     """Return the sentence that covers the question best and fits its type; None if there is none.
 
-    `share` measures which share of the question's words a text contains.
+    `share` measures which share of the question's words a text contains. A question of no known type is only led by the
+    best passage: the words alone do not show that a sentence further down answers it.
     """
     fits = _fitting(question)
+    is_typed = any(form.search(question) for form in (_QUANTITY, _WHY, _HOW, _WHAT_IS))
     least = REASON_COVERED if _WHY.search(question) else COVERED
-    some = [passage for passage in passages if share(passage.chunk.text) >= least]
+    some = [passage for passage in (passages if is_typed else passages[:1]) if share(passage.chunk.text) >= least]
     found = [Lead(text, passage) for passage in some for text in sentences(passage) if fits(text)]
     best = max(found, key=lambda lead: (share(lead.text), -lead.passage.number), default=None)
     return best if best is not None and share(best.text) >= least else None
