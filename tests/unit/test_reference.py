@@ -208,3 +208,13 @@ def test_a_question_may_have_no_subject_besides_what_it_names(query: str, is_onl
     asked = parse(query)
 
     assert asks_only_for(asked, references(asked, lambda _: [])) is is_only
+
+
+def test_a_long_text_names_files_by_their_paths_only() -> None:
+    text = (
+        "Since the last release the focus is lost in Body.mjs " + "and nobody knows why " * 6 + "see src/grid/Row.mjs"
+    )
+
+    (one,) = references(parse(text), lambda _: ["src/grid/Body.mjs", "src/grid/Row.mjs"])
+
+    assert one.name == "src/grid/row.mjs"

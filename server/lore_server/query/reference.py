@@ -116,7 +116,9 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     quoted = [one for one in quoted if not _FILE.search(one.name) and one.name.casefold() not in named]
     # a statement mentions `web.Request`, a question is about it
     found += [one for one in quoted if " " in one.name or asks_only_for(query, [one])]
-    return found if len(query.text.split()) <= MAX_WORDS else [one for one in found if one.sources]
+    if len(query.text.split()) <= MAX_WORDS:
+        return found
+    return [one for one in found if one.sources and (one.kind != "file" or "/" in one.name)]
 
 
 def asks_only_for(query: Query, named: Iterable[Reference]) -> bool:
