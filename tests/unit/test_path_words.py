@@ -110,3 +110,12 @@ def test_a_folder_of_an_earlier_version_beside_a_later_one_is_former(question: s
     sources = {"src/v1/parse.ts", "src/v3/types.ts", "src/v4/parse.ts", "api/v1/routes.ts", "legacy/parse.ts", "v2.md"}
 
     assert former_versions(question, sources) == former
+
+
+@pytest.mark.parametrize(("words", "counts"), [(3, True), (30, False)])
+def test_a_long_text_spells_out_names_of_files_by_chance(words: int, counts: bool) -> None:
+    text = " ".join(["the retry policy", *["fails"] * (words - 3)])
+    candidate = Candidate(make_chunk("ferry/retry_policy.py", "src", text="x"), 0.5, 1.0, 3.0)
+    [passage] = hybrid.score(parse(text), Candidates([candidate]), None, HYBRID)
+
+    assert ("fileNameMatch" in dict(passage.why)) is counts

@@ -13,6 +13,7 @@ from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.file_evidence import files
 from lore_server.query.fuse import fuse, vector_share
+from lore_server.query.intent import MAX_WORDS
 from lore_server.query.libraries import names_library
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
@@ -63,7 +64,8 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     spelled, former = file_name_matches(asked, sources), former_versions(query.text, sources)
     topics = topic_matches(query.text, sources)
     code_points = 0.0 if type_ or query.wanted_types else weights["codeMatch"]
-    asks_code = not query.wanted_types or KnowledgeType.SRC in query.wanted_types
+    is_question = len(query.text.split()) <= MAX_WORDS
+    asks_code = is_question and (not query.wanted_types or KnowledgeType.SRC in query.wanted_types)
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
