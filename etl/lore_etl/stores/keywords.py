@@ -126,11 +126,6 @@ class KeywordStore:
         with self._reporting():
             return [name for name in names if self._snapshot.searcher.doc_freq("names", name)]
 
-    def below(self, words: Collection[str], limit: int) -> list[str]:
-        """Return the ids of chunks whose path has all of these words, in the forms found in the index."""
-        clauses = [(tantivy.Occur.Must, self._exact("path", word)) for word in words]
-        return [id_ for id_, _ in self._hits(tantivy.Query.boolean_query(clauses), limit)] if clauses else []
-
     def holding(self, words: Iterable[str]) -> set[str]:
         """Return the ids of the chunks that have all of these words, in the forms found in the index."""
         parts = [(tantivy.Occur.Must, self._term(word, "words")) for word in words]

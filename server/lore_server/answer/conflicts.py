@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lore_etl.core.model import KnowledgeType
-from lore_server.answer.evidence import PAST
 from lore_server.answer.pack import Passage
 from lore_server.query.outdated import outdated
 from lore_server.query.proximity import STEM
 
 COVERED = 0.5  # share of the question's words in each of two statements that disagree
 COVERED_BESIDE = 0.1  # the same beside the unit, if the question asks for that: "how many attempts"
+PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLOG, KnowledgeType.MEMORY})
 _NAMES = {KnowledgeType.RELEASE: "release note", KnowledgeType.BLOG: "blog post"}
 _WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 _VALUES = {word: float(number) for number, word in enumerate(_WORDS, start=1)}

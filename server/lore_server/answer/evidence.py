@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from lore_etl.chunking.markdown import block_parser
-from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.model import Chunk
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage, merged
 from lore_server.query.confidence import Rarity, share_of
@@ -27,8 +27,7 @@ LEADING = 3  # files whose best passage comes before any second passage
 FAR_BELOW = 0.5  # share of the score of the first file
 PART = 1_800  # characters of a part of a document that the question names
 WIDE = 1_000  # characters up to which a passage of prose is widened within its section
-PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLOG, KnowledgeType.MEMORY})
-WHOLE = 1_900  # characters up to which it gets whole blocks, or code its whole function
+WHOLE = 1_900  # characters up to which prose gets whole blocks, and code its whole function
 _FREE = frozenset({"paragraph_open", "heading_open", "html_block", "hr"})
 _CODE = frozenset({"fence", "code_block", "table_open"})
 _WORD = re.compile(r"[^\W_]+")
