@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 from lore_etl.core.model import Chunk
 from lore_etl.index import Index
-from lore_etl.stores.tokenizer import STOPWORDS
+from lore_etl.stores.tokenizer import STOPWORDS, name_parts
 from lore_server.query.parse import looks_like_name
 from lore_server.query.reference import ASKING
 
 FEW_FILES = 3
 MANY = 100  # passages
 _TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+)*")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _OPENING = re.compile(r"(?:^|[.?!:]\s)\W*$")
 _OBJECT = re.compile(r"\b(?:with|to|in|into|from|using|on|via)\s+$", re.IGNORECASE)
 
@@ -69,15 +68,15 @@ def holders(word: str, index: Index) -> list[Chunk]:
     The index has stems, so that `Explorer` is found by `explore`. Passages with a common stem are not compared.
     """
     ids = index.keywords.holding([word.casefold()])
-    parts = [] if ids else _PART.findall(word)
+    parts = [] if ids else name_parts(word)
     if len(parts) > 1:
-        ids = index.keywords.holding(map(str.casefold, parts))
+        ids = index.keywords.holding(parts)
     chunks = list(index.catalogue.chunks(islice(ids, MANY)).values())
     return chunks if len(ids) > MANY else [chunk for chunk in chunks if _pattern(word).search(_whole(chunk))]
 
 
 def _pattern(word: str) -> re.Pattern[str]:
-    parts = "[^A-Za-z0-9]*".join(map(re.escape, _PART.findall(word)))
+    parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(word)))
     return re.compile(rf"(?<![^\W_])(?:{re.escape(word.removesuffix('s'))}s?|{parts})(?![^\W_])", re.IGNORECASE)
 
 
