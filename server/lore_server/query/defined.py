@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from lore_etl.stores.keywords import KeywordStore
 from lore_server.query.parse import Query
+from lore_server.query.path_words import TOPIC_WORDS
 
 DEFINITIONS = 20  # more chunks that define a name do not tell which is meant
-TOPIC_WORDS = 3  # `state provider` may be a name, a sentence is not
 _CAPITALIZED = re.compile(r"(?<![\w./$-])[A-Z][a-z]\w*(?![\w./$-])")
 
 

@@ -14,10 +14,10 @@ WORDS_PER_MATCH = 4  # of the question: a question of eight words needs two in t
 ENOUGH = 3  # more words are never needed
 SHORTEST, LONGEST_REST = 3, 5  # letters of a common beginning, and of what may follow it
 SAME_BEGINNING = 0.8  # `args` for `arguments` says less than the same word
-_WORD = re.compile(r"\w+")
-TOPIC_WORDS = 3
+TOPIC_WORDS = 3  # `state provider` may be a name, a sentence is not
 GENERIC = frozenset({"base", "index", "init", "main", "mod", "readm", "doc"})  # stems of files named for their role
 FORMER = frozenset({"compat", "deprecated", "legacy"})
+_WORD = re.compile(r"\w+")
 
 
 def path_sureness(question: str, sources: Iterable[str]) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.stores.tokenizer import STOPWORDS, phrase_words
+from lore_server.query.intent import MAX_WORDS
 from lore_server.query.parse import Query
 from lore_server.query.ranking import Ranked
 
@@ -25,13 +26,12 @@ _CHANGED_IN = re.compile(
 _FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/(-])")
 ASKING = re.compile(
     r"\b(?:releases?|versions?|tickets?|issues?|pull requests?|prs?|bugs?|gh|files?|modules?|about|chang\w+|new|"
-    r"happen\w*|introduc\w*|commands?|means?|fix\w*|add\w*|remov\w*|deprecat\w*|contain\w*|contents?|describ\w*|say|says|does|tell|explain\w*|summari[sz]\w*|"
-    r"purpose|defin\w*|notes?|log|since)\b",
+    r"happen\w*|introduc\w*|commands?|means?|fix\w*|add\w*|remov\w*|deprecat\w*|contain\w*|contents?|describ\w*|"
+    r"say|says|does|tell|explain\w*|summari[sz]\w*|purpose|defin\w*|notes?|log|since)\b",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)")
 ABSENT = "`{}` occurs nowhere in this knowledge base."
-MAX_WORDS = 25  # a longer text names documents in passing
 
 
 class Reference(NamedTuple):
@@ -116,7 +116,7 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     quoted = [one for one in quoted if not _FILE.search(one.name) and one.name.casefold() not in named]
     # a statement mentions `web.Request`, a question is about it
     found += [one for one in quoted if " " in one.name or asks_only_for(query, [one])]
-    if len(query.text.split()) <= MAX_WORDS:
+    if len(query.text.split()) <= MAX_WORDS:  # a longer text names documents in passing
         return found
     return [one for one in found if one.sources and (one.kind != "file" or "/" in one.name)]
 
