@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
 from lore_server.app import App
 from lore_server.contract import Contract
-from tests.harness.models import HashModel
-from tests.harness.projects import write_project
+from tests.harness.calls import synced_app
 
 PROJECT = {
     "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
@@ -24,13 +22,9 @@ PROJECT = {
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Any:
-    root: Path = tmp_path_factory.mktemp("phrasings").resolve()
-    write_project(root, PROJECT)
-    app = App(root, Settings(), contract, HashModel())
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-    yield app
-    app.close()
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    with synced_app(tmp_path_factory.mktemp("phrasings"), PROJECT, contract) as app:
+        yield app
 
 
 def sources(reply: Any) -> list[str]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
-from tests.harness.models import HashModel
-from tests.harness.projects import write_project
+from tests.harness.calls import synced_app
 
 MENTIONS = {
     f"src/store_{n}.py": "\n\n".join(f"def unpack(value{m}):\n    return unpack(value{m})" for m in range(30))
@@ -35,13 +32,9 @@ PROJECT = {
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Any:
-    root: Path = tmp_path_factory.mktemp("short").resolve()
-    write_project(root, PROJECT)
-    app = App(root, Settings(), contract, HashModel())
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-    yield app
-    app.close()
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    with synced_app(tmp_path_factory.mktemp("short"), PROJECT, contract) as app:
+        yield app
 
 
 def sources(app: App, query: str, **more: Any) -> list[str]:
