@@ -73,7 +73,7 @@ READ_BY: dict[str, Reader] = {
 
 
 class Reply(NamedTuple):
-    """What the model of a client reads of a reply, and the forms of the reply to an unknown client."""
+    """A reply as the model of a client reads it, with its forms for an unknown client."""
 
     operation: str
     room: int | None

@@ -1,4 +1,4 @@
-"""What a question names is looked up before anything is ranked, and nothing else is stated as a fact."""
+"""Names in a question are looked up before anything is ranked, and nothing else is stated as a fact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What implements and uses a class or function, through the replies that show it."""
+"""Replies show which types implement a class or interface, and which files use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the names in a file refer to, in each language with uses."""
+"""The names in a file refer to definitions, in each language whose uses are recorded."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Changes:
     classes: Hierarchy | None = None
     """The class tree; None if it is the same."""
     used: Mapping[str, str] = field(default_factory=dict)
-    """What files use, if that has changed, by path."""
+    """The changed uses of files, by path."""
     described: dict[str, str | None] = field(default_factory=dict)
     is_whole: bool = False
     """Whether all files were read, so that the exported files are written again."""
