@@ -204,7 +204,7 @@ def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, contrac
     assert seen == [(1, 0)] * 3
 
 
-@pytest.mark.parametrize(
+each_reply_with_files = pytest.mark.parametrize(
     ("operation", "arguments"),
     [
         ("query_documents", {"query": "alpha"}),
@@ -214,6 +214,9 @@ def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, contrac
         ("get_document_by_id", {}),
     ],
 )
+
+
+@each_reply_with_files
 def test_a_reply_that_marks_a_file_as_changed_is_stale(
     tmp_path: Path, contract: Contract, operation: str, arguments: JSON
 ) -> None:
@@ -229,6 +232,27 @@ def test_a_reply_that_marks_a_file_as_changed_is_stale(
 
     assert before["state"] == "fresh"
     assert any(part.get("changed") for part in (reply, *reply.get("results", ()), *reply.get("citations", ())))
+    assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
+
+
+@pytest.mark.promise(5)
+@each_reply_with_files
+def test_a_file_that_changes_again_before_the_watcher_reports_it_makes_the_reply_stale(
+    tmp_path: Path, contract: Contract, operation: str, arguments: JSON
+) -> None:
+    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.freshness.watched = True
+    sync(app.index)
+    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
+    app.freshness.notice()
+    known = app.freshness.changed_files()
+    sync(app.index)
+    write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is a letter.\n"})
+    reply = app.call(operation, arguments or {"id": next(iter(app.index.catalogue.of_source("PRPs/a.md"))).id})
+    app.close()
+
+    assert known == {"PRPs/a.md"}
     assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
 
 

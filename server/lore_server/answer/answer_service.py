@@ -106,7 +106,7 @@ class AnswerService:
         else:
             reply = self._answered(found, limit, max_tokens, reply, listener.text, earlier)
         changed = self._freshness.changed_of({one["source"] for one in reply["citations"]})
-        reply["freshness"] = self._freshness.record()
+        reply["freshness"] = self._freshness.record(changed)
         reply["id"] = answer_id(query, question, reply)
         if not reply["answer"].startswith(UNFOUND):
             self._kept.keep(query, question, reply)

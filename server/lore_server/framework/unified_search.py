@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -93,8 +93,9 @@ class UnifiedSearch:
         found = self._queries.find(query, part=Only(scope.files))
         hits = self._hits(found, scope)
         top = hits[start : start + limit]
-        rows = self._rows(top, found, scope, explain)
-        fields = head(query, found, len(hits), bool(top), self._freshness.record(), max_tokens)
+        changed = self._freshness.changed_of(result.source for result, _ in top)
+        rows = _rows(top, changed, found, scope, explain)
+        fields = head(query, found, len(hits), bool(top), self._freshness.record(changed), max_tokens)
         kept = {name: value for name, value in fields.items() if name != "total"}
         counts = {"total_found": len(hits), "total_indexed": scope.total}
         reply = cast("KnowledgeFoundRecord", {"success": True, **counts, **kept, "sources_searched": list(scope.names)})
@@ -124,40 +125,6 @@ class UnifiedSearch:
         hits.sort(key=lambda hit: -hit.ranked.score)
         return [hit for hit in hits if hit.ranked.score > THRESHOLD]
 
-    def _rows(
-        self, top: Sequence[Hit], found: SearchOutcome, scope: Scope, explain: bool
-    ) -> list[KnowledgeResultRecord]:
-        changed = self._freshness.changed_of(result.source for result, _ in top)
-        wanted, passages = stems_of(found.query.text), _passages([result for result, _ in top], found)
-        rows = []
-        for result, rule in top:
-            tags, referrers = scope.tags(result.chunk), scope.referenced_by(result.source)
-            row: KnowledgeResultRecord = {
-                "origin": origin_of_file(result.source),
-                "source_type": scope.source_of[result.source],
-                "title": result.chunk.title,
-                "path": result.source,
-                "excerpt": best_sentence(wanted, passages[result.source][:READ_FOR_EXCERPT]),
-                "score": round(result.score, 3),
-                "tags": list(tags[:LISTED]),
-                "referenced_by": list(referrers[:LISTED]),
-                "lines": list(result.chunk.lines),
-            }
-            if rule and rule.line:
-                row["title"], row["excerpt"], row["lines"] = rule.title, rule.excerpt, [rule.line, rule.line]
-            if len(tags) > LISTED:
-                row["tags_total"] = len(tags)
-            if len(referrers) > LISTED:
-                row["referenced_by_total"] = len(referrers)
-            if result.source in changed:
-                row["changed"] = True
-            if record := outdated(result.chunk, found.today):
-                row["outdated"] = record
-            if explain:
-                row["why"] = [{"term": term, "value": round(value, 3)} for term, value in result.why]
-            rows.append(row)
-        return rows
-
     def _suggestion(self, query: str, tags: Sequence[str]) -> str:
         """Return other sources that contain the words, or advice for another search."""
         for fields, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
@@ -171,6 +138,40 @@ class UnifiedSearch:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
                 return f"{fields}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
         return "Use other or fewer words, or query_documents, which searches all indexed files."
+
+
+def _rows(
+    top: Sequence[Hit], changed: Set[str], found: SearchOutcome, scope: Scope, explain: bool
+) -> list[KnowledgeResultRecord]:
+    wanted, passages = stems_of(found.query.text), _passages([result for result, _ in top], found)
+    rows = []
+    for result, rule in top:
+        tags, referrers = scope.tags(result.chunk), scope.referenced_by(result.source)
+        row: KnowledgeResultRecord = {
+            "origin": origin_of_file(result.source),
+            "source_type": scope.source_of[result.source],
+            "title": result.chunk.title,
+            "path": result.source,
+            "excerpt": best_sentence(wanted, passages[result.source][:READ_FOR_EXCERPT]),
+            "score": round(result.score, 3),
+            "tags": list(tags[:LISTED]),
+            "referenced_by": list(referrers[:LISTED]),
+            "lines": list(result.chunk.lines),
+        }
+        if rule and rule.line:
+            row["title"], row["excerpt"], row["lines"] = rule.title, rule.excerpt, [rule.line, rule.line]
+        if len(tags) > LISTED:
+            row["tags_total"] = len(tags)
+        if len(referrers) > LISTED:
+            row["referenced_by_total"] = len(referrers)
+        if result.source in changed:
+            row["changed"] = True
+        if record := outdated(result.chunk, found.today):
+            row["outdated"] = record
+        if explain:
+            row["why"] = [{"term": term, "value": round(value, 3)} for term, value in result.why]
+        rows.append(row)
+    return rows
 
 
 def _rules_or_document(document: Ranked, wanted: frozenset[str], scope: Scope) -> Iterator[Hit]:

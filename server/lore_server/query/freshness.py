@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.clock import seconds_since
@@ -36,12 +36,12 @@ class Freshness:
         self._state: str | None = None
         self.watched = False
 
-    def record(self) -> FreshnessRecord:
-        """Return the `freshness` of a reply."""
+    def record(self, shown: Set[str] = frozenset()) -> FreshnessRecord:
+        """Return the `freshness` of a reply that shows these changed files, see `changed_of`."""
         catalogue = self._index.catalogue
         synced_at, synced_commit, dirty = catalogue.metas("synced_at", "synced_commit", "dirty")
         chunks, pending = catalogue.total(), catalogue.waiting()
-        changed = len(self.changed_files())
+        changed = len(self.changed_files() | shown)  # the watcher may not have reported a file that the reply shows
         now = head(self._index.root)
         is_whole = synced_at is not None and not pending and dirty is None
         record: FreshnessRecord = {
@@ -60,9 +60,9 @@ class Freshness:
             record["job"] = job
         return record
 
-    def brief(self) -> FreshnessRecord:
+    def brief(self, shown: Set[str] = frozenset()) -> FreshnessRecord:
         """Return the `freshness` of a list or a file: the end of the last sync, and anything out of date."""
-        record = self.record()
+        record = self.record(shown)
         return cast("FreshnessRecord", {**urgent(record), "synced_at": record.get("synced_at")})
 
     def changed_files(self) -> frozenset[str]:
@@ -89,10 +89,7 @@ class Freshness:
         self._noticed.set()
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
-        """Return which of these files differ from their indexed state, with one stat call each.
-
-        Call it before `record`, whose state then includes these files.
-        """
+        """Return which of these files differ from their indexed state, with one stat call each."""
         known = self._index.catalogue.stamps_of(sources)
         now = self._index.files.stamps(known)
         changed = {path for path, stamp in known.items() if now.get(path) != stamp}

@@ -69,9 +69,9 @@ class DocumentService:
         parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
         if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
             record = _brief(record)
-        if self._freshness.changed_of([chunk.source]):
+        if changed := self._freshness.changed_of([chunk.source]):
             record["changed"] = True
-        record["freshness"] = self._freshness.brief()
+        record["freshness"] = self._freshness.brief(changed)
         at = budget.offsets_of(cursor, mark, 2)
         return cast("records.DocumentRecord", paging.of_parts(record, parts, at, mark, max_tokens))
 
@@ -113,7 +113,7 @@ class DocumentService:
         lines = self._lines(path, chunks)
         mark = self._mark(path, str(start), str(end), *lines[:1], *(chunk.content_hash for chunk in chunks))
         at = budget.offset_of(cursor, mark)
-        first, is_changed = chunks[0], bool(self._freshness.changed_of([path]))
+        first, changed = chunks[0], self._freshness.changed_of([path])
         reply: records.SourceTextRecord = {
             "source": path,
             "origin": origin_of_file(path),
@@ -122,9 +122,9 @@ class DocumentService:
             "lines": [],
             "text": "",
             "chunks": [],
-            "freshness": self._freshness.brief(),
+            "freshness": self._freshness.brief(changed),
         }
-        if is_changed:
+        if changed:
             reply["changed"] = True
         if history and cursor is None:
             self._add_history(reply, lines, LineRange(start or 1, end), max_tokens)

@@ -68,7 +68,7 @@ class MemorySearch:
         changed = self._freshness.changed_of(result.source for result in top)
         results = [self._result(result, found, result.source in changed) for result in top]
         page = paging.Page(start, len(memories), mark)
-        reply_head = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        reply_head = head(text, found, page.total, bool(top), self._freshness.record(changed), max_tokens)
         common = cast("MemoryMatchesRecord", reply_head)  # `head` adds no facets
         reply: MemoryMatchesRecord = {**common, "results": [], **noted(self._note(max_tokens))}
         texts = [result.chunk.text for result in top]

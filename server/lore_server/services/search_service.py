@@ -89,7 +89,9 @@ class SearchService:
             if others := further_passages(self._index, found, file, passages) if passages else []:
                 result["passages"] = [_further(chunk, found.query.words, brief) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)
-        reply = head(BETWEEN.join(phrasings), found, len(found.ranked), bool(top), self._freshness.record(), max_tokens)
+        reply = head(
+            BETWEEN.join(phrasings), found, len(found.ranked), bool(top), self._freshness.record(changed), max_tokens
+        )
         if facets:
             of_any_type = fused([self._find(one, one.filters.of_any_type()) for one in requests])
             reply["facets"] = _facets(found, of_any_type, max_tokens)
