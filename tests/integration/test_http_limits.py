@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -204,7 +205,7 @@ def test_excess_connections_are_refused_and_the_others_are_served(app: App) -> N
             idle[0].sendall(head(len(QUERY), "Connection: close") + QUERY)
 
             assert [status_of(reply) for reply in replies] == [503] * Crowded.max_connections
-            assert all(b"retry-after: 1" in reply.lower() for reply in replies)
+            assert all(re.search(rb"retry-after: [1-9]", reply.lower()) for reply in replies)
             assert status_of(rest(idle[0])) == 200
 
         def is_served() -> bool:
@@ -236,7 +237,7 @@ def test_of_hundreds_of_clients_at_once_each_is_served_or_told_to_come_back(app:
 
     assert len(replies) == 100
     assert {status_of(reply) for reply in replies} == {200, 503}
-    assert all(b"retry-after: 1" in reply.lower() for reply in replies if status_of(reply) == 503)
+    assert all(re.search(rb"retry-after: [1-9]", reply.lower()) for reply in replies if status_of(reply) == 503)
 
 
 PIECES = st.lists(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -10,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore_etl.core.errors import InvalidArgument, LoreError, TokenRequired
 from lore_server.execution.lanes import CLIENT
+from lore_server.http.crowd import Crowd
 from lore_server.http.site import ASSETS, Site
 from lore_server.replies.problem import problem
 
@@ -33,6 +35,7 @@ class Guard:
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app = app
         self._site = site
+        self.crowd = Crowd()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -44,7 +47,12 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": with_our_headers(message.get("headers", ()))}
+                headers = with_our_headers(message.get("headers", ()))
+                if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
+                    headers.append((b"retry-after", b"%d" % self.crowd.count_refusal()))
+                else:
+                    self.crowd.count_answer()
+                message = {**message, "headers": headers}
             await send(message)
 
         CLIENT.set((scope.get("client") or ("",))[0])
@@ -78,7 +86,6 @@ def has_token(scope: Scope, site: Site) -> bool:
 
 def refused(error: LoreError, status: int | None = None, headers: dict[str, str] | None = None) -> JSONResponse:
     more = {"WWW-Authenticate": 'Bearer realm="lore"'} if isinstance(error, TokenRequired) else {}
-    more |= {"Retry-After": "1"} if error.http_status == 503 else {}
     return JSONResponse(problem(error), status or error.http_status, {**more, **(headers or {})})
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lore_etl.core.errors import Busy, InvalidArgument, LoreError
-from lore_server.http.guard import refused, with_our_headers
+from lore_server.http.guard import Guard, refused, with_our_headers
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -125,7 +127,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_refused:
             return
         self._is_refused = True
-        self._write(Busy(f"The limit of {self.max_connections} connections is reached."))
+        seconds = cast(Guard, self.config.app).crowd.count_refusal()
+        full = Busy(f"The limit of {self.max_connections} connections is reached.")
+        self._write(full, more={"Retry-After": str(seconds)})
         self.transport.write_eof()
         self._await(self.surplus_seconds)
 
@@ -155,8 +159,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._write(error, status)
         self.transport.close()
 
-    def _write(self, error: LoreError, status: int | None = None) -> None:
-        response = refused(error, status, {"Connection": "close"})
+    def _write(self, error: LoreError, status: int | None = None, more: Mapping[str, str] | None = None) -> None:
+        response = refused(error, status, {"Connection": "close", **(more or {})})
         line = f"HTTP/1.1 {response.status_code} {HTTPStatus(response.status_code).phrase}\r\n".encode()
         headers = b"".join(name + b": " + value + b"\r\n" for name, value in with_our_headers(response.raw_headers))
         self.transport.write(line + headers + b"\r\n" + bytes(response.body))
