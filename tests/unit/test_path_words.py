@@ -112,6 +112,18 @@ def test_a_folder_of_an_earlier_version_beside_a_later_one_is_former(question: s
     assert former_versions(question, sources) == former
 
 
+@pytest.mark.parametrize(
+    ("question", "former"),
+    [("how fields are declared", {"lib/V1/fields.py", "v1/main.py"}), ("how fields are declared in v1", set[str]())],
+)
+def test_a_folder_v1_beside_a_file_of_the_same_name_is_former(question: str, former: set[str]) -> None:
+    """A folder `v2` is not: in Go, the files beside it are the older ones."""
+    sources = {"lib/V1/fields.py", "lib/fields.py", "v1/main.py", "main.py", "v1/other.py"}
+
+    assert former_versions(question, sources) == former
+    assert former_versions(question, {"main.go", "v2/main.go"}) == set()
+
+
 @pytest.mark.parametrize(("words", "counts"), [(3, True), (30, False)])
 def test_a_long_text_spells_out_names_of_files_by_chance(words: int, counts: bool) -> None:
     text = " ".join(["the retry policy", *["fails"] * (words - 3)])

@@ -67,8 +67,11 @@ def _topic_match(asked: frozenset[str], joined: frozenset[str], own: frozenset[s
 
 
 def former_versions(question: str, sources: Collection[str]) -> set[str]:
-    """Return the sources in a folder for an earlier version, such as `v1` beside `v2`, unless the question names it."""
-    asked = {*_WORD.findall(question.casefold())}
+    """Return the sources in a folder for an earlier version, unless the question names it.
+
+    Such a folder is `v1` beside `v2`, or beside a file of the same name: `v1/fields.py` and `fields.py`.
+    """
+    asked, paths = {*_WORD.findall(question.casefold())}, {source.casefold() for source in sources}
     newest: dict[str, int] = {}
     folders = {source: [(above, name) for above, name in _folders(source) if name not in asked] for source in sources}
     for above, name in (folder for those in folders.values() for folder in those):
@@ -76,8 +79,17 @@ def former_versions(question: str, sources: Collection[str]) -> set[str]:
     return {
         source
         for source, those in folders.items()
-        if any(name in FORMER or 0 < _version(name) < newest[above] for above, name in those)
+        if any(
+            name in FORMER or 0 < _version(name) < newest[above] or (name == "v1" and _beside(source, above) in paths)
+            for above, name in those
+        )
     }
+
+
+def _beside(source: str, above: str) -> str:
+    """Return the path of a file of the same name beside the folder `v1`."""
+    start = f"{above}/" if above else ""
+    return start + source.casefold().removeprefix(f"{start}v1/")
 
 
 def _folders(source: str) -> Iterable[tuple[str, str]]:
