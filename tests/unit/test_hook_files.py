@@ -15,7 +15,7 @@ from lore_server.hook.memory_folders import FoundFiles, MemoryFile, find_memory_
 from tests.harness.projects import write_project
 from tests.harness.steps import steps
 
-FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", "/m/LEARNING", 1)
+FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", 1)
 
 
 def found(folder: Path, files: dict[str, str | bytes], *below: str) -> FoundFiles:
@@ -237,11 +237,10 @@ def test_fr_010_bodies_over_5000_characters_are_sent_in_linked_parts() -> None:
 
     assert all(len(piece.body) <= 5000 for piece in pieces)
     assert [piece.name for piece in pieces] == [f"A name ({n}/{len(pieces)})" for n in range(1, len(pieces) + 1)]
-    assert [piece.mark for piece in pieces] == [f"mark-{n}" for n in range(1, len(pieces) + 1)]
     assert all(
         piece.body.startswith(f"Part {n} of {len(pieces)} of memory mark.\n\n") for n, piece in enumerate(pieces, 1)
     )
-    assert pieces[1].metadata == {"rating": 8, "memory": "mark", "part": 2, "parts": len(pieces)}
+    assert pieces[1].metadata == {"rating": 8, "part": 2, "parts": len(pieces)}
     assert pieces[1].body.split("\n\n")[1].startswith("Paragraph ")  # cut between paragraphs
 
 

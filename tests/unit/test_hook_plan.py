@@ -15,7 +15,7 @@ from lore_server.hook.episode import digest_of
 from lore_server.hook.knowledge_server import ServerUnreachable
 from lore_server.hook.memory_folders import MAX_BYTES, MemoryFile, find_memory_files, read_memory_file
 from lore_server.hook.target import target_of
-from lore_server.hook.upload_plan import GUARDED, UploadPlan, in_turns, plan_for
+from lore_server.hook.upload_plan import GUARDED, UploadPlan, in_order, plan_for
 from lore_server.hook.upload_run import RetryPolicy
 from lore_server.hook.upload_state import Tally, UploadedFile, UploadState, make_folder, read_state
 from tests.harness.projects import write_project
@@ -33,13 +33,13 @@ def synced(folder: Path) -> UploadState:
     state = UploadState(folder / "state.json")
     for file in find_memory_files([folder]).files.values():
         state.files[file.path] = UploadedFile(
-            digest_of(file, read_memory_file(file)), file.group, (f"id of {file.label}",), 1
+            digest_of(file, read_memory_file(file)), file.group, (f"id of {file.label}",), True
         )
     return state
 
 
-def planned(folder: Path, state: UploadState, everything: bool = False, most: int = 0) -> UploadPlan:
-    return plan_for(find_memory_files([folder]), state, everything, most)
+def planned(folder: Path, state: UploadState, everything: bool = False) -> UploadPlan:
+    return plan_for(find_memory_files([folder]), state, everything)
 
 
 def sent(plan: UploadPlan) -> list[str]:
@@ -83,7 +83,7 @@ def test_a_move_within_its_group_sends_nothing(folder: Path) -> None:
 
 def test_files_are_removed_only_if_their_folder_was_read_completely(folder: Path) -> None:
     state = synced(folder)
-    state.files["/elsewhere/x.md"] = UploadedFile("0", "learning", ("i",), 1)
+    state.files["/elsewhere/x.md"] = UploadedFile("0", "learning", ("i",), True)
     (folder / "LEARNING/a.md").unlink()
 
     assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
@@ -138,45 +138,24 @@ def test_unreadable_files_are_reported_and_not_treated_as_deleted(
     assert (plan.gone, plan.tally) == ([], Tally(found=3, failed=2, skipped=1))
 
 
-def file(source: str, name: str, modified: int) -> MemoryFile:
-    return MemoryFile(f"{source}/{name}", name, "g", source, modified)
+def test_the_newest_files_come_first_and_those_that_failed_before_last() -> None:
+    files = [MemoryFile(f"/m/{name}", name, "g", modified) for name, modified in {"old": 1, "bad": 9, "new": 5}.items()]
+
+    assert [file.label for file in in_order(files, {"/m/bad"})] == ["new", "old", "bad"]
 
 
-def test_sources_take_turns() -> None:
-    many = [file("/many", f"m{n}", n) for n in range(100)]
-    few = [file("/few", f"f{n}", n) for n in range(2)]
+def test_an_incomplete_entry_is_resumed(folder: Path) -> None:
+    state, path = synced(folder), str(folder / "LEARNING/a.md")
+    state.files[path] = replace(state.files[path], is_complete=False)
 
-    assert [turn.label for turn in in_turns([*many, *few], set())[:5]] == ["m99", "f1", "m98", "f0", "m97"]
-
-
-def test_files_that_failed_before_come_last() -> None:
-    files = [file("/a", "bad", 9), file("/a", "good", 1), file("/b", "other", 1)]
-
-    assert [turn.label for turn in in_turns(files, {"/a/bad"})] == ["good", "other", "bad"]
-
-
-def test_a_limit_leaves_the_rest_for_the_next_run(folder: Path) -> None:
-    plan = planned(folder, UploadState(folder / "s"), most=2)
-
-    assert len(plan.send) == 2
-    assert {file.source for file in plan.send} == {str(folder / "LEARNING"), str(folder / "RESEARCH")}
-    assert plan.waiting == 1
-
-
-def test_an_incomplete_entry_or_a_pending_removal_is_resumed(folder: Path) -> None:
-    state = synced(folder)
-    path = str(folder / "LEARNING/a.md")
-
-    for change in ({"parts": 2}, {"stale": ("old",)}):
-        state.files[path] = replace(synced(folder).files[path], **change)
-        assert sent(planned(folder, state)) == ["LEARNING/a.md"]
+    assert sent(planned(folder, state)) == ["LEARNING/a.md"]
 
 
 @pytest.mark.requirement("HOOK-031")
 def test_the_state_survives_a_round_trip(tmp_path: Path) -> None:
     state = UploadState(tmp_path / "hook/s.json", "http://x", last={"pid": 1})
     make_folder(state.path.parent)
-    entry = UploadedFile("d", "g", ("1", "2"), 3, ("0",), "it failed", "LEARNING", "2026-01-01")
+    entry = UploadedFile("d", "g", ("1", "2"), False, "it failed", "LEARNING", "2026-01-01")
     state.put("/m/ü.md", entry)
 
     assert read_state(state.path) == state
@@ -186,8 +165,8 @@ def test_the_state_survives_a_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '{"version": 1}', '{"version": 2, "server": "", "last": {}, "files": {"a": {}}}',
-     '{"version": 2, "server": "", "last": {}, "files": {"a": {"digest": 1, "group": ""}}}', "\xff"],
+    ["", "{", "[]", '{"version": 2}', '{"version": 3, "server": "", "last": {}, "files": {"a": {}}}',
+     '{"version": 3, "server": "", "last": {}, "files": {"a": {"digest": 1, "group": ""}}}', "\xff"],
 )  # fmt: skip
 @pytest.mark.requirement("HOOK-032")
 def test_a_damaged_state_is_recognized_and_set_aside(tmp_path: Path, text: str) -> None:
@@ -209,12 +188,12 @@ def test_an_unwritable_state_raises_a_storage_error(tmp_path: Path) -> None:
         UploadState(tmp_path / "file/s.json").save()
 
 
-def test_ids_of_another_file_are_in_use(tmp_path: Path) -> None:
+def test_the_id_of_another_file_is_shared(tmp_path: Path) -> None:
     state = UploadState(
-        tmp_path / "s", files={"a": UploadedFile("d", "g", ("1",), 1), "b": UploadedFile("e", "g", ("2",), 1)}
+        tmp_path / "s", files={"a": UploadedFile("d", "g", ("1",)), "b": UploadedFile("e", "g", ("1", "2"))}
     )
 
-    assert (state.is_used("1"), state.is_used("3")) == (True, False)
+    assert [state.is_shared(memory, "b") for memory in ("1", "2", "3")] == [True, False, False]
 
 
 def test_pauses_double_with_jitter_up_to_a_limit_and_end() -> None:

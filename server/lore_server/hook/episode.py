@@ -35,7 +35,7 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Episode:
-    """A memory to send. The server's copy is recognised by `mark`, which is unique to each part of a long memory."""
+    """A memory to send. All parts of a long memory have the same `mark`, by which the server's copies are found."""
 
     name: str
     body: str
@@ -59,10 +59,9 @@ def digest_of(file: MemoryFile, data: bytes) -> str:
     return hashlib.sha256(file.group.encode() + b"\0" + data).hexdigest()
 
 
-def marks_of(digest: str, parts: int) -> list[str]:
-    """Return the marks of an episode with this digest that was sent in so many parts."""
-    mark = digest[:MARK_DIGITS]
-    return [mark] if parts == 1 else [f"{mark}-{number}" for number in range(1, parts + 1)]
+def mark_of(digest: str) -> str:
+    """Return the mark of a memory whose file has this digest."""
+    return digest[:MARK_DIGITS]
 
 
 def read_episode(file: MemoryFile, data: bytes) -> Reading:
@@ -91,7 +90,7 @@ def read_episode(file: MemoryFile, data: bytes) -> Reading:
         notes.append(f"secrets redacted: {secrets}")
     metadata["file"] = file.label
     source = str(metadata.get("source", file.label))
-    mark = digest_of(file, data)[:MARK_DIGITS]
+    mark = mark_of(digest_of(file, data))
     return Reading(Episode(title, body, file.group, source, mark, metadata), tuple(notes))
 
 
@@ -116,8 +115,7 @@ def split_episode(episode: Episode, max_body: int, max_name: int) -> list[Episod
             episode,
             name=f"{shortened(name, max_name - 16)} ({number}/{len(bodies)})",
             body=head.format(number, len(bodies)) + text,
-            mark=f"{episode.mark}-{number}",
-            metadata={**episode.metadata, "memory": episode.mark, "part": number, "parts": len(bodies)},
+            metadata={**episode.metadata, "part": number, "parts": len(bodies)},
         )
         for number, text in enumerate(bodies, start=1)
     ]

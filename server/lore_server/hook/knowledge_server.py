@@ -123,28 +123,28 @@ class KnowledgeServer:
         add = self._tool(ADD)
         return add.max_length(add.argument(*BODY), MAX_BODY), add.max_length(add.argument("name"), MAX_NAME)
 
-    async def add(self, episode: Episode, replaces: str = "") -> tuple[str, bool]:
-        """Send an episode. Return its id, empty if the server returns no id, and whether it replaced the given id."""
+    @property
+    def replaces(self) -> bool:
+        """Return whether the server replaces a memory in one step with adding another."""
+        return "replaces" in self._tool(ADD).arguments
+
+    async def add(self, episode: Episode, replaces: str = "") -> str:
+        """Send an episode. Return its id, empty if the server returns no id."""
         add = self._tool(ADD)
         arguments = dict(arguments_of(add, episode))
-        is_replaced = bool(replaces) and "replaces" in add.arguments
-        if is_replaced:
+        if replaces:
             arguments["replaces"] = replaces
-        return id_in(checked(await self._call(add.name, arguments))), is_replaced
+        return id_in(checked(await self._call(add.name, arguments)))
 
-    async def find(self, marks: Sequence[str], group_id: str) -> tuple[str, ...]:
-        """Return the ids of all episodes with one of these marks, if the server can list or search them."""
-        if self._deduplicates or not marks:
-            return ()
+    async def find(self, mark: str, group_id: str) -> list[str]:
+        """Return the ids of all episodes with this mark, if the server can list or search them."""
+        if self._deduplicates or not mark:
+            return []
         if self._has(LIST):
             tool = self._tool(LIST)
             limit = {"max_episodes": MAX_LISTED} if "max_episodes" in tool.arguments else {}
-            replies = [checked(await self._call(tool.name, {**_groups(tool, [group_id]), **limit}))]
-        elif self._has(SEARCH):
-            replies = [await self.search(mark, [group_id]) for mark in marks]
-        else:
-            return ()
-        return tuple(dict.fromkeys(id_ for reply in replies for mark in marks for id_ in _ids_with(mark, reply)))
+            return _ids_with(mark, checked(await self._call(tool.name, {**_groups(tool, [group_id]), **limit})))
+        return _ids_with(mark, await self.search(mark, [group_id])) if self._has(SEARCH) else []
 
     async def delete(self, memory: str) -> None:
         """Delete a memory, if it exists."""
@@ -212,16 +212,12 @@ def _groups(tool: Tool, groups: list[str]) -> JSON:
 
 
 def _ids_with(mark: str, value: Any) -> list[str]:
-    """Return the ids of the innermost objects of a reply that have exactly this mark.
-
-    The mark of a part begins like that of the whole memory, which the part also names in its text.
-    """
+    """Return the ids of the innermost objects of a reply that have this mark."""
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     inner = [found for child in children for found in _ids_with(mark, child)]
     if inner or not isinstance(value, dict) or not id_in(value):
         return inner
-    text = json.dumps(value, ensure_ascii=False)
-    return [id_in(value)] if re.search(rf"{MARK}\W{{1,8}}{re.escape(mark)}(?![-\w])", text) else []
+    return [id_in(value)] if re.search(rf"{MARK}\W{{1,8}}{mark}", json.dumps(value, ensure_ascii=False)) else []
 
 
 def _plain(value: Any) -> str:

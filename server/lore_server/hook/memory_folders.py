@@ -25,12 +25,11 @@ class UnreadableMemory(Exception):
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """A memory file: absolute path, label for people, group of its memory. Uploads alternate between sources."""
+    """A memory file: absolute path, label for people, group of its memory."""
 
     path: str
     label: str
     group: str
-    source: str
     modified_ns: int
 
 
@@ -116,7 +115,6 @@ def _names_group(entry: os.DirEntry[str]) -> bool:
 def _walk(root: Path, folder: Path, found: FoundFiles) -> None:
     inside = folder.relative_to(root.parent)
     group = next((part.lower() for part in inside.parts if part.lower() in GROUPS), None) or ascii_slug(root.name)
-    source = "/".join((str(root), *inside.parts[1:2]))
     folders = []
     try:
         with open_real(folder) as opened:
@@ -126,7 +124,7 @@ def _walk(root: Path, folder: Path, found: FoundFiles) -> None:
                 elif entry.name.lower().endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
                     path, modified = str(folder / entry.name), entry_facts(entry).st_mtime_ns
                     label = f"{inside.as_posix()}/{entry.name}"
-                    found.files[path] = MemoryFile(path, label, group, source, modified)
+                    found.files[path] = MemoryFile(path, label, group, modified)
     except OSError as error:
         found.report(str(folder), f"cannot be read: {error.strerror}")
     for below in folders:

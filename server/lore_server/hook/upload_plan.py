@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path, PurePath
 
 from lore_server.hook.episode import digest_of, skip_reason
@@ -74,7 +72,7 @@ def plan_for(found: FoundFiles, state: UploadState, everything: bool = False, li
     to_send = [file for file in wanted if digests[file.path] not in known]
     plan.tally.skipped += len(wanted) - len(to_send)
     plan.gone += _gone(found, state, {*digests.values()}, everything, plan.warnings)
-    ordered = in_turns(to_send, {path for path, entry in state.files.items() if entry.failure})
+    ordered = in_order(to_send, {path for path, entry in state.files.items() if entry.failure})
     plan.send = ordered[: limit or None]
     plan.waiting = len(ordered) - len(plan.send)
     return plan
@@ -102,17 +100,6 @@ def _gone(
             yield from gone
 
 
-def in_turns(files: Sequence[MemoryFile], failed: set[str]) -> list[MemoryFile]:
-    """Return the files sorted: sources take turns, newest files first; files that failed before come last."""
-    newest = sorted(files, key=lambda file: (-file.modified_ns, file.path))
-    fresh = [file for file in newest if file.path not in failed]
-    again = [file for file in newest if file.path in failed]
-    return [*_turns(fresh), *_turns(again)]
-
-
-def _turns(files: Sequence[MemoryFile]) -> Iterator[MemoryFile]:
-    sources = defaultdict[str, list[MemoryFile]](list)
-    for file in files:
-        sources[file.source].append(file)
-    for turn in zip_longest(*sources.values()):
-        yield from (file for file in turn if file is not None)
+def in_order(files: Iterable[MemoryFile], failed: Container[str]) -> list[MemoryFile]:
+    """Return the files sorted: newest first, but files that failed before last."""
+    return sorted(files, key=lambda file: (file.path in failed, -file.modified_ns, file.path))

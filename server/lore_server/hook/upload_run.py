@@ -6,7 +6,7 @@ import logging
 import os
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import Busy, StorageError
 from lore_etl.system.processes import born
-from lore_server.hook.episode import Episode, digest_of, read_episode, split_episode
+from lore_server.hook.episode import Episode, digest_of, mark_of, read_episode, split_episode
 from lore_server.hook.knowledge_server import KnowledgeServer, MemoryRefused, ServerUnreachable, ServerUnusable
 from lore_server.hook.memory_folders import MemoryFile, UnreadableMemory, read_memory_file
 from lore_server.hook.upload_plan import UploadPlan, UploadRequest, make_plan
@@ -190,9 +190,9 @@ class Uploader:
     async def remove(self, server: KnowledgeServer, path: str) -> None:
         """Delete the copies of a file from the server, and its record."""
         entry = self._state.files[path]
-        stale = await self._copies(server, path, entry)
-        self._state.put(path, replace(entry, ids=(), parts=0, stale=stale))
-        await self._delete(server, path, stale)
+        copies = await self._copies(server, path)
+        self._state.put(path, replace(entry, ids=copies, is_complete=False))
+        await self._delete(server, path, path, copies)
         del self._state.files[path]
         self._state.save()
 
@@ -205,35 +205,34 @@ class Uploader:
 
     async def _replace(self, server: KnowledgeServer, file: MemoryFile, digest: str, episode: Episode) -> None:
         """Send all parts, then delete the copies that the server had before. Raises MemoryRefused."""
-        parts = split_episode(episode, *server.limits)
         kind = str(episode.metadata.get("capture_type", ""))
-        entry = UploadedFile(digest, file.group, parts=len(parts), capture_type=kind)
-        entry = replace(entry, stale=await self._copies(server, file.path, entry))
-        only = entry.stale[0] if len(entry.stale) == len(parts) == 1 and not self._state.is_used(entry.stale[0]) else ""
-        for part in parts:
-            self._state.put(file.path, entry)  # if the reply is lost, the next attempt looks for the copy
-            memory, is_replaced = await server.add(part, only)
-            self._tally.removed += is_replaced and memory != only
-            gone = {only, memory} if is_replaced else {memory}
-            entry = replace(entry, ids=(*entry.ids, memory), stale=tuple(id_ for id_ in entry.stale if id_ not in gone))
-        self._state.put(file.path, entry)
-        await self._delete(server, file.label, entry.stale)
-        self._state.put(file.path, replace(entry, stale=(), synced_at=timestamp()))
+        entry = UploadedFile(digest, file.group, capture_type=kind)
+        earlier = await self._copies(server, file.path, entry)
+        own = [memory for memory in earlier if not self._state.is_shared(memory, file.path)] if server.replaces else []
+        sent = list[str]()
+        for part in split_episode(episode, *server.limits):
+            self._state.put(file.path, replace(entry, ids=(*earlier, *sent)))  # if the reply is lost, it is looked for
+            sent.append(await server.add(part, own[0] if own and not sent else ""))
+        self._state.put(file.path, replace(entry, ids=(*earlier, *sent)))
+        self._tally.removed += len({*own[:1]} - {*sent})
+        await self._delete(server, file.path, file.label, [each for each in earlier if each not in {*sent, *own[:1]}])
+        self._state.put(file.path, replace(entry, ids=tuple(sent), is_complete=True, synced_at=timestamp()))
 
-    async def _copies(self, server: KnowledgeServer, path: str, new: UploadedFile) -> tuple[str, ...]:
-        """Return the ids of the file's copies on the server; those without a recorded id are found by their marks."""
+    async def _copies(self, server: KnowledgeServer, path: str, new: UploadedFile | None = None) -> tuple[str, ...]:
+        """Return the ids of the file's copies on the server; those without a recorded id are found by their mark."""
         entry = self._state.files.get(path)
+        if entry is None and new is not None and self._state.is_damaged:
+            entry = new
         if entry is None:
-            return await server.find(new.marks, new.group) if self._state.is_damaged else ()
-        known = [*entry.stale, *filter(None, entry.ids)]
-        if "" in entry.ids or len(entry.ids) < entry.parts:  # it returned no id, or no reply
-            known += await server.find(entry.marks, entry.group)
-        return tuple(dict.fromkeys(known))
+            return ()
+        is_known = entry.is_complete and "" not in entry.ids
+        found = [] if is_known else await server.find(mark_of(entry.digest), entry.group)
+        return tuple(dict.fromkeys([*filter(None, entry.ids), *found]))
 
-    async def _delete(self, server: KnowledgeServer, label: str, stale: tuple[str, ...]) -> None:
-        """Delete earlier copies, except those that another file has. One that the server keeps is only reported."""
-        for memory in stale:
-            if self._state.is_used(memory):
+    async def _delete(self, server: KnowledgeServer, path: str, label: str, copies: Sequence[str]) -> None:
+        """Delete copies of a file, except those that another file has. One that the server keeps is only reported."""
+        for memory in copies:
+            if self._state.is_shared(memory, path):
                 continue
             try:
                 await server.delete(memory)

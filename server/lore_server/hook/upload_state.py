@@ -11,38 +11,26 @@ from typing import Any
 from lore_etl.core.atomic import put_aside, write_atomically
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
-from lore_server.hook.episode import marks_of
 
-VERSION = 2
+VERSION = 3
 HINT = "Check the permissions and the free space of `hook` in LORE_HOME: nothing is sent that cannot be recorded."
 
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """The server's copy of a file: the ids of its confirmed parts, in order, and the number of parts.
+    """The server's copies of a file, by the ids of their parts; an id is empty if the server returned none.
 
-    An id is empty if the server returned none. `stale` are ids of earlier copies that are to be deleted. `failure` is
-    the reason the last attempt failed.
+    Until `is_complete`, the copies include earlier ones that are to be deleted, and may lack one whose reply was lost.
+    `failure` is the reason the last attempt failed.
     """
 
     digest: str
     group: str
     ids: tuple[str, ...] = ()
-    parts: int = 0
-    stale: tuple[str, ...] = ()
+    is_complete: bool = False
     failure: str = ""
     capture_type: str = ""
     synced_at: str = ""
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether the server has every part, and no earlier copy."""
-        return 0 < self.parts == len(self.ids) and not self.stale
-
-    @property
-    def marks(self) -> list[str]:
-        """The marks of all parts, by which a server that returned no id finds them."""
-        return marks_of(self.digest, self.parts)
 
 
 @dataclass
@@ -108,9 +96,9 @@ class UploadState:
         with os_errors_as(StorageError, "Cannot rename the damaged sync state", HINT):
             put_aside(self.path)
 
-    def is_used(self, memory: str) -> bool:
-        """Return whether the id belongs to the current copy of any file."""
-        return any(memory in entry.ids for entry in self.files.values())
+    def is_shared(self, memory: str, path: str) -> bool:
+        """Return whether the id also belongs to a copy of another file than this one."""
+        return any(memory in entry.ids for other, entry in self.files.items() if other != path)
 
 
 def make_folder(folder: Path) -> None:
@@ -138,9 +126,9 @@ def read_state(path: Path) -> UploadState:
 
 def _entry(values: JSON) -> UploadedFile:
     entry = UploadedFile(**values)
-    if not (isinstance(entry.parts, int) and isinstance(entry.digest, str)):
+    if not isinstance(entry.digest, str):
         raise TypeError("not a valid entry")
-    return replace(entry, ids=tuple(map(str, entry.ids)), stale=tuple(map(str, entry.stale)))
+    return replace(entry, ids=tuple(map(str, entry.ids)))
 
 
 def _json(value: Any) -> str:
