@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ def written(app: App) -> JSON:
 
 @pytest.mark.requirement("KM-001", "KM-003")
 def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_files(taken: tuple[App, JSON]) -> None:
-    app, reply = taken
+    _, reply = taken
 
     assert {result["role"]: result["path"] for result in reply["found"]} == {
         "framework": ".ce", "system_prps": ".ce/PRPs/system", "system_examples": ".ce/examples/system",
@@ -83,7 +84,18 @@ def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_fil
     }  # fmt: skip
     assert reply["drift"] == {"score": 0.0, "total": 0, "violations": []}
     assert reply["job"]["state"] == "done"
-    assert tomllib.loads((app.index.root / "lore.toml").read_text(encoding="utf-8"))["index"] == {}
+
+
+def test_the_written_configuration_names_every_key_with_its_default(taken: tuple[App, JSON]) -> None:
+    text = (taken[0].index.root / "lore.toml").read_text(encoding="utf-8")
+    given = tomllib.loads(re.sub("^# (?=[a-z])", "", text, flags=re.MULTILINE))
+    defaults = Settings().model_dump(exclude={"sources"})
+
+    assert not any(tomllib.loads(text).values())
+    assert {section: given[section] for section in defaults} == {
+        section: {name: "" if value is None else value for name, value in table.items()}
+        for section, table in defaults.items()
+    }
 
 
 @pytest.mark.requirement("KM-004", "KM-005")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
@@ -9,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.policy import RULES
 from lore_etl.config.project import VIEW_NAME
+from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError, StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.index import Index
@@ -103,7 +106,7 @@ class InitService:
     def _configure(self) -> None:
         try:
             if not self._files.exists(CONFIG_NAME):
-                self._files.write(CONFIG_NAME, TEMPLATE.encode())
+                self._files.write(CONFIG_NAME, template().encode())
         except StorageError as error:
             hint = "Make the project folder writable, then run `lore init` again."
             raise type(error)(error.message, hint) from error
@@ -153,49 +156,24 @@ def _places(places: dict[str, str]) -> list[PlaceRecord]:
     return [{"role": role, "path": path} for role, path in places.items()]
 
 
-TEMPLATE = """\
+_HEAD = """\
 # Lore's configuration. Every key is optional; the values are the defaults. See docs/configuration.md.
 # Keys marked "you" are ignored here until you approve them with `lore trust`; ~/.config/lore/config.toml may set all.
-
-[index]
-# exclude = ["vendor/", "*.generated.ts"]   # files to leave out, in the syntax of .gitignore and in addition to it
-# max_file_bytes = 2000000
-# guard_share = 0.3                          # a sync that would delete a larger share is refused
-
-[sources]
-# tickets = ["tracker/**/*.md"]              # the location of tickets, instead of the usual ones
-
-[embedding]
-# provider = "local"                         # you: or "gemini", with GEMINI_API_KEY set
-# model = "all-MiniLM-L6-v2"                 # you: any sentence-transformers model, by name or folder
-
-[database]
-# mode = "embedded"                          # where Chroma runs; or "server"; you: "http", "cloud"
-
-[query]
-# ranking = "hybrid"                         # or "classic"
-# weights = { ticketPenalty = -30 }
-# reranker = ""                              # you: a cross-encoder, by name or folder; empty means none
-# rerank_depth = 20                          # number of results it reads
-
-[docs]
-# framework = ".ce/docs"                     # folder of the framework's pages; or else .ce
-# tag_weight = 0.2                           # maximum bonus of knowledge_search for tags, titles and recent changes
-# title_weight = 0.3
-# recent_weight = 0.1
-
-[owner]
-# idle_minutes = 30                          # the background process ends after this time without clients
-# auto_sync_files = 50                       # maximum number of changed files to sync automatically; 0 means never
-
-[hook]
-# memory_dirs = ["memories"]                 # folders that `lore hook session-start` sends; you: folders elsewhere
-# max_files = 0                              # maximum in one run; 0 means no limit
-
-[answer]
-# provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none": passages; you: "openai"
-# model = "gemini-2.5-flash"                 # you
 """
+_EXAMPLES = {"sources": '# tickets = ["tracker/**/*.md"]  # the location of tickets, instead of the usual ones\n'}
+
+
+def template() -> str:
+    """Return a `lore.toml` that explains every key, each of them commented out."""
+    parts = [_HEAD]
+    for section, field in Settings.model_fields.items():
+        parts.append(f"\n[{section}]\n{_EXAMPLES.get(section, '')}")
+        for name, key in getattr(field.annotation, "model_fields", {}).items():
+            default = key.get_default(call_default_factory=True)
+            value = json.dumps("" if default is None else default)
+            owner = "you: " if RULES[f"{section}.{name}"].project == "no value" else ""
+            parts.append(f"# {name} = {value}  # {owner}{key.description}\n")
+    return "".join(parts)
 
 
 _GENERAL = re.compile(
