@@ -16,6 +16,7 @@ from typing import NamedTuple
 import anyio
 from filelock import FileLock, Timeout
 
+from lore_etl.core.atomic import remove_temporary
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import Busy, StorageError
 from lore_etl.system.processes import born
@@ -73,6 +74,7 @@ async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy 
         StorageError: the state cannot be written, so nothing more is sent.
     """
     with _locked(request.state_file):
+        remove_temporary(request.state_file)
         state = read_state(request.state_file)
         if state.is_damaged:
             log.warning("the sync state cannot be read and was renamed: every memory is searched for before it is sent")
