@@ -56,7 +56,7 @@ Scores = Mapping[str, float]
 def values(folder: Path, variant: str | None) -> Mapping[str, Scores]:
     """Return the scores of a set without each term."""
     chosen = read_set(folder, variant)
-    with opened(chosen, folder, Settings()) as bench:
+    with opened(chosen, folder, Settings()) as (bench, _):
         retrieved = bench.retrieve(chosen.questions)
         found = {}
         for name, changed in WITHOUT.items():

@@ -56,7 +56,7 @@ def main() -> None:
     folder = parser.parse_args().set
     chosen = read_set(folder)
     paths = {record.id: record.path or record.id for record in chosen.records or ()}
-    with opened(chosen, folder, Settings()) as bench:
+    with opened(chosen, folder, Settings()) as (bench, _):
         ranked = bench.rank(chosen.questions, bench.retrieve(chosen.questions), "hybrid")
         runs = bench.runs(chosen.questions, ranked)
     by_fragment = per_question(chosen.judgements, runs)[MEASURE]

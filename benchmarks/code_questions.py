@@ -35,7 +35,7 @@ def without_vectors(retrieved: Retrieved) -> Retrieved:
 def values(folder: Path) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
     """Return column -> question -> value of a set, and the category of each question."""
     chosen = read_set(folder)
-    with opened(chosen, folder, Settings()) as bench:
+    with opened(chosen, folder, Settings()) as (bench, _):
         retrieved = bench.retrieve(chosen.questions)
         bare = {question: without_vectors(one) for question, one in retrieved.items()}
         found = {}

@@ -24,7 +24,7 @@ def measured(folder: Path, phrasings: dict[str, list[str]]) -> dict[str, list[fl
     """Return column -> values of the questions of a set that have rewordings."""
     chosen = read_set(folder)
     questions = [question for question in chosen.questions if question.id in phrasings]
-    with opened(chosen, folder, Settings()) as bench:
+    with opened(chosen, folder, Settings()) as (bench, _):
         outcomes = {
             question.id: [bench.service.find(text) for text in (question.text, *phrasings[question.id])]
             for question in questions

@@ -69,7 +69,7 @@ def evaluated(
 def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
     """Return the documents found for each question, best first."""
     chosen = read_set(folder)
-    with opened(chosen, folder, Settings(), model=model) as bench:
+    with opened(chosen, folder, Settings(), model=model) as (bench, _):
         ranked = bench.rank(chosen.questions, bench.retrieve(chosen.questions), ranking)
         return bench.runs(chosen.questions, ranked)
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from lore_etl.config.settings import Settings
 from lore_etl.config.user_folders import cache_folder
-from lore_etl.core.errors import ProviderError
+from lore_etl.core.errors import InvalidArgument, ProviderError
 from lore_etl.core.model import sha256
 from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.corpus import load_records
-from lore_server.evaluation.sets import EvaluationSet, Question
+from lore_server.evaluation.git_history import file_not_ticket, set_from_git
+from lore_server.evaluation.sets import EvaluationSet, Question, read_set
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, Retrieved
 from lore_server.query.ranking import Ranked
@@ -79,20 +80,42 @@ class Bench:
 
 @contextmanager
 def opened(
-    chosen: EvaluationSet, root: Path, settings: Settings, progress: Progress = silent, model: Model | None = None
-) -> Iterator[Bench]:
-    """Open the bench of a set: its corpus in an index in the cache folder, or the project's own index."""
-    if chosen.records is None:
-        index = Index(root, settings, model)
-        try:
-            yield Bench(QueryService(index), settings, lambda question, result: result.source)
-        finally:
-            index.close()
+    chosen: EvaluationSet | None,
+    root: Path,
+    settings: Settings,
+    progress: Progress = silent,
+    model: Model | None = None,
+) -> Iterator[tuple[Bench, EvaluationSet]]:
+    """Open the bench of a set, or without a set that of the project's own history.
+
+    The corpus of a set is in an index in the cache folder; without a corpus, it judges the project's own index.
+
+    Raises:
+        InvalidArgument, IndexMissing, NotFound: see `set_from_git`.
+    """
+    if chosen is not None and chosen.records is not None:
+        with scratch_index(chosen.corpus or chosen.name, settings, model) as index:
+            sources, _ = load_records(index, chosen.records, progress)
+            ids = {source: document_id for document_id, source in sources.items()}
+            yield Bench(QueryService(index), settings, lambda question, result: ids.get(result.source)), chosen
         return
-    with scratch_index(chosen.corpus or chosen.name, settings, model) as index:
-        sources, _ = load_records(index, chosen.records, progress)
-        ids = {source: document_id for document_id, source in sources.items()}
-        yield Bench(QueryService(index), settings, lambda question, result: ids.get(result.source))
+    index = Index(root, settings, model)
+    try:
+        if chosen is None:
+            yield Bench(QueryService(index), settings, file_not_ticket), set_from_git(root, index)
+        else:
+            yield Bench(QueryService(index), settings, lambda question, result: result.source), chosen
+    finally:
+        index.close()
+
+
+def read_chosen(folder: Path | None, split: str | None) -> EvaluationSet | None:
+    """Return the set in a folder; None stands for the project's history. Raises InvalidArgument."""
+    if folder is not None:
+        return read_set(folder, split)
+    if split is not None:
+        raise InvalidArgument("The project's history has no splits.", "Omit --split.")
+    return None
 
 
 @contextmanager

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.progress import Progress, silent
-from lore_etl.index import Index
 from lore_etl.models.embedder import Model
-from lore_etl.pipeline.corpus import load_records
 from lore_server.evaluation import excerpts
-from lore_server.evaluation.bench import Bench, opened, scratch_index
+from lore_server.evaluation.bench import Bench, opened, read_chosen
 from lore_server.evaluation.excerpts import PASSAGES, ExcerptSet, Places, overlap
-from lore_server.evaluation.git_history import file_not_ticket, set_from_git
 from lore_server.evaluation.measures import Values, per_question
 from lore_server.evaluation.report import Report
-from lore_server.evaluation.sets import EvaluationSet, Question, read_set
+from lore_server.evaluation.sets import EvaluationSet, Question
 from lore_server.query.confidence import DOUBTFUL
-from lore_server.query.query_service import QueryService
 from lore_server.query.ranking import Ranked
 
-T = TypeVar("T")
 TYPES_LOOKED_AT = 3
 UNANSWERABLE = "unanswerable"
 _FIRST = {"name": "name@1", "version": "version@1"}
@@ -45,6 +39,7 @@ def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progr
 
 def evaluate_excerpts(
     chosen: ExcerptSet,
+    root: Path,
     settings: Settings,
     rankings: Sequence[str],
     progress: Progress = silent,
@@ -62,9 +57,7 @@ def evaluate_excerpts(
         raise InvalidArgument("The ranking `classic` ranks files, but an excerpt set judges passages.")
     places = {name: Places(text) for name, text in chosen.documents.items()}
     questions = chosen.asked.questions
-    with scratch_index(chosen.asked.corpus, settings, model) as index:
-        load_records(index, chosen.asked.records or (), progress)
-        bench = Bench(QueryService(index), settings, lambda question, result: result.source)
+    with opened(chosen.asked, root, settings, progress, model) as (bench, _):
         retrieved = bench.retrieve(questions, progress)
         values = {}
         for ranking in of_passages:
@@ -87,36 +80,6 @@ def _overlaps(
     return values
 
 
-def on_bench(
-    folder: Path | None,
-    split: str | None,
-    root: Path,
-    settings: Settings,
-    work: Callable[[Bench, EvaluationSet, Progress], T],
-    progress: Progress = silent,
-    model: Model | None = None,
-) -> T:
-    """Run `work` on the set in a folder or, without a folder, on the project's own history.
-
-    Raises:
-        InvalidArgument: the folder contains no set, or the project has no history.
-        IndexMissing: the project has not been synced.
-        NotFound: no commit names a ticket.
-    """
-    if folder is not None:
-        chosen = read_set(folder, split)
-        with opened(chosen, root, settings, progress, model) as bench:
-            return work(bench, chosen, progress)
-    if split is not None:
-        raise InvalidArgument("The project's history has no splits.", "Omit --split.")
-    index = Index(root, settings, model)
-    try:
-        chosen = set_from_git(root, index)
-        return work(Bench(QueryService(index), settings, file_not_ticket), chosen, progress)
-    finally:
-        index.close()
-
-
 def evaluate_folder(
     folder: Path | None,
     split: str | None,
@@ -126,14 +89,17 @@ def evaluate_folder(
     progress: Progress = silent,
     model: Model | None = None,
 ) -> Report:
-    """Return the report on a set of any kind; see `on_bench`."""
+    """Return the report on the set of any kind in a folder or, without a folder, on the project's own history.
+
+    Raises:
+        InvalidArgument: the folder contains no set, or the project has no history.
+        IndexMissing: the project has not been synced.
+        NotFound: no commit names a ticket.
+    """
     if folder is not None and excerpts.is_excerpt_set(folder):
-        return evaluate_excerpts(excerpts.read_excerpts(folder, split), settings, rankings, progress, model)
-
-    def work(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Report:
+        return evaluate_excerpts(excerpts.read_excerpts(folder, split), root, settings, rankings, progress, model)
+    with opened(read_chosen(folder, split), root, settings, progress, model) as (bench, chosen):
         return evaluate(bench, chosen, rankings, progress)
-
-    return on_bench(folder, split, root, settings, work, progress, model)
 
 
 def by_kind(

@@ -21,10 +21,9 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, InvalidArgument
 from lore_etl.core.progress import Progress, silent
 from lore_etl.models.embedder import Model
-from lore_server.evaluation.bench import Bench, opened
-from lore_server.evaluation.evaluate import on_bench
+from lore_server.evaluation.bench import Bench, opened, read_chosen
 from lore_server.evaluation.measures import ALPHA, Comparison, compare, per_question
-from lore_server.evaluation.sets import EvaluationSet, Judgements, Question, read_set
+from lore_server.evaluation.sets import EvaluationSet, Judgements, Question
 from lore_server.knowledge.safe_files import Files
 from lore_server.query.query_service import Retrieved
 from lore_server.query.weights import weights
@@ -97,17 +96,13 @@ def fit_folders(
             f"not those of {settings.query.ranking}."
         )
     start = weights("hybrid", settings.query.weights)
-    if not folders:
-        return on_bench(
-            None, split, root, settings, lambda *those: fit([trial(*those)], start, progress), progress, model
-        )
-    sets = [read_set(folder, split) for folder in folders]
-    if len({chosen.corpus for chosen in sets}) < len(sets):
+    places: Sequence[Path | None] = folders or [None]
+    sets = [read_chosen(folder, split) for folder in places]
+    if len({chosen and chosen.corpus for chosen in sets}) < len(sets):
         raise InvalidArgument("Two of the sets have folders of the same name.", "Rename one of the folders.")
     with ExitStack() as stack:
         benches = [stack.enter_context(opened(chosen, root, settings, progress, model)) for chosen in sets]
-        trials = [trial(bench, chosen, progress) for bench, chosen in zip(benches, sets, strict=True)]
-        return fit(trials, start, progress)
+        return fit([trial(bench, chosen, progress) for bench, chosen in benches], start, progress)
 
 
 def trial(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Trial:
