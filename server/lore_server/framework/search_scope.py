@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,13 @@ from itertools import chain
 from lore_etl.core.errors import FrameworkNotFound
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
+from lore_etl.stores.snapshot import Derived
 from lore_server.framework.groups import SOURCES, group_of, is_system
 from lore_server.framework.reading import framework_folder
 from lore_server.framework.view import Entries, View
 
 FRAMEWORK = "framework"
 DEFAULT = (FRAMEWORK, "prp", "example", "memory")
-KEPT = 16  # scopes per view, about 1 MB each for 10,000 files
 
 
 @dataclass(frozen=True)
@@ -46,32 +45,26 @@ class Scope:
         return known[0].referenced_by if known else ()
 
 
+SCOPES = Derived[Scope]("scopes of knowledge searches", kept=16)  # about 1 MB each for 10,000 files
+TAGGED = Derived[Mapping[str, set[str]]]("files by tag")
+
+
 class Scopes:
-    """A factory of scopes from the index and its view. It keeps them as long as the view stays the same."""
+    """A factory of scopes from the index and its view, kept for each state of the index."""
 
     def __init__(self, index: Index, view: View) -> None:
         self._index = index
         self._view = view
-        self._guard = threading.Lock()
-        self._entries = Entries()
-        self._kept: dict[tuple[str, ...], Scope] = {}
-        self._tagged: Mapping[str, set[str]] | None = None
 
     def of(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:
         """Return the files of these or the default sources; with tags, only files that have one of them."""
-        entries = self._view.entries()
+        snapshot, entries = self._index.snapshot, self._view.entries()
         wanted = tuple(dict.fromkeys(names)) or DEFAULT
-        with self._guard:
-            if entries is not self._entries or len(self._kept) >= KEPT:
-                self._entries, self._kept, self._tagged = entries, {}, None
-            if wanted not in self._kept:
-                self._kept[wanted] = self._scope(wanted, entries)
-            scope = self._kept[wanted]
-            if not tags:
-                return scope
-            if self._tagged is None:
-                self._tagged = self._by_tag(entries)
-            having = {path for tag in tags for path in self._tagged.get(tag.strip().casefold(), ())}
+        scope = snapshot.read(SCOPES, wanted, lambda: self._scope(wanted, entries))
+        if not tags:
+            return scope
+        tagged = snapshot.read(TAGGED, None, lambda: self._by_tag(entries))
+        having = {path for tag in tags for path in tagged.get(tag.strip().casefold(), ())}
         found = {path: scope.source_of[path] for path in having & scope.files}
         return Scope(wanted, found, frozenset(found), entries)
 
