@@ -183,45 +183,23 @@ def test_29_3_no_stale_index_every_sync_updates_the_file_and_drift_is_reported(a
     assert reply["drift"]["violations"][2]["type"] == "changed_since_index"
 
 
-@pytest.mark.parametrize(
-    ("content", "word"),
-    [
-        ('{"version": "1.0.0", "entries": []}', "another tool's"),
-        ('{"version": "1.0", "know', "damaged"),
-        ("[]", "damaged"),
-    ],
-)
-def test_a_foreign_index_file_is_kept_next_to_the_new_file(
-    tmp_path: Path, contract: Contract, content: str, word: str
-) -> None:
-    app = opened(tmp_path / "project", contract, {**framework(1), INDEX: content})
-
-    first = init(app, sync=False)
-    (app.index.root / INDEX).write_text(content + " ", encoding="utf-8")
-    second = init(app, sync=False)
-
-    assert first["warnings"] == [f"{INDEX} was {word}: kept as {INDEX}.old."]
-    assert second["warnings"] == [f"{INDEX} was {word}: kept as {INDEX}.old-2."]
-    assert (app.index.root / f"{INDEX}.old").read_text(encoding="utf-8") == content
-    assert (app.index.root / f"{INDEX}.old-2").read_text(encoding="utf-8") == content + " "
-    written(app)
-    app.close()
-
-
-def test_a_sync_creates_no_index_file_keeps_a_foreign_file_and_repairs_a_damaged_file(app: App) -> None:
+@pytest.mark.parametrize("content", ['{"version": "1.0.0", "entries": []}', '{"version": "1.0", "know', "[]"])
+def test_a_file_that_is_not_ours_is_kept_next_to_the_new_file_by_init_only(app: App, content: str) -> None:
     target = app.index.root / INDEX
     sync(app)
     assert not target.exists()
-    target.write_text('{"entries": []}', encoding="utf-8")
-    first = sync(app)
-    foreign = target.read_text(encoding="utf-8")
-    target.write_text("{", encoding="utf-8")
-    second = sync(app)
-
-    assert first["warnings"] == [f"{INDEX} belongs to another tool and was kept: `lore init` replaces it."]
-    assert foreign == '{"entries": []}'
-    assert second["warnings"] == [f"{INDEX} was damaged: kept as {INDEX}.old."]
-    assert written(app)["knowledge"]["memories"]
+    target.write_text(content, encoding="utf-8")
+    warnings = [f"{INDEX} is damaged or another tool's, and was kept: `lore init` replaces it."]
+    assert sync(app)["warnings"] == warnings
+    for text in (content, content + " "):
+        target.write_text(text, encoding="utf-8")
+        sync(app)
+        assert target.read_text(encoding="utf-8") == text
+        reply = init(app, sync=False)
+        assert reply["warnings"][0].startswith(f"{INDEX} was damaged or another tool's: kept as {INDEX}.old-")
+        assert written(app)["knowledge"]["memories"]
+    old = target.parent.glob(f"{target.name}.old-*")
+    assert sorted(file.read_text(encoding="utf-8") for file in old) == [content, content + " "]
     assert app.freshness.record()["state"] == "fresh"
 
 
@@ -232,7 +210,7 @@ def test_nothing_is_written_through_a_symlink_out_of_the_project(tmp_path: Path,
 
     reply = init(app)
 
-    assert reply["warnings"] == [".ce is a symlink, which Lore does not follow."]
+    assert reply["found"] == [{"role": "user_prps", "path": "PRPs"}]
     assert reply["groups"]["user_prps"] == 1
     assert sorted(path.name for path in outside.iterdir()) == ["PRPs"]
     assert reply["job"]["report"]["skipped"] == [

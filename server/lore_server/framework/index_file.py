@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 
@@ -20,21 +19,13 @@ from lore_server.framework.drift import Drift, drift
 from lore_server.framework.groups import Group
 from lore_server.framework.layout import FRAMEWORK, layout_of
 from lore_server.framework.view import Entries, View
+from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.safe_files import Files
 from lore_server.query.freshness import Freshness
 
 VERSION = "1.0"  # of this format
 FRAMEWORK_VERSION = "1.0"  # of the layout
 LARGE_BYTES = 10_000_000
-MAX_COPIES = 100
-
-
-class State(Enum):
-    """The origin of a file, as a report words it."""
-
-    OURS = "ours"
-    FOREIGN = "another tool's"
-    DAMAGED = "damaged"
 
 
 class Output:
@@ -52,40 +43,33 @@ class Output:
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 
     def create(self) -> list[str]:
-        """Write the file unconditionally; a foreign or damaged file is kept next to it. Return remarks on the file.
+        """Write the file unconditionally; one that is not ours is kept next to it. Return remarks on the file.
 
         Raises:
             InvalidPath: `.ce` or the file is a symlink, or of the wrong kind.
             StorageError: it cannot be written.
         """
         with self._guard:
-            before = self._files.read(VIEW_NAME)
-            return [*self._kept_beside(before), *self._written(before)]
+            before, remarks = self._files.read(VIEW_NAME), list[str]()
+            if before is not None and not is_ours(before):
+                name = f"{VIEW_NAME}.old-{blob_id(before)[:8]}"
+                self._files.write(name, before)
+                remarks = [f"{VIEW_NAME} was damaged or another tool's: kept as {name}."]
+            return [*remarks, *self._written(before)]
 
     def refresh(self, report: SyncReport) -> None:
-        """Update an existing file after a build. Failures become warnings of the report."""
+        """Update an existing file of ours after a build. Failures become warnings of the report."""
         try:
             with self._guard:
                 before = self._files.read(VIEW_NAME)
-                if before is None:
-                    return
-                if state_of(before) is State.FOREIGN:
+                if before is not None and is_ours(before):
+                    report.warnings += self._written(before)
+                elif before is not None:
                     report.warnings.append(
-                        f"{VIEW_NAME} belongs to another tool and was kept: `lore init` replaces it."
+                        f"{VIEW_NAME} is damaged or another tool's, and was kept: `lore init` replaces it."
                     )
-                    return
-                report.warnings += [*self._kept_beside(before), *self._written(before)]
         except LoreError as error:
             report.warnings.append(f"{VIEW_NAME} was not written: {error.message}")
-
-    def _kept_beside(self, before: bytes | None) -> list[str]:
-        state = State.OURS if before is None else state_of(before)
-        if before is None or state is State.OURS:
-            return []
-        names = [f"{VIEW_NAME}.old", *(f"{VIEW_NAME}.old-{number}" for number in range(2, MAX_COPIES))]
-        name = next((name for name in names if not self._files.exists(name)), names[-1])
-        self._files.write(name, before)
-        return [f"{VIEW_NAME} was {state.value}: kept as {name}."]
 
     def _written(self, before: bytes | None) -> list[str]:
         index = self._index
@@ -129,14 +113,11 @@ def exists(root: Path, path: str) -> bool:
     return target == "." or (target is not None and facts_below(root, target) is not None)
 
 
-def state_of(data: bytes) -> State:
-    """Return the origin of the file's content."""
+def is_ours(data: bytes) -> bool:
+    """Return whether Lore, or the tool with the same format, wrote this content."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        return State.DAMAGED
-    if not isinstance(value, dict):
-        return State.DAMAGED
-    knowledge = value.get("knowledge")
-    is_ours = isinstance(knowledge, dict) and {group.value for group in Group} <= knowledge.keys() and "drift" in value
-    return State.OURS if is_ours else State.FOREIGN
+        return False
+    knowledge = value.get("knowledge") if isinstance(value, dict) else None
+    return isinstance(knowledge, dict) and {group.value for group in Group} <= knowledge.keys() and "drift" in value

@@ -78,8 +78,7 @@ class InitService:
         names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
         before = {name: self._content(name) for name in names}
         self._configure()
-        warnings = [f"{link} is a symlink, which Lore does not follow." for link in layout.links]
-        warnings += self._put_out(layout)
+        warnings = self._put_out(layout)
         job = self._synced(max(0.0, deadline - time.monotonic()), listener) if sync else None
         written = [name for name in names if self._content(name) != before[name]]
         groups, drift = self._counts()

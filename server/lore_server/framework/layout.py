@@ -27,10 +27,9 @@ _IN_INDEX = ("system_prps", "system_examples", "user_prps", "user_examples", "me
 
 @dataclass(frozen=True)
 class Layout:
-    """The existing places (role -> path), and symlinks, which are not followed."""
+    """The existing places (role -> path)."""
 
     found: dict[str, str]
-    links: tuple[str, ...] = ()
 
     @property
     def missing(self) -> dict[str, str]:
@@ -45,22 +44,11 @@ class Layout:
 
 
 def layout_of(root: Path) -> Layout:
-    """Find the folders of a project, without reading its files."""
-    found: dict[str, str] = {}
-    links: dict[str, None] = {}
-    for role, usual in PLACES.items():
-        for path in usual:
-            link = _link_on(root, path)
-            if link is not None:
-                links[link] = None
-            elif facts_below(root, path):
-                found[role] = path
-                break
-    return Layout(found, tuple(links))
+    """Find the folders of a project, without reading its files. Symlinks are not followed."""
+    there = {role: [path for path in usual if _is_there(root, path)] for role, usual in PLACES.items()}
+    return Layout({role: paths[0] for role, paths in there.items() if paths})
 
 
-def _link_on(root: Path, path: str) -> str | None:
-    """Return the first part of the path that is a symlink."""
-    parts = path.split("/")
-    steps = ("/".join(parts[: end + 1]) for end in range(len(parts)))
-    return next((step for step in steps if (facts := facts_below(root, step)) and leads_elsewhere(facts)), None)
+def _is_there(root: Path, path: str) -> bool:
+    facts = facts_below(root, path)
+    return facts is not None and not leads_elsewhere(facts)
