@@ -24,6 +24,7 @@ from lore_server.owner.entrance import VARIABLE
 from lore_server.owner.find import KEYS
 from tests.harness import commands
 from tests.harness.disk import in_memory
+from tests.harness.memory_server import MemoryServer, running
 from tests.harness.models import LOADED, HashModel, own_cache
 from tests.harness.owners import stop_owners
 from tests.harness.projects import SAMPLE, copy_project
@@ -157,3 +158,17 @@ def hash_app(tmp_path: Path, contract: Contract) -> Iterator[App]:
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     yield app
     app.close()
+
+
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[MemoryServer]:
+    """Return a server of memories in another process, for the tests of a module."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def server(one_server: MemoryServer) -> MemoryServer:
+    """Return the same server without memories."""
+    one_server.reset()
+    return one_server

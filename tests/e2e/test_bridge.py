@@ -27,14 +27,6 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_two_agents_share_one_owner(project: Path) -> None:
-    with StdioClient(project) as first, StdioClient(project) as second:
-        found = [client.call("query_documents", query="ferry")["total"] for client in (first, second)]
-
-        assert found == [5, 5]
-        assert len(owners()) == 1
-
-
 @pytest.mark.parametrize("moment", ["between calls", "during a call"])
 def test_the_next_call_after_the_owner_dies_works(project: Path, moment: str) -> None:
     with StdioClient(project) as client:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,13 @@ import pytest
 from lore_server.hook.upload_state import read_state
 from tests.harness.commands import LORE, PREPARED, SECONDS, run_lore
 from tests.harness.interfaces import serving
-from tests.harness.memory_server import MemoryServer, running
+from tests.harness.memory_server import MemoryServer
 from tests.harness.owners import wait_until
 from tests.harness.processes import guarded
 from tests.harness.projects import ROOT, write_project
 
 JSON = dict[str, Any]
 TOKEN = "0123456789abcdef-token"
-
-
-@pytest.fixture(scope="module")
-def one_server() -> Iterator[MemoryServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def server(one_server: MemoryServer) -> MemoryServer:
-    one_server.reset()
-    return one_server
 
 
 class Place:

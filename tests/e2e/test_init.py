@@ -17,8 +17,6 @@ from tests.harness.projects import write_project
 from tests.harness.trust import approve
 
 JSON = dict[str, Any]
-EDITED = "PRPs/executed/PRP-17-task.md"
-SEARCH = ("query_documents", {"query": "quasar dampening", "type": "prp", "limit": 1, "max_tokens": 500})
 
 
 @pytest.fixture(scope="module")
@@ -43,30 +41,6 @@ def test_init_sets_up_a_folder_from_any_working_directory(project: tuple[Path, J
     assert reply["groups"]["user_prps"] == 10
     assert reply["job"]["report"]["failed"] == []
     assert len(written(folder)["knowledge"]["user_prps"]) == 10
-
-
-def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> None:
-    folder, _ = project
-    text = (folder / EDITED).read_text(encoding="utf-8")
-    edited = text.replace("How ", "Quasar dampening came in later. How ").replace("[validation]", "[quasar]")
-    assert edited != text
-
-    config = (folder / "lore.toml").read_text(encoding="utf-8")
-    by_hand = config.replace("[owner]\n", "[owner]\nauto_sync_files = 0\n")  # otherwise the owner may sync first
-    assert by_hand != config
-    (folder / "lore.toml").write_text(by_hand, encoding="utf-8")
-
-    before = through_stdio(folder, [("init_project", {"wait_seconds": 600}), SEARCH])
-    write_project(folder, {EDITED: edited})
-    after = through_stdio(folder, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}), SEARCH])
-
-    assert (before[0]["written"], before[0]["kept"]) == ([], ["lore.toml", INDEX])
-    assert not [row for row in before[1]["results"] if "Quasar" in row["excerpt"]]
-    assert after[0]["report"]["failed"] == []
-    assert after[1]["results"][0]["source"] == EDITED
-    entry = written(folder)["knowledge"]["user_prps"]["PRP-17"]
-    assert entry["excerpt"].startswith("Quasar dampening came in later.")
-    assert entry["tags"] == ["quasar"]
 
 
 def test_init_reports_found_and_written_files_and_drift(project: tuple[Path, JSON]) -> None:

@@ -59,8 +59,10 @@ def test_a_client_with_the_token_adds_a_memory_that_every_client_finds(project: 
     assert (wrong.status_code, wrong.json()["code"], wrong.json()["error"]) == (400, "INVALID_ARGUMENT", True)
     assert (home / added["path"]).read_bytes().endswith(b"---\nSeen at a provider.\r\n")
     assert git(home, "log", "-1", "--format=%an", added["commit"]) == "mcp\n"
-    log = [json.loads(line) for line in (home / "activity.log").read_text(encoding="utf-8").splitlines()]
+    text = (home / "activity.log").read_text(encoding="utf-8")
+    log = [json.loads(line) for line in text.splitlines()]
     assert (log[-1]["method"], log[-1]["errorCode"]) == ("add_memory", "INVALID_ARGUMENT")
+    assert not any(secret in text for secret in ("Seen at a provider", "apt-28"))
     assert_sound(home)
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from lore_etl.stores.owner_file import Note, my_note, note_of, read_note, write_note
+from lore_etl.stores.owner_file import note_of, read_note, write_note
 from lore_server.owner import ending
 from lore_server.owner.entrance import runtime_folder
 from lore_server.owner.line import dial
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
-from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
+from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until, without_clients
 from tests.harness.processes import child
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
@@ -50,13 +50,6 @@ def project(tmp_path: Path) -> Path:
 def search(project: Path, *options: str, **environment: str) -> dict[str, Any]:
     done = run_lore("search", "ferry", "--json", *options, cwd=project, **environment)
     return {"exit": done.returncode, **json.loads(done.stdout)}
-
-
-def without_clients(project: Path) -> Note:
-    """Return the owner after it has noticed that the commands so far have disconnected."""
-    note = owner_of(project)
-    wait_until(lambda: (ending.ask(note, "status") or {}).get("clients") == 0)
-    return note
 
 
 def test_commands_share_one_owner_and_leave_it_running(project: Path) -> None:
@@ -137,14 +130,6 @@ def test_an_owner_with_another_configuration_is_replaced(project: Path) -> None:
     assert owner_of(project).pid != before.pid
     assert not before.is_alive
     assert len(owners()) == 1
-
-
-def test_an_owner_from_another_build_of_lore_is_replaced(project: Path) -> None:
-    before = owner_of(project)
-    write_note(project / ".lore", before._replace(build="older"))
-
-    assert search(project)["exit"] == 0
-    assert owner_of(project).pid != before.pid
 
 
 def test_a_new_key_replaces_the_owner_but_a_missing_key_does_not(project: Path) -> None:
@@ -243,16 +228,6 @@ def test_an_idle_owner_ends_by_itself(tmp_path: Path) -> None:
     assert read_note(tmp_path / ".lore") is None
 
 
-def test_an_owner_ends_when_its_index_is_deleted(tmp_path: Path) -> None:
-    write_project(tmp_path, PAGE)
-    run_lore("sync", cwd=tmp_path)
-    note = owner_of(tmp_path)
-
-    subprocess.run(["rm", "-rf", str(tmp_path / ".lore")], check=True)
-
-    wait_until(lambda: not note.is_alive)
-
-
 def test_no_daemon_opens_the_index_in_process_and_stops_an_idle_owner(project: Path) -> None:
     before = owner_of(project)
 
@@ -316,11 +291,3 @@ def test_health_names_the_owner_and_its_clients(project: Path) -> None:
 
     assert health["owner"]["pid"] == owner_of(project).pid
     assert health["owner"]["clients"] == 1
-
-
-def test_a_note_contains_the_process_id_and_its_start_time() -> None:
-    note = my_note("direct")
-
-    assert note.is_alive
-    assert not note._replace(born="1").is_alive
-    assert not note._replace(pid=2**22 + 1).is_alive

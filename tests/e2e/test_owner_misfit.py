@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from lore_etl.stores.owner_file import Note, write_note
+from lore_etl.stores.owner_file import write_note
 from lore_server.owner import ending
 from tests.harness import model_server
 from tests.harness.commands import LORE, PREPARED, run_lore
 from tests.harness.local_server import QuietHandler
 from tests.harness.model_server import GEMINI, ModelServer
-from tests.harness.owners import owner_of, owners, wait_until
+from tests.harness.owners import owner_of, owners, wait_until, without_clients
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
@@ -107,13 +107,6 @@ def project(tmp_path: Path) -> Path:
     project = write_project(tmp_path / "project", PAGES)
     assert run_lore("sync", cwd=project).returncode == 0
     return project
-
-
-def without_clients(project: Path) -> Note:
-    """Return the owner after it has noticed that the commands so far have disconnected."""
-    note = owner_of(project)
-    wait_until(lambda: (ending.ask(note, "status") or {}).get("clients") == 0)
-    return note
 
 
 def test_an_edit_of_the_configuration_during_a_sync_leaves_the_sync_running(model: Model, config: Path) -> None:
@@ -244,7 +237,7 @@ def test_an_owner_of_another_version_or_knowledge_folder_finishes_first(model: M
 
 def test_an_idle_owner_of_another_version_is_replaced_by_a_read(project: Path) -> None:
     before = without_clients(project)
-    write_note(project / ".lore", before._replace(build="older", version="0.0.1"))
+    write_note(project / ".lore", before._replace(build="older"))
 
     assert run_lore("search", "ferry", cwd=project).returncode == 0
     assert not before.is_alive

@@ -289,20 +289,13 @@ def test_29_2_the_limit_is_ten_by_default_and_at_most_a_hundred(app: App) -> Non
 
 @pytest.mark.requirement("UQ-027", "UQ-029")
 def test_29_2_an_empty_question_is_refused_and_a_missing_index_suggests_a_sync(app: App, hash_app: App) -> None:
-    for query in ("", "  "):
-        with pytest.raises(InvalidArgument) as caught:
+    for query in ("", "  ", "\n"):
+        with pytest.raises(InvalidArgument, match="`query` is empty") as caught:
             search(app, query)
-        assert caught.value.hint
+        assert "question" in caught.value.hint.lower()
     with pytest.raises(IndexMissing) as missing:
         search(hash_app, "error")
     assert "lore sync" in missing.value.hint
-
-
-def test_29_2_other_sources_or_words_are_suggested_if_nothing_is_found(app: App) -> None:
-    found = search(app, "job isolation", sources=["memory"], tags=["cache"])
-
-    assert (found["results"], found["total_found"]) == ([], 0)
-    assert "prp" in found["suggestion"]
 
 
 @pytest.mark.requirement("KM-026", "KM-027")

@@ -26,6 +26,13 @@ def owner_of(project: Path) -> Note:
     return note
 
 
+def without_clients(project: Path) -> Note:
+    """Return the owner after it has noticed that the commands so far have disconnected."""
+    note = owner_of(project)
+    wait_until(lambda: (ending.ask(note, "status") or {}).get("clients") == 0)
+    return note
+
+
 def stop_owners(below: Path = Path("/")) -> None:
     """Stop the owners of the projects below a folder, and wait until they have ended."""
     for folder, note in owners():

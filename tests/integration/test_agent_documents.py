@@ -312,20 +312,3 @@ def test_documents_that_supersede_each_other_cause_a_warning(call: Call, root: P
 
     for warnings in (sync(call)["warnings"], call("healthcheck")["problems"]["warnings"]):
         assert any("a.md, b.md" in warning for warning in warnings)
-
-
-def test_the_document_search_also_considers_succession(call: Call) -> None:
-    note(call, "lanterns", "Lanterns burn whale oil. Lanterns, lanterns.")
-    note(call, "lights", "No more lanterns.", supersedes=["lanterns"])
-    note(call, "offer", "Lanterns for two crowns.", valid_until="2020-12-31")
-
-    found = call("search_knowledge", query="lanterns")
-    names = [result["file"] for result in found["results"]]
-    assert names.index("lights.md") < names.index("lanterns.md")
-    outdated = {result["file"]: result.get("outdated") for result in found["results"]}
-    assert outdated == {
-        "lights.md": None,
-        "lanterns.md": {"superseded_by": "lights.md"},
-        "offer.md": {"valid_until": "2020-12-31"},
-    }
-    assert "superseded by lights.md" in render("search_knowledge", found).body

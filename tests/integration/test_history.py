@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -238,36 +237,3 @@ def test_a_machine_without_git_is_an_error(project: Path, monkeypatch: pytest.Mo
 
     with pytest.raises(StorageError, match="git cannot be run"):
         list(commits(project))
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        "log.showSignature=true gpg.program={program}",
-        "core.fsmonitor={program}",
-        "diff.external={program}",
-        "core.pager={program} pager.log=true",
-        "extensions.partialClone=origin remote.origin.promisor=true remote.origin.url={folder} "
-        "remote.origin.uploadpack={program}",
-    ],
-)
-def test_a_repository_cannot_make_git_run_a_program(tmp_path: Path, config: str) -> None:
-    root, program, mark = tmp_path / "project", tmp_path / "program", tmp_path / "was-run"
-    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
-    program.chmod(0o755)
-    write_project(root, {"a.py": "A = 1\n"})
-    commit(root, "Signed, allegedly")
-    head = git(root, "cat-file", "commit", "HEAD")
-    signed = head.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1)
-    commit_id = git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=signed)
-    git(root, "update-ref", "HEAD", commit_id.strip())
-    for word in config.format(program=program, folder=tmp_path).split():
-        git(root, "config", *word.split("=", 1))
-    if "promisor" in config:
-        tree = git(root, "rev-parse", "HEAD^{tree}").strip()
-        (root / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
-
-    with suppress(InvalidArgument):
-        list(commits(root))
-
-    assert not mark.exists()

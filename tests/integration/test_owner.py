@@ -231,6 +231,6 @@ def test_a_process_that_got_the_id_of_an_ended_owner_is_not_taken_for_it(tmp_pat
     write_note(tmp_path / "index", mine)
     assert living_note(tmp_path / "index") == mine
 
-    write_note(tmp_path / "index", mine._replace(born=f"{mine.born}0"))
-
-    assert living_note(tmp_path / "index") is None
+    for other in (mine._replace(born=f"{mine.born}0"), mine._replace(pid=2**22 + 1)):
+        write_note(tmp_path / "index", other)
+        assert living_note(tmp_path / "index") is None

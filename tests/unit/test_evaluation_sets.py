@@ -120,39 +120,41 @@ def test_an_unpaired_surrogate_is_replaced(folder: Path) -> None:
 # --- splits ------------------------------------------------------------------------------------------------------
 
 
-def test_a_split_may_be_a_judgement_file_next_to_the_others(folder: Path) -> None:
-    (folder / "qrels.dev.tsv").write_text(qrels([("q2", "d2", 1)]), encoding="utf-8")
+IN_METADATA = [{**row, "metadata": {"split": split}} for row, split in zip(QUESTIONS, ("dev", "test"), strict=True)]
+FIRST, SECOND = qrels([("q1", "d1", 1)]), qrels([("q2", "d2", 1)])
 
-    chosen = read_set(folder, "dev")
 
-    assert (chosen.name, chosen.corpus, ids(chosen)) == ("harbour.dev", "harbour", ["q2"])
-    assert ids(read_set(folder)) == ["q1", "q2"]
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"qrels.dev.tsv": SECOND}, {None: ["q1", "q2"], "dev": ["q2"]}),
+        ({"qrels/dev.tsv": FIRST, "qrels/test.tsv": SECOND}, {None: ["q1", "q2"], "dev": ["q1"], "test": ["q2"]}),
+        (
+            {"qrels.tsv": None, "qrels/dev.tsv": FIRST, "qrels/test.tsv": SECOND},
+            {None: ["q2"], "dev": ["q1"], "test": ["q2"]},
+        ),
+        ({"queries.jsonl": jsonl(IN_METADATA)}, {None: ["q1", "q2"], "dev": ["q1"], "test": ["q2"]}),
+    ],
+    ids=["file beside", "folder", "folder only", "metadata"],
+)
+def test_a_split_is_a_judgement_file_or_a_value_of_the_questions(
+    folder: Path, files: dict[str, str | None], expected: dict[str | None, list[str]]
+) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text or "", encoding="utf-8")
+        if text is None:
+            (folder / name).unlink()
+
+    assert {split: ids(read_set(folder, split)) for split in expected} == expected
+    assert read_set(folder, "dev").name == "harbour.dev"
 
 
 def test_a_split_may_have_its_own_questions(folder: Path) -> None:
-    (folder / "qrels.hard.tsv").write_text(qrels([("q1", "d1", 1)]), encoding="utf-8")
+    (folder / "qrels.hard.tsv").write_text(FIRST, encoding="utf-8")
     (folder / "queries.hard.jsonl").write_text(jsonl([{"_id": "q1", "text": "at which hour"}]), encoding="utf-8")
 
     assert read_set(folder, "hard").questions == [Question("q1", "at which hour")]
-
-
-def test_a_split_may_be_a_file_in_the_qrels_folder_and_defaults_to_test(folder: Path) -> None:
-    (folder / "qrels.tsv").unlink()
-    (folder / "qrels").mkdir()
-    (folder / "qrels" / "dev.tsv").write_text(qrels([("q1", "d1", 1)]), encoding="utf-8")
-    (folder / "qrels" / "test.tsv").write_text(qrels([("q2", "d2", 1)]), encoding="utf-8")
-
-    assert ids(read_set(folder, "dev")) == ["q1"]
-    assert ids(read_set(folder)) == ids(read_set(folder, "test")) == ["q2"]
-
-
-def test_a_split_may_be_defined_by_the_metadata_of_questions(folder: Path) -> None:
-    rows = [{**row, "metadata": {"split": split}} for row, split in zip(QUESTIONS, ("dev", "test"), strict=True)]
-    (folder / "queries.jsonl").write_text(jsonl(rows), encoding="utf-8")
-
-    assert ids(read_set(folder, "dev")) == ["q1"]
-    assert ids(read_set(folder, "test")) == ["q2"]
-    assert ids(read_set(folder)) == ["q1", "q2"]
 
 
 def test_a_split_without_questions_is_an_error(folder: Path) -> None:
@@ -166,67 +168,47 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nope") == "There is no folder nope."
 
 
-@pytest.mark.parametrize("name", ["queries.jsonl", "qrels.tsv"])
-def test_a_missing_file_is_reported_by_name(folder: Path, name: str) -> None:
-    (folder / name).unlink()
+NO_ID = "`_id` is missing or not a string."
+INVALID = {  # what a line of a file is, and what is wrong with it
+    "{": "not valid JSON.",
+    "[" * 100_000: "not valid JSON.",
+    "[1]": "not a JSON object.",
+    '{"text": "x"}': NO_ID,
+    '{"_id": "", "text": "x"}': NO_ID,
+    '{"_id": 7, "text": "x"}': NO_ID,
+    '{"_id": "z", "text": "x", "metadata": "dev"}': "`metadata` is not a JSON object.",
+}
+NO_TEXT = "`text` is missing or not a string."
+NO_ROW = "not `query-id<TAB>corpus-id<TAB>score`."
+ROWS = ("q1\td1", "q1 d1 1", "q1\td1\tyes", "q1\td1\t--1", "q1\t0\td1\t1", "q1\td1\t1.5")
 
-    assert refusal(folder).startswith(f"Cannot read {name}: ")
+
+@pytest.mark.parametrize(
+    ("name", "line", "expected"),
+    [
+        *((name, *each) for name in ("corpus.jsonl", "queries.jsonl") for each in INVALID.items()),
+        ("corpus.jsonl", '{"_id": "d1", "text": "x"}', "the `_id` `d1` occurs twice."),
+        ("queries.jsonl", '{"_id": "q1", "text": "x"}', "the `_id` `q1` occurs twice."),
+        *(("queries.jsonl", f'{{"_id": "q3", "text": {text}}}', NO_TEXT) for text in ('""', '"  "', "null", "3")),
+        *(("qrels.tsv", row, NO_ROW) for row in ROWS),
+        ("qrels.tsv", "q1\td9\t1", "there is no document `d9` in the corpus."),
+    ],
+)
+def test_a_mistake_is_reported_with_file_and_line(folder: Path, name: str, line: str, expected: str) -> None:
+    lines = (folder / name).read_text(encoding="utf-8").splitlines()
+    (folder / name).write_text("\n".join([*lines, line, ""]), encoding="utf-8")
+
+    assert refusal(folder) == f"{name}, line {len(lines) + 1}: {expected}"
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
-def test_a_file_in_another_encoding_is_reported_by_name(folder: Path, name: str) -> None:
+def test_an_unreadable_file_is_reported_by_name(folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"\xff\xfe\x00")
-
     assert refusal(folder) == f"Cannot read {name}: it is not UTF-8."
 
-
-@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("{", "not valid JSON."),
-        ("[" * 100_000, "not valid JSON."),
-        ("[1]", "not a JSON object."),
-        ('{"text": "x"}', "`_id` is missing or not a string."),
-        ('{"_id": "", "text": "x"}', "`_id` is missing or not a string."),
-        ('{"_id": 7, "text": "x"}', "`_id` is missing or not a string."),
-        ('{"_id": "z", "text": "x", "metadata": "dev"}', "`metadata` is not a JSON object."),
-    ],
-)
-def test_an_invalid_record_is_reported_with_file_and_line(folder: Path, name: str, line: str, expected: str) -> None:
-    with open(folder / name, "a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
-
-    assert refusal(folder) == f"{name}, line 3: {expected}"
-
-
-@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
-def test_a_duplicate_id_is_reported_with_file_and_line(folder: Path, name: str) -> None:
-    first = (folder / name).read_text(encoding="utf-8").splitlines()[0]
-    with open(folder / name, "a", encoding="utf-8") as file:
-        file.write(f"{first}\n")
-
-    assert refusal(folder) == f"{name}, line 3: the `_id` `{json.loads(first)['_id']}` occurs twice."
-
-
-@pytest.mark.parametrize("text", ['""', '"  "', "null", "3"])
-def test_a_question_without_text_is_an_error(folder: Path, text: str) -> None:
-    (folder / "queries.jsonl").write_text(f'{{"_id": "q1", "text": {text}}}\n', encoding="utf-8")
-
-    assert refusal(folder) == "queries.jsonl, line 1: `text` is missing or not a string."
-
-
-@pytest.mark.parametrize("row", ["q1\td1", "q1 d1 1", "q1\td1\tyes", "q1\td1\t--1", "q1\t0\td1\t1", "q1\td1\t1.5"])
-def test_an_invalid_judgement_is_reported_with_its_line(folder: Path, row: str) -> None:
-    (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\n{row}\n", encoding="utf-8")
-
-    assert refusal(folder) == "qrels.tsv, line 2: not `query-id<TAB>corpus-id<TAB>score`."
-
-
-def test_a_judgement_of_an_unknown_document_is_an_error(folder: Path) -> None:
-    (folder / "qrels.tsv").write_text(qrels([("q1", "d1", 1), ("q1", "d9", 1)]), encoding="utf-8")
-
-    assert refusal(folder) == "qrels.tsv, line 3: there is no document `d9` in the corpus."
+    (folder / name).unlink()
+    if name != "corpus.jsonl":  # a set without a corpus is about the project's own index
+        assert refusal(folder).startswith(f"Cannot read {name}: ")
 
 
 @pytest.mark.parametrize("judgements", [[], [("q9", "d1", 1)], [("q1", "d1", 0), ("q2", "d1", -1)]])

@@ -191,39 +191,27 @@ def test_the_range_of_any_lines_covers_those_lines(lines: list[str], data: st.Da
 # --- measures ----------------------------------------------------------------------------------------------------
 
 
-def measured(passages: list[tuple[str, Span]], *answer: Span) -> tuple[float, float, float]:
+@pytest.mark.parametrize(
+    ("passages", "answer", "expected"),
+    [
+        ([("a.md", (10, 20))], [(10, 20)], (1, 1, 1)),
+        # 5 of the 10 relevant characters are among the 20 of the passage; the union has 25
+        ([("a.md", (15, 35))], [(10, 20)], (5 / 10, 5 / 20, 5 / 25)),
+        ([("a.md", (0, 10)), ("a.md", (30, 50))], [(5, 15), (40, 45), (60, 65)], (10 / 20, 10 / 30, 10 / 40)),
+        ([("b.md", (10, 20)), ("a.md", (10, 20))], [(10, 20)], (1, 1 / 2, 1 / 2)),
+        ([("a.md", (0, 10)), ("a.md", (5, 15))], [(5, 10)], (1, 5 / 20, 5 / 20)),
+        ([], [(0, 5)], (0, 0, 0)),
+        ([("a.md", (5, 9))], [(0, 5)], (0, 0, 0)),
+        ([], [], (0, 0, 0)),
+    ],
+    ids=["equal", "half", "several", "another document", "repeated", "no passage", "disjoint", "nothing"],
+)
+def test_the_measures_count_shared_characters(
+    passages: list[tuple[str, Span]], answer: list[Span], expected: tuple[float, float, float]
+) -> None:
     found = overlap(passages, "a.md", answer)
-    return found["recall"], found["precision"], found["iou"]
 
-
-def test_a_passage_equal_to_the_answer_scores_one_on_every_measure() -> None:
-    assert measured([("a.md", (10, 20))], (10, 20)) == (1, 1, 1)
-
-
-def test_half_of_the_answer_in_a_passage_of_twice_its_length_scores_accordingly() -> None:
-    """The passage has 20 characters, 5 of the 10 relevant ones among them; the union has 25."""
-    assert measured([("a.md", (15, 35))], (10, 20)) == pytest.approx((5 / 10, 5 / 20, 5 / 25))
-
-
-def test_several_passages_and_ranges_are_summed() -> None:
-    passages = [("a.md", (0, 10)), ("a.md", (30, 50))]
-
-    assert measured(passages, (5, 15), (40, 45), (60, 65)) == pytest.approx((10 / 20, 10 / 30, 10 / 40))
-
-
-def test_a_passage_of_another_document_only_lowers_precision() -> None:
-    assert measured([("b.md", (10, 20)), ("a.md", (10, 20))], (10, 20)) == pytest.approx((1, 1 / 2, 1 / 2))
-
-
-def test_a_repeated_passage_counts_once_for_recall_and_twice_against_precision() -> None:
-    passages = [("a.md", (0, 10)), ("a.md", (5, 15))]
-
-    assert measured(passages, (5, 10)) == pytest.approx((1, 5 / 20, 5 / 20))
-
-
-@pytest.mark.parametrize(("passages", "answer"), [([], [(0, 5)]), ([("a.md", (5, 9))], [(0, 5)]), ([], [])])
-def test_disjoint_passages_score_zero(passages: list[tuple[str, Span]], answer: list[Span]) -> None:
-    assert measured(passages, *answer) == (0, 0, 0)
+    assert (found["recall"], found["precision"], found["iou"]) == pytest.approx(expected)
 
 
 spans = st.tuples(st.integers(0, 60), st.integers(1, 30)).map(lambda pair: (pair[0], sum(pair)))

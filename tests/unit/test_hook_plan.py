@@ -206,11 +206,6 @@ def test_pauses_double_with_jitter_up_to_a_limit_and_end() -> None:
     assert {RetryPolicy().pause_after(failure) for _ in range(9)} != {RetryPolicy().pause_after(failure)}
 
 
-def test_the_pause_requested_by_the_server_is_made_unless_it_is_too_long() -> None:
-    assert RetryPolicy().pause_after(ServerUnreachable("x", retry_after=20)) == 20
-    assert RetryPolicy().pause_after(ServerUnreachable("x", retry_after=61)) is None
-
-
 def target(url: str | None, environment: Mapping[str, str] | None = None) -> tuple[str, str]:
     found = target_of(url, environment or {}, Path("/p/.lore"))
     return found.url, found.name
