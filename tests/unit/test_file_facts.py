@@ -42,5 +42,5 @@ def test_unpacked_facts_equal_the_packed_ones_except_for_members_and_uses() -> N
 def test_facts_that_lore_does_not_write_are_found(key: str, value: object) -> None:
     packed = json.dumps({**json.loads(pack(FACTS, None)), key: value})
 
-    with pytest.raises((ValueError, KeyError, TypeError, AttributeError, IndexError)):
+    with pytest.raises(ValueError):
         check(packed)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, TypeVar, cast, dataclass_transform
+from typing import Annotated, NamedTuple, TypeVar, cast, dataclass_transform
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -214,12 +214,12 @@ class FileFacts:
     imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     supersedes: tuple[str, ...] = ()
     exports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    members: dict[str, tuple[Member, ...]] = field(default_factory=dict)
+    members: Annotated[dict[str, tuple[Member, ...]], Field(alias="defines")] = field(default_factory=dict)
     family: str = ""
     package: str = ""
     methods: dict[str, tuple[str, ...]] = field(default_factory=dict)
     functions: tuple[str, ...] = ()
-    uses: dict[str, tuple[int, int]] = field(default_factory=dict)
+    uses: Annotated[dict[str, tuple[int, int]], Field(exclude=True)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
