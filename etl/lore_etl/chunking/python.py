@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
 from typing import cast
 
 from lore_etl.chunking.outline import Definition, sections_of
@@ -30,26 +31,56 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, f"Python syntax error at line {error.lineno}; indexed as plain text")
     except (ValueError, RecursionError, MemoryError):
         return parse_plain(document, "Python that cannot be parsed; indexed as plain text")
-    lines = document.lines
+    found = _Definitions()
+    definitions = found.read(tree.body)
     sections = sections_of(
-        _definitions(tree.body, ""),
-        lines,
-        leads=lambda number: lines[number - 1].lstrip().startswith("#"),
-        symbols=_symbols(tree.body),
+        definitions,
+        document.lines,
+        leads=lambda number: document.lines[number - 1].lstrip().startswith("#"),
+        symbols=list(dict.fromkeys(found.symbols)),
         imports=[(node.lineno, _last(node)) for node in tree.body if _only_imports(node)],
     )
-    classes = list(_classes(tree.body, ""))
     imports = _imports(tree)
-    functions = tuple(dict.fromkeys(node.name for node in _statements(tree.body) if isinstance(node, _FUNCTIONS)))
-    known = {*imports, *functions, *(definition.name for definition, _ in classes)}
+    functions = tuple(dict.fromkeys(one.name for one in definitions if one.kind == "function"))
+    known = {*imports, *functions, *(class_.name for class_ in found.classes)}
     facts = FileFacts(
-        classes=tuple(definition for definition, _ in classes),
+        classes=tuple(found.classes),
         imports=imports,
         functions=functions,
         uses=counted_uses(_uses(tree, known)),
-        members={definition.name: tuple(_members(node.body)) for definition, node in reversed(classes)},
+        members=found.members,
     )
     return Parsed(sections, facts)
+
+
+@dataclass
+class _Definitions:
+    """The classes of a module, their members, and the constants and variables that it and its classes assign."""
+
+    classes: list[ClassDefinition] = field(default_factory=list)
+    members: dict[str, tuple[Member, ...]] = field(default_factory=dict)
+    symbols: list[Symbol] = field(default_factory=list)
+
+    def read(self, body: list[ast.stmt], owner: str = "") -> tuple[Definition, ...]:
+        """Return the definitions in a suite, which is the module or the body of a class; keep everything in it."""
+        definitions, members = list[Definition](), list[Member]()
+        prefix = f"{owner}." if owner else ""
+        for node in _statements(body):
+            lines = _first(node), _last(node)
+            if isinstance(node, ast.ClassDef):
+                bases = tuple(name for base in node.bases if (name := _dotted(base)))
+                self.classes.append(ClassDefinition(prefix + node.name, lines, bases))
+                inner = self.read(node.body, prefix + node.name)
+                definitions.append(Definition(prefix + node.name, "class", *lines, inner))
+            elif isinstance(node, _FUNCTIONS):
+                definitions.append(Definition(prefix + node.name, "method" if owner else "function", *lines))
+                members.append(Member(node.name, "method", lines))
+            for name in _assigned(node):
+                self.symbols.append(Symbol(prefix + name, *lines))
+                members.append(Member(name, "attribute", lines))
+        if owner:
+            self.members.setdefault(owner, tuple(members))
+        return tuple(definitions)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -70,55 +101,18 @@ def _only_imports(node: ast.stmt) -> bool:
     return bool(inner) and all(isinstance(statement, ast.Import | ast.ImportFrom) for statement in inner)
 
 
-def _definitions(body: list[ast.stmt], prefix: str) -> tuple[Definition, ...]:
-    found: list[Definition] = []
-    for node in _statements(body):
-        if isinstance(node, ast.ClassDef):
-            name = prefix + node.name
-            found.append(Definition(name, "class", _first(node), _last(node), _definitions(node.body, name + ".")))
-        elif isinstance(node, _FUNCTIONS):
-            kind = "method" if prefix else "function"
-            found.append(Definition(prefix + node.name, kind, _first(node), _last(node)))
-    return tuple(found)
-
-
-def _first(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+def _first(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _last(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
-def _symbols(body: list[ast.stmt], prefix: str = "") -> list[Symbol]:
-    """Return the constants and variables that a module and its classes assign, by line."""
-    found: list[Symbol] = []
-    for node in _statements(body):
-        if isinstance(node, ast.ClassDef):
-            found += _symbols(node.body, f"{prefix}{node.name}.")
-        found += [Symbol(prefix + name, node.lineno, _last(node)) for name in _assigned(node)]
-    return list(dict.fromkeys(found))
-
-
 def _assigned(node: ast.stmt) -> list[str]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-def _members(body: list[ast.stmt]) -> Iterator[Member]:
-    """Return the methods and attributes of a class body, each with its lines."""
-    for node in _statements(body):
-        if isinstance(node, _FUNCTIONS):
-            yield Member(node.name, "method", (_first(node), _last(node)))
-        yield from (Member(name, "attribute", (node.lineno, _last(node))) for name in _assigned(node))
-
-
-def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[ClassDefinition, ast.ClassDef]]:
-    for node in _statements(body):
-        if isinstance(node, ast.ClassDef):
-            bases = tuple(name for base in node.bases if (name := _dotted(base)))
-            yield ClassDefinition(prefix + node.name, (_first(node), _last(node)), bases), node
-            yield from _classes(node.body, prefix + node.name + ".")
 
 
 def _dotted(node: ast.expr) -> str | None:
