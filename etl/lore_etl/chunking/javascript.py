@@ -12,11 +12,14 @@ from lore_etl.chunking.javascript_facts import (
     CALLABLE,
     CLASSES,
     INTERFACE,
-    METHODS,
+    VARIABLES,
+    declarators,
     declared,
     facts_of,
     first_line,
     last_line,
+    members_of,
+    name_of,
     requires,
     text_of,
     uses_in,
@@ -36,24 +39,21 @@ _TEST_CALLS = {"test", "it", "specify"}
 
 
 @cache
-def _parser(syntax: str) -> Parser:
+def _language(syntax: str) -> Language:
     if syntax == "javascript":
         import tree_sitter_javascript
 
-        return Parser(Language(tree_sitter_javascript.language()))
+        return Language(tree_sitter_javascript.language())
     import tree_sitter_typescript
 
     is_tsx = syntax == "tsx"
-    language = tree_sitter_typescript.language_tsx() if is_tsx else tree_sitter_typescript.language_typescript()
-    return Parser(Language(language))
+    return Language(tree_sitter_typescript.language_tsx() if is_tsx else tree_sitter_typescript.language_typescript())
 
 
 @cache
 def _names(syntax: str) -> Query:
-    language = _parser(syntax).language
-    assert language is not None
     types = "" if syntax == "javascript" else " (type_identifier)"
-    return Query(language, f"[(identifier) (shorthand_property_identifier){types}] @use")
+    return Query(_language(syntax), f"[(identifier) (shorthand_property_identifier){types}] @use")
 
 
 def parse(document: Document) -> Parsed:
@@ -63,14 +63,15 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, "minified code; indexed as plain text")
     if document.text.count("/*", document.text.rfind("*/") + 1) > MAX_OPEN_COMMENTS:
         return parse_plain(document, "unclosed comment; indexed as plain text")
-    root = _parser(document.syntax).parse(document.text.encode("utf-8")).root_node
+    language = _language(document.syntax)
+    root = Parser(language).parse(document.text.encode("utf-8")).root_node
     leading = set(_leading_lines(root, lines))
     definitions = tuple(_definitions(root, ""))
     sections = sections_of(
         definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)), imports=list(_imports(root))
     )
     functions = tuple(dict.fromkeys(one.name for one in definitions if one.kind == "function" and "." not in one.name))
-    facts = replace(facts_of(root), functions=functions)
+    facts = replace(facts_of(root, language), functions=functions)
     nodes = QueryCursor(_names(document.syntax)).captures(root).get("use", ())
     return Parsed(sections, replace(facts, uses=counted_uses(uses_in(nodes, facts))))
 
@@ -80,16 +81,16 @@ def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definiti
         inner = declared(node)
         first, last = first_line(node), last_line(node)
         if inner.type in CLASSES:
-            name = prefix + (text_of(inner.child_by_field_name("name")) or "default")
-            yield Definition(name, "class", first, last, tuple(_members(inner, name)))
+            name = prefix + (name_of(inner) or "default")
+            yield Definition(name, "class", first, last, _methods(inner, name))
         elif inner.type in _FUNCTIONS or inner.type in CALLABLE:
-            name = prefix + (text_of(inner.child_by_field_name("name")) or "default")
+            name = prefix + (name_of(inner) or "default")
             yield Definition(name, "function", first, last)
         elif inner.type in _TYPES:
-            name = prefix + text_of(inner.child_by_field_name("name"))
+            name = prefix + name_of(inner)
             class_name = name if inner.type == INTERFACE else None
             yield Definition(name, _TYPES[inner.type], first, last, class_name=class_name)
-        elif inner.type in ("lexical_declaration", "variable_declaration"):
+        elif inner.type in VARIABLES:
             yield from _variable(inner, prefix, first, last)
         elif inner.type == "assignment_expression":
             yield from _assignment(inner, first, last)
@@ -98,25 +99,19 @@ def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definiti
         elif inner.type in ("internal_module", "module") and depth < MAX_DEPTH:
             body = inner.child_by_field_name("body")
             if body is not None:
-                yield from _definitions(body, f"{prefix}{text_of(inner.child_by_field_name('name'))}.", depth + 1)
+                yield from _definitions(body, f"{prefix}{name_of(inner)}.", depth + 1)
 
 
-def _members(class_node: Node, prefix: str) -> Iterator[Definition]:
-    body = class_node.child_by_field_name("body")
-    for node in body.named_children if body is not None else ():
-        value = node.child_by_field_name("value")
-        is_callable = value is not None and value.type in CALLABLE
-        if node.type in METHODS or is_callable:
-            name = text_of(node.child_by_field_name("name") or node.child_by_field_name("property"))
-            yield Definition(f"{prefix}.{name}", "method", first_line(node), last_line(node))
+def _methods(class_node: Node, name: str) -> tuple[Definition, ...]:
+    methods = (member for member in members_of(class_node) if member.kind == "method")
+    return tuple(Definition(f"{name}.{method.name}", "method", *method.lines) for method in methods)
 
 
 def _variable(node: Node, prefix: str, first: int, last: int) -> Iterator[Definition]:
-    declarators = [c for c in node.named_children if c.type == "variable_declarator"]
-    names = tuple(prefix + text_of(c.child_by_field_name("name")) for c in declarators)
-    values = [c.child_by_field_name("value") for c in declarators]
+    names = tuple(prefix + name_of(variable) for variable in declarators(node))
+    values = [variable.child_by_field_name("value") for variable in declarators(node)]
     if len(values) == 1 and values[0] is not None and values[0].type in CLASSES:
-        yield Definition(names[0], "class", first, last, tuple(_members(values[0], names[0])))
+        yield Definition(names[0], "class", first, last, _methods(values[0], names[0]))
     elif any(value is not None and value.type in CALLABLE for value in values):
         yield Definition(names[0], "function", first, last, names=names)
 
@@ -159,17 +154,14 @@ def _leading_lines(root: Node, lines: list[str]) -> Iterator[int]:
 def _imports(root: Node) -> Iterator[Span]:
     """Return the lines of each `import` and of each variable assigned by `require`."""
     for node in root.named_children:
-        variables = [child for child in node.named_children if child.type == "variable_declarator"]
+        variables = declarators(node)
         if node.type == "import_statement" or (variables and all(map(requires, variables))):
             yield first_line(node), last_line(node)
 
 
 def _symbols(root: Node) -> Iterator[Symbol]:
     """Return the variables of a module, by line."""
-    for node in root.named_children:
-        inner = declared(node)
-        if inner.type in ("lexical_declaration", "variable_declaration"):
-            for child in inner.named_children:
-                name = child.child_by_field_name("name")
-                if name is not None and name.type == "identifier":
-                    yield Symbol(text_of(name), first_line(child), first_line(child))
+    for variable in (variable for node in root.named_children for variable in declarators(declared(node))):
+        name = variable.child_by_field_name("name")
+        if name is not None and name.type == "identifier":
+            yield Symbol(text_of(name), first_line(variable), first_line(variable))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 
-from tree_sitter import Node
+from tree_sitter import Language, Node, Query, QueryCursor
 
 from lore_etl.chunking.doubt import has_error_before_body
 from lore_etl.core.model import ClassDefinition, FileFacts, Member
@@ -20,8 +22,10 @@ _FIELDS = {"field_definition", "public_field_definition", "property_signature"}
 _TYPE_CLAUSES = {"implements_clause", "extends_type_clause"}
 _MEMBERS = {"member_expression", "nested_type_identifier"}
 _TYPE_NAMES = {"type_identifier", "nested_type_identifier"}
-_VARIABLES = {"lexical_declaration", "variable_declaration"}
-Target = tuple[str, str | None]
+VARIABLES = {"lexical_declaration", "variable_declaration"}
+_NAMES = Path(__file__).with_name("script_names.scm")
+Names = dict[str, tuple[str, str | None]]
+"""For each name the module that it is in, empty for the file itself, and its name there; None for the whole module."""
 
 
 def text_of(node: Node | None) -> str:
@@ -51,24 +55,15 @@ def declared(node: Node) -> Node:
     return node
 
 
-def facts_of(root: Node) -> FileFacts:
+def facts_of(root: Node, language: Language) -> FileFacts:
     found = list(_classes(root))
+    imports, exports = _imported_and_exported(root, language)
     return FileFacts(
         classes=tuple(definition for definition, _ in found),
-        imports=dict(_imports(root)),
-        exports=dict(_exports(root)),
-        members={definition.name: tuple(_members(node)) for definition, node in reversed(found)},
+        imports=imports,
+        exports=exports,
+        members={definition.name: tuple(members_of(node)) for definition, node in reversed(found)},
     )
-
-
-def requires(declarator: Node) -> str | None:
-    """Return the module that `require` assigns to a variable, if any."""
-    value = declarator.child_by_field_name("value")
-    if value is None or value.type != "call_expression" or text_of(value.child_by_field_name("function")) != "require":
-        return None
-    arguments = value.child_by_field_name("arguments")
-    first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
-    return _unquoted(first) if first is not None and first.type == "string" else None
 
 
 def uses_in(nodes: Iterable[Node], facts: FileFacts) -> Iterator[tuple[str, int]]:
@@ -85,13 +80,43 @@ def uses_in(nodes: Iterable[Node], facts: FileFacts) -> Iterator[tuple[str, int]
             yield name, first_line(node)
 
 
+def requires(declarator: Node) -> bool:
+    """Return whether `require` gives a variable its value."""
+    value = declarator.child_by_field_name("value")
+    return value is not None and value.type == "call_expression" and _text(value, "function") == "require"
+
+
+def name_of(node: Node) -> str:
+    """Return the name of a definition or a member."""
+    return _text(node, "name") or _text(node, "property")
+
+
+def declarators(node: Node) -> list[Node]:
+    """Return the variables of a declaration; none for any other node."""
+    is_variable = node.type in VARIABLES
+    return [child for child in node.named_children if child.type == "variable_declarator"] if is_variable else []
+
+
+def members_of(class_node: Node) -> Iterator[Member]:
+    """Return methods, fields and the keys of a `static config`, each with its lines."""
+    for node in _body(class_node):
+        name, lines, value = name_of(node), (first_line(node), last_line(node)), node.child_by_field_name("value")
+        if node.type in METHODS or (value is not None and value.type in CALLABLE):
+            yield Member(name, "method", lines)
+        elif node.type in _FIELDS:
+            yield Member(name, "attribute", lines)
+            pairs = value.named_children if name == "config" and value is not None and value.type == "object" else ()
+            for pair in (pair for pair in pairs if pair.type == "pair"):
+                key = _unquoted(pair.child_by_field_name("key"))
+                yield Member(key, "config", (first_line(pair), last_line(pair)))
+
+
+def _text(node: Node, field: str) -> str:
+    return text_of(node.child_by_field_name(field))
+
+
 def _unquoted(node: Node | None) -> str:
     return text_of(node).strip("'\"`")
-
-
-def _declarators(node: Node) -> list[Node]:
-    is_variable = node.type in _VARIABLES
-    return [child for child in node.named_children if child.type == "variable_declarator"] if is_variable else []
 
 
 def _classes(root: Node) -> Iterator[tuple[ClassDefinition, Node]]:
@@ -99,15 +124,15 @@ def _classes(root: Node) -> Iterator[tuple[ClassDefinition, Node]]:
     for node in root.named_children:
         inner, lines = declared(node), (first_line(node), last_line(node))
         if inner.type in CLASSES or inner.type == INTERFACE:
-            name = text_of(inner.child_by_field_name("name")) or "default"
-            full, implements, is_interface = _full_name(inner, comment), _implemented(inner), inner.type == INTERFACE
-            definition = ClassDefinition(name, lines, _bases(inner), full, "", implements, is_interface)
-            yield definition, inner
-        for child in _declarators(inner):
+            bases, implements = _bases(inner)
+            full, is_interface = _full_name(inner, comment), inner.type == INTERFACE
+            name = name_of(inner) or "default"
+            yield ClassDefinition(name, lines, bases, full, "", implements, is_interface), inner
+        for child in declarators(inner):
             value = child.child_by_field_name("value")
             if value is not None and value.type in CLASSES:
-                variable, implements = text_of(child.child_by_field_name("name")), _implemented(value)
-                yield ClassDefinition(variable, lines, _bases(value), implements=implements), value
+                bases, implements = _bases(value)
+                yield ClassDefinition(name_of(child), lines, bases, implements=implements), value
         comment = text_of(node) if node.type == "comment" else ""
 
 
@@ -116,58 +141,31 @@ def _body(class_node: Node) -> list[Node]:
     return body.named_children if body is not None else []
 
 
-def _name(node: Node) -> str:
-    return text_of(node.child_by_field_name("name") or node.child_by_field_name("property"))
-
-
 def _full_name(node: Node, comment: str) -> str | None:
     """Return the name from `static config = {className}`, the convention of Neo.mjs, or from `@class`."""
     for member in _body(node):
-        if member.type in _FIELDS and _name(member) == "config":
+        if member.type in _FIELDS and name_of(member) == "config":
             match = _CLASS_NAME.search(text_of(member))
             return match.group(2) if match else None
     match_doc = _JSDOC_CLASS.search(comment)
     return match_doc.group(1) if match_doc else None
 
 
-def _members(class_node: Node) -> Iterator[Member]:
-    """Return methods, fields and the keys of a `static config`, each with its lines."""
-    for node in _body(class_node):
-        value = node.child_by_field_name("value")
-        lines = first_line(node), last_line(node)
-        if node.type in METHODS or (value is not None and value.type in CALLABLE):
-            yield Member(_name(node), "method", lines)
-        elif node.type in _FIELDS:
-            yield Member(_name(node), "attribute", lines)
-            if _name(node) == "config" and value is not None and value.type == "object":
-                for pair in value.named_children:
-                    if pair.type == "pair":
-                        key = _unquoted(pair.child_by_field_name("key"))
-                        yield Member(key, "config", (first_line(pair), last_line(pair)))
-
-
-def _bases(node: Node) -> tuple[str, ...]:
-    """Return the class that a class extends, and the interfaces that it implements or an interface extends."""
-    if has_error_before_body(node):
-        return ()
-    return tuple(dict.fromkeys((*_extended(node), *_types_in(node, _TYPE_CLAUSES))))
-
-
-def _implemented(node: Node) -> tuple[str, ...]:
-    return () if has_error_before_body(node) else tuple(dict.fromkeys(_types_in(node, {"implements_clause"})))
-
-
-def _types_in(node: Node, clauses: Collection[str]) -> Iterator[str]:
-    """Yield the names of the types in these clauses of a class."""
-    for part in node.named_children:
-        inner = part.named_children if part.type == "class_heritage" else [part]
-        yield from (
-            name
-            for clause in inner
-            if clause.type in clauses
-            for name in map(_type_name, clause.named_children)
-            if name
-        )
+def _bases(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the class and the interfaces that a class extends or implements, and the interfaces that it implements."""
+    bases, implements = dict[str, None](), dict[str, None]()
+    for part in () if has_error_before_body(node) else node.named_children:
+        is_heritage = part.type == "class_heritage"
+        for clause in part.named_children if is_heritage else [part]:
+            if clause.type in _TYPE_CLAUSES:
+                types = dict.fromkeys(filter(None, map(_type_name, clause.named_children)))
+                bases |= types
+                implements |= types if clause.type == "implements_clause" else {}
+            elif is_heritage:
+                base = clause.child_by_field_name("value") if clause.type == "extends_clause" else clause
+                if base is not None and base.type in ("identifier", "member_expression"):
+                    bases[text_of(base)[:200]] = None
+    return tuple(bases), tuple(implements)
 
 
 def _type_name(node: Node) -> str:
@@ -176,97 +174,28 @@ def _type_name(node: Node) -> str:
     return text_of(named)[:200] if named is not None and named.type in _TYPE_NAMES else ""
 
 
-def _extended(node: Node) -> tuple[str, ...]:
-    heritage = next((c for c in node.named_children if c.type == "class_heritage"), None)
-    if heritage is None:
-        return ()
-    clause = next((c for c in heritage.named_children if c.type == "extends_clause"), None)
-    if clause is None and any(c.type in _TYPE_CLAUSES for c in heritage.named_children):
-        return ()
-    clause = clause or heritage
-    base = clause.child_by_field_name("value") or (clause.named_children[0] if clause.named_child_count else None)
-    return (text_of(base)[:200],) if base is not None and base.type in ("identifier", "member_expression") else ()
+@cache
+def _names(language: Language) -> Query:
+    return Query(language, _NAMES.read_text(encoding="utf-8"))
 
 
-def _imports(root: Node) -> Iterator[tuple[str, Target]]:
-    """Map each local name to (module, name in it); the name is None for a whole module."""
-    for node in root.named_children:
-        for child in _declarators(node):
-            if module := requires(child):
-                yield from _required(child.child_by_field_name("name"), module)
-        if node.type != "import_statement":
-            continue
-        module = _unquoted(node.child_by_field_name("source"))
-        clause = next((c for c in node.named_children if c.type == "import_clause"), None)
-        for part in clause.named_children if clause is not None else ():
-            if part.type == "identifier":
-                yield text_of(part), (module, "default")
-            elif part.type == "namespace_import":
-                yield text_of(part.named_children[0]), (module, None)
-            elif part.type == "named_imports":
-                for name, alias in _specifiers(part):
-                    yield alias, (module, name)
-
-
-def _required(pattern: Node | None, module: str) -> Iterator[tuple[str, Target]]:
-    if pattern is not None and pattern.type == "identifier":
-        yield text_of(pattern), (module, "default")
-    for item in pattern.named_children if pattern is not None and pattern.type == "object_pattern" else ():
-        if item.type == "shorthand_property_identifier_pattern":
-            yield text_of(item), (module, text_of(item))
-        elif item.type == "pair_pattern":
-            local = text_of(item.child_by_field_name("value"))
-            yield local, (module, text_of(item.child_by_field_name("key")))
-
-
-def _specifiers(clause: Node) -> Iterator[tuple[str, str]]:
-    """Yield (name, alias or name) of each item in `{…}`."""
-    for item in clause.named_children:
-        if name := _unquoted(item.child_by_field_name("name")):
-            yield name, _unquoted(item.child_by_field_name("alias")) or name
-
-
-def _exports(root: Node) -> Iterator[tuple[str, Target]]:
-    """Map exported names to (module or empty, name in it); `* module` stands for all that another module exports."""
-    for node in root.named_children:
-        if node.type == "expression_statement" and node.named_child_count:
-            yield from _common_exports(node.named_children[0])
-        if node.type != "export_statement":
-            continue
-        module = _unquoted(node.child_by_field_name("source"))
-        clause = next((c for c in node.named_children if c.type in ("export_clause", "namespace_export")), None)
-        if clause is not None and clause.type == "export_clause":
-            for name, alias in _specifiers(clause):
-                yield alias, (module, name)
-        elif clause is not None:
-            yield text_of(clause.named_children[0]), (module, None)
-        elif module:
-            yield f"* {module}", (module, None)
-        elif any(child.type == "default" for child in node.children) and (local := _default(declared(node))):
-            yield "default", ("", local)
-
-
-def _default(node: Node) -> str | None:
-    """Return the name of the default export: a class, a variable, or the argument of a wrapper (`setup(Base)`)."""
-    if node.type == "identifier":
-        return text_of(node)
-    if node.type in CLASSES or node.type == INTERFACE or node.type.endswith("function_declaration"):
-        return text_of(node.child_by_field_name("name")) or "default"
-    if node.type == "call_expression":
-        arguments = node.child_by_field_name("arguments")
-        values = arguments.named_children if arguments is not None else ()
-        return next((text_of(value) for value in values if value.type == "identifier"), None)
-    return None
-
-
-def _common_exports(node: Node) -> Iterator[tuple[str, Target]]:
-    """Return the names in `module.exports = Name` and `module.exports = {Name}`."""
-    if node.type != "assignment_expression" or text_of(node.child_by_field_name("left")) != "module.exports":
-        return
-    value = node.child_by_field_name("right")
-    if value is not None and value.type == "object":
-        for item in value.named_children:
-            if item.type == "shorthand_property_identifier":
-                yield text_of(item), ("", text_of(item))
-    elif value is not None and (name := _default(value)):
-        yield "default", ("", name)
+def _imported_and_exported(root: Node, language: Language) -> tuple[Names, Names]:
+    """Return the names that a module imports and exports; `* module` stands for all that another module exports."""
+    imports, exports = Names(), Names()
+    cursor = QueryCursor(_names(language))
+    cursor.set_max_start_depth(0)  # each pattern begins with the root
+    for _, match in cursor.matches(root):
+        found = {key: _unquoted(nodes[0]) for key, nodes in match.items() if key != "import"}
+        module = found.get("module", "")
+        names = imports if "import" in match else exports
+        if "default" in found:
+            names[found["default"]] = module, "default"
+        elif "whole" in found:
+            names[found["whole"]] = module, None
+        elif "all" in found:
+            names[f"* {module}"] = module, None
+        elif "name" in found:
+            names[found.get("alias") or found["name"]] = module, found["name"]
+        else:
+            names.setdefault("default", ("", found.get("main", "default")))
+    return imports, exports
