@@ -6,7 +6,7 @@ from lore_etl.stores.kept import Kept
 
 
 def test_the_least_recently_used_values_make_room_for_others() -> None:
-    kept = Kept[int](3)
+    kept = Kept[str, int](3)
     kept.put({"a": 1, "b": 2, "c": 3}, kept.moment())
 
     assert kept.get(["a", "x"]) == {"a": 1}
@@ -16,7 +16,7 @@ def test_the_least_recently_used_values_make_room_for_others() -> None:
 
 
 def test_dropped_values_are_gone_and_others_stay() -> None:
-    kept = Kept[int](3)
+    kept = Kept[str, int](3)
     kept.put({"a": 1, "b": 2}, kept.moment())
 
     kept.drop(["a", "unknown"])
@@ -25,7 +25,7 @@ def test_dropped_values_are_gone_and_others_stay() -> None:
 
 
 def test_a_value_that_was_read_before_a_drop_is_not_kept() -> None:
-    kept = Kept[int](3)
+    kept = Kept[str, int](3)
     before = kept.moment()
 
     kept.drop(["a"])

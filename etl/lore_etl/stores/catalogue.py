@@ -89,7 +89,7 @@ class Catalogue(CatalogueFile):
     """The database of files and chunks. Its methods raise the errors of `CatalogueFile`."""
 
     def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
-        self._kept = Kept[Chunk](KEPT_CHUNKS)
+        self._kept = Kept[str, Chunk](KEPT_CHUNKS)
         super().__init__(folder, busy_seconds)
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:

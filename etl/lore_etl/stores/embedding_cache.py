@@ -47,7 +47,7 @@ class EmbeddingCache:
         self._connection: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
-        self._kept = Kept[bytes](KEPT_VECTORS)
+        self._kept = Kept[str, bytes](KEPT_VECTORS)
         self._distrusted: set[str] | None = None  # as in the file, once it was read
         self._run(lambda connection: connection.execute("SELECT 1 FROM embedding LIMIT 1").fetchone())
 

@@ -11,44 +11,23 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class RecentlyUsed(Generic[Key, Value]):
-    """Values by key, up to a total size; the least recently used ones go first. All threads share them."""
-
-    def __init__(self, limit: int, size_of: Callable[[Value], int] = lambda value: 1) -> None:
-        self._limit, self._size_of = limit, size_of
-        self._guard = threading.Lock()
-        self._values: OrderedDict[Key, Value] = OrderedDict()
-
-    def get(self, key: Key) -> Value | None:
-        with self._guard:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def put(self, key: Key, value: Value) -> None:
-        with self._guard:
-            self._values[key] = value
-            while sum(map(self._size_of, self._values.values())) > self._limit:
-                self._values.popitem(last=False)
-
-
-class Kept(Generic[Value]):
-    """A limited number of values by key; the least recently used are dropped first. All threads share them.
+class Kept(Generic[Key, Value]):
+    """Values by key, up to a total size; the least recently used ones go first. All threads share them.
 
     A reader takes the `moment` before it reads, so that values read before a `drop` are not kept.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, size_of: Callable[[Value], int] = lambda value: 1) -> None:
+        self._limit, self._size_of, self._size = limit, size_of, 0
         self._guard = threading.Lock()
-        self._values: OrderedDict[str, Value] = OrderedDict()
+        self._values: OrderedDict[Key, Value] = OrderedDict()
         self._drops = 0
 
     def moment(self) -> int:
         """Return a number that changes with every `drop`."""
         return self._drops
 
-    def read(self, keys: Sequence[str], read: Callable[[list[str]], Mapping[str, Value]]) -> dict[str, Value]:
+    def read(self, keys: Sequence[Key], read: Callable[[list[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
         """Return the values of these keys that exist. Values that are not kept are read, and then kept."""
         moment, found = self.moment(), self.get(keys)
         if missing := [key for key in keys if key not in found]:
@@ -57,26 +36,34 @@ class Kept(Generic[Value]):
             found |= values
         return found
 
-    def get(self, keys: Iterable[str]) -> dict[str, Value]:
+    def get(self, keys: Iterable[Key]) -> dict[Key, Value]:
         """Return the values that are kept among these keys, by key."""
         with self._guard:
             found = {key: self._values[key] for key in keys if key in self._values}
-            if len(self._values) == self._limit:  # until then, nothing is dropped
+            if 2 * self._size > self._limit:  # until then, no value is soon dropped
                 for key in found:
                     self._values.move_to_end(key)
         return found
 
-    def put(self, values: Mapping[str, Value], moment: int) -> None:
-        """Keep values read since a moment, unless values have been dropped since."""
+    def put(self, values: Mapping[Key, Value], moment: int | None = None) -> None:
+        """Keep values; those read since a moment, only if no value has been dropped since."""
         with self._guard:
-            if moment == self._drops:
-                self._values |= values
-                while len(self._values) > self._limit:
-                    self._values.popitem(last=False)
+            if moment not in (None, self._drops):
+                return
+            for key, value in values.items():
+                self._remove(key)
+                self._values[key] = value
+                self._size += self._size_of(value)
+            while self._size > self._limit:
+                self._remove(next(iter(self._values)))
 
-    def drop(self, keys: Iterable[str]) -> None:
+    def drop(self, keys: Iterable[Key]) -> None:
         """Drop values that have changed."""
         with self._guard:
             self._drops += 1
             for key in keys:
-                self._values.pop(key, None)
+                self._remove(key)
+
+    def _remove(self, key: Key) -> None:
+        if key in self._values:
+            self._size -= self._size_of(self._values.pop(key))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from lore_etl.stores.kept import RecentlyUsed
+from lore_etl.stores.kept import Kept
 
 Value = TypeVar("Value")
 
@@ -28,20 +28,20 @@ class Snapshot:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._values: dict[Derived[Any], RecentlyUsed[Hashable, Any]] = {}
+        self._values: dict[Derived[Any], Kept[Hashable, Any]] = {}
 
     def get(self, kind: Derived[Value], key: Hashable = None) -> Value | None:
         """Return a value that was derived from this state."""
         with self._guard:
             values = self._values.get(kind)
-        found: Value | None = values.get(key) if values else None
+        found: Value | None = values.get([key]).get(key) if values else None
         return found
 
     def put(self, kind: Derived[Value], key: Hashable, value: Value) -> None:
         """Keep a value for this state."""
         with self._guard:
-            values = self._values.setdefault(kind, RecentlyUsed(kind.kept))
-        values.put(key, value)
+            values = self._values.setdefault(kind, Kept(kind.kept))
+        values.put({key: value})
 
     def read(self, kind: Derived[Value], key: Hashable, derive: Callable[[], Value]) -> Value:
         """Return the value of this state, derived at the first call. It must not be None."""

@@ -17,7 +17,7 @@ from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.backend import SAME_PLACE, Backend, effort
 from lore_etl.stores.integrity import is_panic
-from lore_etl.stores.kept import RecentlyUsed
+from lore_etl.stores.kept import Kept
 
 Row = tuple[str, str, str]
 RowVectors = tuple[Sequence[str], Vectors]
@@ -40,7 +40,7 @@ class VectorStore:
         self._is_sound = True
         self._idle = threading.Condition()
         # of recent selections of rows; the vector of a row id never changes
-        self._kept = RecentlyUsed[tuple[str, ...], RowVectors](KEPT_NUMBERS, lambda found: found[1].size)
+        self._kept = Kept[tuple[str, ...], RowVectors](KEPT_NUMBERS, lambda found: found[1].size)
         try:
             with self._reporting():
                 self._collection = backend.open(at_least)
@@ -128,11 +128,11 @@ class VectorStore:
     def _vectors_of(self, row_ids: Sequence[str]) -> RowVectors:
         """Return those of these rows that exist, with their vectors; searches with the same filter read them once."""
         wanted = tuple(row_ids)
-        found = self._kept.get(wanted)
+        found = self._kept.get([wanted]).get(wanted)
         if found is None:
             found = self._read(wanted)
             if len(found[0]) == len(wanted):  # the others may get a vector soon
-                self._kept.put(wanted, found)
+                self._kept.put({wanted: found})
         return found
 
     def _read(self, row_ids: Sequence[str]) -> RowVectors:
