@@ -104,6 +104,14 @@ def test_a_site_with_its_whole_text_in_one_file_is_read_with_one_request(index: 
     assert (counts(first), counts(second), first.changes.requests) == ((2, 0, 0, 0), (0, 0, 2, 0), 2)
 
 
+def test_the_whole_text_may_be_larger_than_a_page() -> None:
+    site = DocsSite({"/llms-full.txt": "x" * (site_client.MAX_PAGE_BYTES + 2_000_000)})
+    with serving(site) as address, closing(SiteClient(address, SiteLimits())) as client:
+        reply = client.get(f"{address}/llms-full.txt", limit=site_client.MAX_WHOLE_BYTES)
+
+    assert (reply.problem, len(reply.text)) == ("", site_client.MAX_PAGE_BYTES + 2_000_000)
+
+
 def test_the_list_of_pages_for_models_is_preferred_to_the_sitemap(index: Path) -> None:
     site = mapped(2)
     site.pages |= {"/docs/llms.txt": "# Kit\n- [Guide](/docs/guide.md)\n- [Other](https://other.test/x.md)\n",

@@ -10,7 +10,7 @@ from lore_etl.core.errors import NotFound, UsageError
 from lore_server.library_docs.doc_folder import DocChanges, DocFolder
 from lore_server.library_docs.doc_page import MAX_TEXT, PageOrigin, Readable, markdown_page, readable
 from lore_server.library_docs.html_text import html_as_markdown, is_unlisted, links_of
-from lore_server.library_docs.site_client import SiteClient, SiteReply
+from lore_server.library_docs.site_client import MAX_WHOLE_BYTES, SiteClient, SiteReply
 from lore_server.library_docs.site_paths import (
     digest,
     file_of,
@@ -24,7 +24,6 @@ from lore_server.library_docs.site_paths import (
 )
 from lore_server.library_docs.site_store import SitePage, SiteStore
 
-MAX_WHOLE_BYTES = 20_000_000
 MAX_SITEMAPS = 50
 MAX_LINKS = 2_000  # of a page
 WHOLE, LISTED = "llms-full.txt", "llms.txt"

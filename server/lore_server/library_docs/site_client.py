@@ -26,6 +26,7 @@ LONGEST_DELAY = 30.0  # of robots.txt; a site that asks for more is not read
 TIMEOUT_SECONDS = 20.0
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 5_000_000
+MAX_WHOLE_BYTES = 20_000_000  # of a whole documentation in one file
 MAX_ROBOTS_BYTES = 500_000
 GZIP = b"\x1f\x8b"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -77,7 +78,7 @@ class SiteClient:
         self._pause = 0.0 if is_local else PAUSE_SECONDS
         direct = {} if self._address is None else {"http://": None, "https://": None}  # no proxy
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_local, mounts=direct)
-        limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_PAGE_BYTES + 1_000_000)
+        limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_WHOLE_BYTES + 1_000_000)
         self._end, self._last = now() + limits.seconds, 0.0
         self._robots = RobotFileParser()
         self.requests = 0
