@@ -112,6 +112,17 @@ def test_the_chapters_of_a_book_are_read_in_order() -> None:
     ]  # fmt: skip
 
 
+def test_notes_code_and_tables_of_a_book_are_kept() -> None:
+    text = (
+        "Learn C#.</p><pre># a comment</pre><table><tr><td>Oslo</td><td>12</td></tr></table><script src='x'/>"
+        "<aside>A note.</aside><p>End.<script>hidden</script>"
+    )
+
+    assert lines("a.epub", epub({"Basics of C#": text}))[1:] == [
+        "## Basics of C#", "Learn C#.", "```", " # a comment", "```", "| Oslo | 12 |", "|---|---|", "A note.", "End."
+    ]  # fmt: skip
+
+
 LONG = " ".join(f"word{number}" for number in range(60))
 
 

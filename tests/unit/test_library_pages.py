@@ -9,9 +9,9 @@ import pytest
 
 from lore_etl.core.errors import UsageError
 from lore_etl.core.frontmatter import read_front_matter
+from lore_etl.core.html_markdown import html_as_markdown, links_of
 from lore_server.library_docs.doc_page import PageOrigin, Readable, is_readable, markdown_page, page_path, readable
 from lore_server.library_docs.doc_set import as_name, as_version, checked_name
-from lore_server.library_docs.html_text import html_as_markdown, links_of
 from lore_server.library_docs.local_docs import is_documentation
 
 PAGE = """<!doctype html><html><head><title>Routing &amp; more</title><script>var a = "<p>no</p>";</script></head>

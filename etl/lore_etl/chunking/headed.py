@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lore_etl.chunking.section import HeadingLines, Parsed, Section, Symbol, below_headings
+from lore_etl.core.html_markdown import without_hidden
 from lore_etl.core.model import Document
 from lore_etl.core.text import one_line, storable
 
@@ -27,7 +28,6 @@ _HEADINGS = {
 }
 _PLACES = ("Page ", "Slide ", "Sheet ")
 _KEY = re.compile(r"^[ \t]*([\w.-]{1,100})[ \t]*[=:]")
-_HIDDEN = re.compile(r"<(?:(script|style|svg)\b|!--)", re.IGNORECASE)
 _TAGS = re.compile(r"(?:</?[a-zA-Z!][^<>]{0,2000}>)+")
 _TAG_NAME = re.compile(r"</?([a-zA-Z]\w*)")
 _INLINE = frozenset(
@@ -111,23 +111,6 @@ def _shown(text: str) -> str:
     """Return the text of a page without its markup; line numbers do not change."""
     plain = _TAGS.sub(_between, without_hidden(text))
     return "\n".join(storable(html.unescape(line)) for line in plain.split("\n"))
-
-
-def without_hidden(text: str) -> str:
-    """Remove scripts, styles, drawings and comments in linear time; those without an end stay."""
-    kept, position = list[str](), 0
-    unclosed: set[str] = set()
-    for match in _HIDDEN.finditer(text):
-        closing = rf"</{match[1].lower()}" if match[1] else "-->"
-        if match.start() < position or closing in unclosed:
-            continue
-        end = re.compile(closing, re.IGNORECASE).search(text, match.end())
-        if end is None:
-            unclosed.add(closing)
-            continue
-        kept += [text[position : match.start()], "\n" * text.count("\n", match.start(), end.start())]
-        position = end.end() if closing == "-->" else end.start()
-    return "".join((*kept, text[position:]))
 
 
 def _between(tags: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from lore_etl.chunking import headed, markdown, notebook, plain
+from lore_etl.core.html_markdown import without_hidden
 from lore_etl.core.text import one_line, storable
 
 MAX_TITLE = 300
@@ -43,7 +44,7 @@ def _in_latex(text: str) -> str | None:
 
 def _in_html(text: str) -> str | None:
     """Return the title of a page, else its main heading, unless a template fills it in."""
-    page = headed.without_hidden(text[:READ])
+    page = without_hidden(text[:READ])
     found = (match[1] for pattern in (_PAGE, _PAGE_HEADING) for match in [pattern.search(page)] if match)
     titles = (headed.html_text(title) for title in found if not any(sign in title for sign in _TEMPLATES))
     return next(filter(None, titles), None)

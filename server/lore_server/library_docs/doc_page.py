@@ -10,10 +10,10 @@ import yaml
 from lore_etl.chunking import parse
 from lore_etl.chunking.titles import title_of
 from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matter
+from lore_etl.core.html_markdown import html_as_markdown
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, encodable
 from lore_etl.sources.source import CONVERTED, PROSE, syntax_of
-from lore_server.library_docs.html_text import html_as_markdown
 
 MAX_TEXT = 1_000_000  # characters
 MAX_URL = 2_000

@@ -7,9 +7,9 @@ from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 from lore_etl.core.errors import NotFound, UsageError
+from lore_etl.core.html_markdown import html_as_markdown, is_unlisted, links_of
 from lore_server.library_docs.doc_folder import DocChanges, DocFolder
 from lore_server.library_docs.doc_page import MAX_TEXT, PageOrigin, Readable, markdown_page, readable
-from lore_server.library_docs.html_text import html_as_markdown, is_unlisted, links_of
 from lore_server.library_docs.site_client import MAX_WHOLE_BYTES, SiteClient, SiteReply
 from lore_server.library_docs.site_paths import (
     digest,

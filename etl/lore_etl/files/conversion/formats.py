@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-CONVERSION_VERSION = "6"  # increase it with every change that produces a different text for the same document
+CONVERSION_VERSION = "7"  # increase it with every change that produces a different text for the same document
 EXTRA = "documents"
 NEEDS_EXTRA = f"needs the extra `{EXTRA}`"
 """The reason for files that are left out because the extra is not installed."""

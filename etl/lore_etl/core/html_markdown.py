@@ -1,13 +1,12 @@
-"""Convert the main content of an HTML page to Markdown, in time linear in its size. Pure."""
+"""Convert an HTML page, or only its main content, to Markdown, in time linear in its size. Pure."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from lore_etl.chunking.headed import without_hidden
 from lore_etl.core.text import one_line
 
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-zA-Z][a-zA-Z0-9-]{0,40})(?P<facts>[^<>]{0,2000})>|<[!?][^<>]{0,2000}>")
@@ -16,10 +15,12 @@ _LANGUAGE = re.compile(r"\b(?:language|lang|highlight)-([\w+#-]{1,30})")
 _FORGED = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|[-=]{3,}\s*$)")
 _FENCE = re.compile(r"`{3,}")
 _SPACES = re.compile(r"[ \t]+")
+_HIDDEN = re.compile(r"<(?:(script|style|svg)\b(?![^<>]{0,2000}/>)|!--)", re.IGNORECASE)
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _SKIPPED = frozenset(
     "nav footer aside form button select textarea noscript template iframe dialog title head option label".split()
 )
+_NO_TEXT = frozenset({"head", "title"})
 _SKIPPED_CLASSES = frozenset("headerlink header-anchor hash-link anchor linenos lineno sr-only visually-hidden".split())
 _BLOCKS = frozenset(
     "p div section article main header ul ol dl dt dd table thead tbody tfoot blockquote figure figcaption details "
@@ -44,34 +45,57 @@ class _Tag(NamedTuple):
 def html_as_markdown(page: str) -> tuple[str, str]:
     """Return the main content as Markdown, and the title of the page; empty if it has a main heading."""
     page = without_hidden(page)
-    tags = [
+    tags = _tags(page)
+    main = _main(tags)
+    start = 0 if main is tags else main[0].first
+    writer = _Writer(has_permalinks=True)
+    writer.read(_pieces(page, main, start, main[-1:] == tags[-1:], _is_skipped))
+    return "\n\n".join(writer.blocks()), "" if writer.has_title else _title(page, tags)
+
+
+def html_blocks(page: str) -> list[str]:
+    """Return the headings, paragraphs, lists, tables and examples of a whole page, each as Markdown."""
+    page = without_hidden(page)
+    writer = _Writer()
+    writer.read(_pieces(page, _tags(page), 0, True, lambda tag: tag.name in _NO_TEXT and not tag.is_end))
+    return writer.blocks()
+
+
+def _tags(page: str) -> list[_Tag]:
+    return [
         _Tag(found.start(), found.end(), (found["name"] or "").lower(), bool(found["end"]), found["facts"] or "")
         for found in _TAG.finditer(page)
     ]
-    writer = _Writer()
-    main = _main(tags)
-    start = 0 if main is tags else main[0].first
-    for text, tag in _pieces(page, main, start, main[-1:] == tags[-1:]):
-        writer.text(text)
-        if tag is not None:
-            writer.tag(tag)
-    return writer.finished(), "" if writer.has_title else _title(page, tags)
 
 
 def links_of(page: str) -> list[str]:
     """Return the targets of all links of a page, in order."""
-    tags = (
-        _Tag(0, 0, "a", False, found["facts"]) for found in _TAG.finditer(page) if (found["name"] or "").lower() == "a"
-    )
-    return list(dict.fromkeys(html.unescape(target) for tag in tags if (target := tag.fact("href"))))
+    targets = (tag.fact("href") for tag in _tags(page) if tag.name == "a")
+    return list(dict.fromkeys(html.unescape(target) for target in targets if target))
 
 
 def is_unlisted(page: str) -> bool:
     """Return whether a page asks programs not to index it: `<meta name="robots" content="noindex">`."""
-    tags = (_Tag(0, 0, "meta", False, found["facts"]) for found in _TAG.finditer(without_hidden(page))
-            if (found["name"] or "").lower() == "meta")  # fmt: skip
-    rules = (tag.fact("content").lower() for tag in tags if tag.fact("name").lower() == "robots")
+    tags = (tag for tag in _tags(without_hidden(page)) if tag.name == "meta" and tag.fact("name").lower() == "robots")
+    rules = (tag.fact("content").lower() for tag in tags)
     return any(rule.strip() in ("noindex", "none") for given in rules for rule in given.split(","))
+
+
+def without_hidden(text: str) -> str:
+    """Remove scripts, styles, drawings and comments in linear time; those without an end stay."""
+    kept, position = list[str](), 0
+    unclosed: set[str] = set()
+    for match in _HIDDEN.finditer(text):
+        closing = rf"</{match[1].lower()}" if match[1] else "-->"
+        if match.start() < position or closing in unclosed:
+            continue
+        end = re.compile(closing, re.IGNORECASE).search(text, match.end())
+        if end is None:
+            unclosed.add(closing)
+            continue
+        kept += [text[position : match.start()], "\n" * text.count("\n", match.start(), end.start())]
+        position = end.end() if closing == "-->" else end.start()
+    return "".join((*kept, text[position:]))
 
 
 def _title(page: str, tags: list[_Tag]) -> str:
@@ -106,7 +130,9 @@ def _end_of(tags: list[_Tag], start: int) -> int:
     return len(tags)
 
 
-def _pieces(page: str, tags: list[_Tag], position: int, is_to_the_end: bool) -> list[tuple[str, _Tag | None]]:
+def _pieces(
+    page: str, tags: list[_Tag], position: int, is_to_the_end: bool, is_skipped: Callable[[_Tag], bool]
+) -> list[tuple[str, _Tag | None]]:
     """Return the text before each tag with the tag, without elements that are not content."""
     pieces: list[tuple[str, _Tag | None]] = []
     number = 0
@@ -115,7 +141,7 @@ def _pieces(page: str, tags: list[_Tag], position: int, is_to_the_end: bool) -> 
         pieces.append((page[position : tag.first], tag))
         position = tag.last
         number += 1
-        if _is_skipped(tag):
+        if is_skipped(tag):
             number = _end_of(tags, number - 1)
             position = tags[number - 1].last
     return [*pieces, (page[position:], None)] if is_to_the_end else pieces
@@ -130,9 +156,10 @@ def _is_skipped(tag: _Tag) -> bool:
 
 
 class _Writer:
-    """Collects blocks of Markdown from texts and tags."""
+    """Collects blocks of Markdown from texts and tags; headings may end with the sign of a permalink."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_permalinks: bool = False) -> None:
+        self._has_permalinks = has_permalinks
         self._blocks: list[list[str]] = []
         self.has_title = False
         self._inline: list[str] = []
@@ -144,13 +171,19 @@ class _Writer:
         self._cells: list[str] | None = None
         self._rows = 0
 
-    def text(self, text: str) -> None:
+    def read(self, pieces: Iterable[tuple[str, _Tag | None]]) -> None:
+        for text, tag in pieces:
+            self._text(text)
+            if tag is not None:
+                self._tag(tag)
+
+    def _text(self, text: str) -> None:
         if self._code is not None:
             self._code.append(html.unescape(text))
         elif text:
             self._inline.append(_SPACES.sub(" ", html.unescape(text).replace("\n", " ")))
 
-    def tag(self, tag: _Tag) -> None:
+    def _tag(self, tag: _Tag) -> None:
         if tag.name == "pre":
             self._preformatted(tag)
         elif self._code is not None:
@@ -174,11 +207,11 @@ class _Writer:
         elif tag.name in _BLOCKS:
             self._block(tag)
 
-    def finished(self) -> str:
+    def blocks(self) -> list[str]:
         self._end_row()
         self._end_code()
         self._end_block()
-        return "\n\n".join("\n".join(block) for block in self._blocks)
+        return ["\n".join(block) for block in self._blocks]
 
     def _end_block(self) -> None:
         """Add the collected text as a paragraph, an item or a heading."""
@@ -191,7 +224,8 @@ class _Writer:
             return
         if self._heading:
             self.has_title = self.has_title or self._heading == 1
-            text = f"{'#' * self._heading} {one_line(text).rstrip(' ¶#')}"
+            title = one_line(text)
+            text = f"{'#' * self._heading} {title.rstrip(' ¶#') if self._has_permalinks else title}"
         else:
             text = self._item + "\n".join(_FORGED.sub(r"\\", line) for line in text.split("\n"))
         if self._item and self._blocks and self._blocks[-1][-1].lstrip().startswith(("- ", "1. ")):
