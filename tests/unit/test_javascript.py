@@ -57,21 +57,9 @@ def test_a_neo_class_gives_chunks_for_its_comment_config_and_methods_with_jsdoc(
     assert symbols(chunks) == [("Button",), ("Button.afterSetIconCls",)]
 
 
-def test_the_configured_class_name_is_the_full_name_and_imports_locate_the_base_class() -> None:
-    facts = facts_of("src/button/Base.mjs", NEO)
-
-    assert facts.classes == (ClassDefinition("Button", (8, 24), ("Component",), "Neo.button.Base"),)
-    assert facts.imports == {"Component": ("../component/Base.mjs", "default")}
-
-
-def test_the_jsdoc_tag_names_a_class_that_has_no_config() -> None:
-    text = "/**\n * @class my.app.View\n */\nexport default class View extends ns.Base {}\n"
-
-    assert facts_of("a.js", text).classes == (ClassDefinition("View", (4, 4), ("ns.Base",), "my.app.View"),)
-
-
-def test_functions_are_found_in_every_syntax() -> None:
-    text = code("""
+Pieces = list[tuple[str, tuple[int, int], str]]
+CHUNKS: dict[str, tuple[str, str, Pieces]] = {
+    "functions in every syntax": ("a.js", """
         /** BODY */
         export async function load() {}
         /** BODY */
@@ -82,16 +70,10 @@ def test_functions_are_found_in_every_syntax() -> None:
         Store.prototype.find = function () {};
         /** BODY */
         export default function () {}
-        """)
-
-    chunks = chunks_in("a.js", text)
-
-    assert symbols(chunks) == [("load",), ("save",), ("drop",), ("Store.find",), ("default",)]
-    assert [chunk.lines for chunk in chunks] == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]
-
-
-def test_typescript_declarations_are_found() -> None:
-    text = code("""
+        """,
+        [("function", (1, 2), "load"), ("function", (3, 4), "save"), ("function", (5, 6), "drop"),
+         ("function", (7, 8), "Store.find"), ("function", (9, 10), "default")]),
+    "declarations of TypeScript": ("a.ts", """
         /** BODY */
         export interface Options<T> { name: T }
         /** BODY */
@@ -106,39 +88,19 @@ def test_typescript_declarations_are_found() -> None:
             /** BODY */
             abstract find(id: Id): T;
         }
-        """)
-
-    chunks = chunks_in("a.ts", text)
-
-    assert [(chunk.kind, chunk.symbols) for chunk in chunks] == [
-        ("interface", ("Options",)),
-        ("type", ("Id",)),
-        ("enum", ("Mode",)),
-        ("class", ("Repo",)),
-        ("method", ("Repo.load",)),
-        ("method", ("Repo.find",)),
-    ]
-    assert facts_of("a.ts", text).classes == (
-        ClassDefinition("Options", (2, 2), is_interface=True),
-        ClassDefinition("Repo", (8, 14), ("Base", "Reader"), implements=("Reader",)),
-    )
-
-
-def test_tsx_components_are_functions() -> None:
-    text = code("""
+        """,
+        [("interface", (1, 2), "Options"), ("type", (3, 4), "Id"), ("enum", (5, 6), "Mode"), ("class", (7, 9), "Repo"),
+         ("method", (10, 11), "Repo.load"), ("method", (12, 14), "Repo.find")]),
+    "a component in TSX": ("Card.tsx", """
         /** BODY */
         export const Card = ({title}: Props) => (
             <section>
                 <h2>{title}</h2>
             </section>
         );
-        """)
-
-    assert [(chunk.kind, chunk.symbols) for chunk in chunks_in("Card.tsx", text)] == [("function", ("Card",))]
-
-
-def test_tests_are_named_with_the_titles_of_their_suites() -> None:
-    text = code("""
+        """,
+        [("function", (1, 6), "Card")]),
+    "tests with the titles of their suites": ("button.spec.mjs", """
         import {test} from 'runner';
 
         test.describe('Button', () => {
@@ -152,15 +114,45 @@ def test_tests_are_named_with_the_titles_of_their_suites() -> None:
                 it.skip(`calls back`, () => { expect('BODY'); });
             });
         });
-        """)
+        """,
+        [("suite", (1, 4), "Button"), ("test", (6, 8), "Button › shows an icon"),
+         ("test", (10, 13), "Button › pressed, Button › pressed › calls back")]),
+    "a class expression in a variable": (
+        "a.js", "const Shape = class extends Base { area() { return 0; } };\n", [("class", (1, 1), "Shape")]
+    ),
+    "definitions on a shared line": ("a.js", """
+        function a() {} function b() {}
+        /** BODY */
+        function c() {}
+        """,
+        [("function", (1, 3), "a, c")]),
+}  # fmt: skip
 
-    chunks = chunks_in("button.spec.mjs", text)
 
-    assert [(chunk.kind, chunk.heading) for chunk in chunks] == [
-        ("suite", ("Button",)),
-        ("test", ("Button", "shows an icon")),
-        ("test", ("Button", "pressed", "calls back")),
-    ]
+@pytest.mark.parametrize(("path", "text", "expected"), CHUNKS.values(), ids=CHUNKS)
+def test_definitions_become_chunks_with_their_comments(path: str, text: str, expected: Pieces) -> None:
+    found = chunks_in(path, code(text))
+
+    assert [(chunk.kind, chunk.lines, ", ".join(chunk.symbols)) for chunk in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("a.ts", CHUNKS["declarations of TypeScript"][1], [
+            ClassDefinition("Options", (2, 2), is_interface=True),
+            ClassDefinition("Repo", (8, 14), ("Base", "Reader"), implements=("Reader",)),
+        ]),
+        ("a.js", CHUNKS["a class expression in a variable"][1], [ClassDefinition("Shape", (1, 1), ("Base",))]),
+        ("a.js", "/**\n * @class my.app.View\n */\nexport default class View extends ns.Base {}\n",
+         [ClassDefinition("View", (4, 4), ("ns.Base",), "my.app.View")]),
+        ("src/button/Base.mjs", NEO, [ClassDefinition("Button", (8, 24), ("Component",), "Neo.button.Base")]),
+    ],
+)  # fmt: skip
+def test_a_class_has_its_bases_and_the_name_from_its_config_or_comment(
+    path: str, text: str, expected: list[ClassDefinition]
+) -> None:
+    assert list(facts_of(path, code(text)).classes) == expected
 
 
 def test_every_form_of_import_is_parsed() -> None:
@@ -171,28 +163,9 @@ def test_every_form_of_import_is_parsed() -> None:
         """)
 
     assert facts_of("a.js", text).imports == {
-        "Def": ("./a.js", "default"),
-        "Named": ("./a.js", "Named"),
-        "Alias": ("./a.js", "Other"),
+        "Def": ("./a.js", "default"), "Named": ("./a.js", "Named"), "Alias": ("./a.js", "Other"),
         "all": ("../b.js", None),
-    }
-
-
-def test_a_class_expression_in_a_variable_is_a_class() -> None:
-    text = "const Shape = class extends Base { area() { return 0; } };\n"
-
-    assert facts_of("a.js", text).classes == (ClassDefinition("Shape", (1, 1), ("Base",)),)
-    assert [(chunk.kind, chunk.symbols) for chunk in chunks_in("a.js", text)] == [("class", ("Shape",))]
-
-
-def test_definitions_on_a_shared_line_do_not_take_the_lines_of_others() -> None:
-    text = code("""
-        function a() {} function b() {}
-        /** BODY */
-        function c() {}
-        """)
-
-    assert [(chunk.symbols, chunk.lines) for chunk in chunks_in("a.js", text)] == [(("a", "c"), (1, 3))]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
