@@ -9,8 +9,16 @@ from typing import Any
 from lore_etl.core.errors import ProviderUnavailable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.knowledge.names import DEVICES
-from lore_server.trackers.stream import Item, Stream, text_of
-from lore_server.trackers.ticket_record import TicketComment, TicketRecord, UnsafeTicket, ticket_number
+from lore_server.trackers.stream import Item, Stream
+from lore_server.trackers.ticket_record import (
+    TicketComment,
+    TicketRecord,
+    UnsafeTicket,
+    release_of,
+    text_of,
+    ticket_number,
+    ticket_of,
+)
 from lore_server.trackers.ticket_store import TicketStore
 from lore_server.trackers.tracker_client import TrackerClient, endless_pages
 
@@ -18,6 +26,9 @@ ADDRESS = "https://api.github.com"
 ADDRESS_VARIABLE = "LORE_GITHUB_URL"
 TOKEN_VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
 ISSUES, PULLS, DISCUSSIONS, RELEASES = "issues", "pulls", "discussions", "releases"
+_KEYS = {"title": "title", "created": "created_at", "updated": "updated_at", "url": "html_url", "body": "body"}
+_RELEASE_KEYS = {**_KEYS, "title": "name", "updated": "published_at"}
+_DISCUSSION_KEYS = {**_KEYS, "created": "createdAt", "updated": "updatedAt", "url": "url"}
 _BY_CHANGE = {"sort": "updated", "direction": "asc"}
 _DISCUSSIONS = """query($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
@@ -76,26 +87,11 @@ def pull_discussions(client: TrackerClient, store: TicketStore, project: str) ->
 
 def _issue(store: TicketStore, item: Item) -> None:
     number, request = ticket_number(item["number"]), item.get("pull_request")
-    before = store.get(number)
     is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
     folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else text_of(item.get("state")))
-    store.put(
-        number,
-        TicketRecord(
-            folder,
-            number,
-            text_of(item.get("title")) or f"#{number}",
-            state,
-            _login(item.get("user")),
-            text_of(item.get("created_at")),
-            text_of(item.get("updated_at")),
-            text_of(item.get("html_url")),
-            tuple(text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()),
-            text_of(item.get("body")),
-            before.comments if before else {},
-            before.links if before else {},
-        ),
-    )
+    labels = tuple(text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ())
+    author, before = _login(item.get("user")), store.get(number)
+    store.put(number, ticket_of(folder, number, item, _KEYS, before, state=state, author=author, labels=labels))
     if request:
         for closed in closed_by(f"{item.get('title')}\n{item.get('body')}"):
             if closed != number:
@@ -119,22 +115,9 @@ def _comment(address: str) -> Callable[[TicketStore, Item], None]:
 def _release(store: TicketStore, item: Item) -> None:
     if item.get("draft"):
         return
-    tag, number = text_of(item.get("tag_name")), ticket_number(item["id"])
-    title = text_of(item.get("name")) or tag or number
-    store.put(
-        f"release-{number}",
-        TicketRecord(
-            RELEASES,
-            file_name(tag) or number,
-            title if tag in title else f"{tag}: {title}",
-            "prerelease" if item.get("prerelease") else "released",
-            _login(item.get("author")),
-            text_of(item.get("created_at")),
-            text_of(item.get("published_at")),
-            text_of(item.get("html_url")),
-            body=text_of(item.get("body")),
-        ),
-    )
+    number, state = ticket_number(item["id"]), "prerelease" if item.get("prerelease") else "released"
+    name, author = file_name(text_of(item.get("tag_name"))) or number, _login(item.get("author"))
+    store.put(f"release-{number}", release_of(RELEASES, name, item, _RELEASE_KEYS, state=state, author=author))
 
 
 def _discussion(number: str, node: Mapping[str, Any], before: TicketRecord | None) -> TicketRecord:
@@ -144,20 +127,9 @@ def _discussion(number: str, node: Mapping[str, Any], before: TicketRecord | Non
         )
         for comment in node["comments"]["nodes"]
     }
-    return TicketRecord(
-        DISCUSSIONS,
-        number,
-        text_of(node.get("title")),
-        "closed" if node.get("closed") else "open",
-        _login(node.get("author")),
-        text_of(node.get("createdAt")),
-        text_of(node.get("updatedAt")),
-        text_of(node.get("url")),
-        tuple(text_of(label["name"]) for label in node["labels"]["nodes"]),
-        text_of(node.get("body")),
-        comments,
-        before.links if before else {},
-    )
+    labels = tuple(text_of(label["name"]) for label in node["labels"]["nodes"])
+    known = {"state": "closed" if node.get("closed") else "open", "author": _login(node.get("author"))}
+    return ticket_of(DISCUSSIONS, number, node, _DISCUSSION_KEYS, before, labels=labels, comments=comments, **known)
 
 
 def file_name(text: str) -> str:

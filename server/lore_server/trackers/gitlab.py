@@ -8,8 +8,15 @@ from urllib.parse import quote
 from lore_etl.core.text import clip, encodable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.trackers.github import ISSUES, RELEASES, file_name
-from lore_server.trackers.stream import PER_PAGE, Item, Stream, text_of
-from lore_server.trackers.ticket_record import TicketComment, TicketRecord, UnsafeTicket, ticket_number
+from lore_server.trackers.stream import PER_PAGE, Item, Stream
+from lore_server.trackers.ticket_record import (
+    TicketComment,
+    UnsafeTicket,
+    release_of,
+    text_of,
+    ticket_number,
+    ticket_of,
+)
 from lore_server.trackers.ticket_store import TicketStore
 from lore_server.trackers.tracker_client import TrackerClient
 
@@ -17,6 +24,8 @@ ADDRESS = "https://gitlab.com"
 ADDRESS_VARIABLE = "LORE_GITLAB_URL"
 TOKEN_VARIABLES = ("GITLAB_TOKEN",)
 REQUESTS = "merge_requests"
+_KEYS = {"title": "title", "created": "created_at", "updated": "updated_at", "url": "web_url", "body": "description"}
+_RELEASE_KEYS = {**_KEYS, "title": "name", "updated": "released_at"}
 _BY_CHANGE = {"order_by": "updated_at", "sort": "asc", "scope": "all", "state": "all"}
 _STATES = {"opened": "open"}
 
@@ -45,20 +54,9 @@ def _ticket(kind: str, base: str, client: TrackerClient) -> Callable[[TicketStor
             return
         state = text_of(item.get("state"))
         notes = _notes(client, f"{base}/{kind}/{number}/notes") if item.get("user_notes_count") else {}
-        ticket = TicketRecord(
-            kind,
-            number,
-            text_of(item.get("title")) or f"#{number}",
-            _STATES.get(state, state),
-            _author(item),
-            text_of(item.get("created_at")),
-            updated,
-            text_of(item.get("web_url")),
-            tuple(label for label in item.get("labels") or () if isinstance(label, str)),
-            text_of(item.get("description")),
-            notes,
-            before.links if before else {},
-        )
+        labels = tuple(label for label in item.get("labels") or () if isinstance(label, str))
+        known = {"state": _STATES.get(state, state), "author": _author(item), "comments": notes}
+        ticket = ticket_of(kind, number, item, _KEYS, before, labels=labels, **known)
         store.put(key, ticket)
         if kind == REQUESTS:
             for closed in closed_by(f"{ticket.title}\n{ticket.body}"):
@@ -80,22 +78,11 @@ def _notes(client: TrackerClient, path: str) -> dict[str, TicketComment]:
 
 def _release(store: TicketStore, item: Item) -> None:
     tag = text_of(item.get("tag_name"))
-    title, name = text_of(item.get("name")) or tag, file_name(tag)
+    name = file_name(tag)
     if not name:
         raise UnsafeTicket(clip(encodable(repr(tag)), 60))
-    store.put(
-        f"release-{name}",
-        TicketRecord(
-            RELEASES,
-            name,
-            title if tag in title else f"{tag}: {title}",
-            "released",
-            _author(item),
-            text_of(item.get("created_at")),
-            text_of(item.get("released_at")),
-            body=text_of(item.get("description")),
-        ),
-    )
+    release = release_of(RELEASES, name, item, _RELEASE_KEYS, state="released", author=_author(item))
+    store.put(f"release-{name}", release)
 
 
 def _author(item: Item) -> str:

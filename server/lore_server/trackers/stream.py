@@ -78,8 +78,3 @@ def _earlier(time: str) -> str:
     except ValueError:
         return ""
     return (moment.astimezone(datetime.UTC) - OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def text_of(value: object) -> str:
-    """Return a tracker's value if it is text, else an empty text."""
-    return value if isinstance(value, str) else ""

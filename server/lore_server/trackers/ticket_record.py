@@ -70,6 +70,30 @@ def ticket_number(value: object) -> str:
     return str(value)
 
 
+def text_of(value: object) -> str:
+    """Return a tracker's value if it is text, else an empty text."""
+    return value if isinstance(value, str) else ""
+
+
+def ticket_of(
+    folder: str, name: str, item: Mapping[str, Any], keys: Mapping[str, str], before: TicketRecord | None, **known: Any
+) -> TicketRecord:
+    """Return the ticket of a tracker's item. `keys` are the tracker's names of its texts.
+
+    What arrives separately, its comments and links, stays as it was `before`.
+    """
+    kept = {"comments": before.comments, "links": before.links} if before else {}
+    texts = {field: text_of(item.get(key)) for field, key in keys.items()}
+    return TicketRecord(folder, name, **{**texts, "title": texts["title"] or f"#{name}", **kept, **known})
+
+
+def release_of(folder: str, name: str, item: Mapping[str, Any], keys: Mapping[str, str], **known: Any) -> TicketRecord:
+    """Return a release, whose title contains its tag."""
+    tag = text_of(item.get("tag_name"))
+    title = text_of(item.get(keys["title"])) or tag or name
+    return ticket_of(folder, name, item, keys, None, title=title if tag in title else f"{tag}: {title}", **known)
+
+
 def record_from(data: Mapping[str, Any]) -> TicketRecord:
     """Return the ticket from its JSON."""
     comments = {key: TicketComment(**value) for key, value in data["comments"].items()}
