@@ -74,8 +74,9 @@ def questions(count: int) -> list[str]:
 
 
 def centres(index: Index) -> Vectors:
-    """Return the vectors of some paragraphs of Lore's documentation."""
-    return index.embedder.embed(random.Random(5).sample(_paragraphs(), CENTRES))
+    """Return the vectors of up to `CENTRES` paragraphs of Lore's documentation."""
+    paragraphs = _paragraphs()
+    return index.embedder.embed(random.Random(5).sample(paragraphs, min(CENTRES, len(paragraphs))))
 
 
 def vectors(hashes: list[str], around: Vectors) -> Vectors:
@@ -95,7 +96,7 @@ def extract(index: Index, around: Vectors) -> tuple[float, float]:
     create_only(index)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     known = index.catalogue.chunk_states().values()
-    hashes = {line.content_hash for line in index.catalogue.chunk_keys()} - {state.content_hash for state in known}
+    hashes = {line.content_hash for line in index.catalogue.chunk_keys()} - {state.content_hash for state in known if state.has_vector}
     for some in _portions(sorted(hashes)):
         index.cache.add(some, vectors(some, around))
     return wall, processor
