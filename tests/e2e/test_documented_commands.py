@@ -48,12 +48,17 @@ REPOSITORY = {"git", "make", ".venv/bin/python"}
 
 
 def lore_steps(page: Path) -> list[Step]:
-    return [step for step in steps(page) if "lore" in step.words]
+    return [step for step in steps(page) if is_ours(step)]
+
+
+def is_ours(step: Step) -> bool:
+    """Return whether a command starts Lore; containers cannot be started here."""
+    return "lore" in step.words and step.words[0] != "docker"
 
 
 def is_run(step: Step) -> bool:
     """Return whether the tests run this command."""
-    return "lore" in step.words and not any(_begins(step, command) for command in NOT_RUN)
+    return is_ours(step) and not any(_begins(step, command) for command in NOT_RUN)
 
 
 def _begins(step: Step, command: str) -> bool:
@@ -184,7 +189,7 @@ def test_the_recording_shows_the_output_of_its_commands(newcomer: Reader) -> Non
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_that_a_page_names_exist_with_their_options(page: Path, contract: Contract) -> None:
     for step in steps(page):
-        if "lore" in step.words:
+        if is_ours(step):
             assert_lore_has(step.words[step.words.index("lore") + 1 :], step.place, contract)
     for span in spans(page):
         assert_lore_has(span.split()[1:], f"{page.name}: {span}", contract)
@@ -230,6 +235,7 @@ def test_the_documentation_uses_only_known_programs(contract: Contract) -> None:
         "echo": _is_piped_to_lore,
         "rm": _removes_only_what_lore_wrote,
         "test": lambda words: None,
+        "docker": _uses_the_image,
         "curl": lambda words: _asks_for_a_route(words, contract),
         "make": _is_a_target,
         "pipx": _installs_lore,
@@ -251,6 +257,10 @@ def _is_piped_to_lore(words: list[str]) -> None:
 def _removes_only_what_lore_wrote(words: list[str]) -> None:
     places = [word for word in words[1:] if not word.startswith("-")]
     assert all(re.search(r"lore", place) for place in places), places
+
+
+def _uses_the_image(words: list[str]) -> None:
+    assert "Containerfile" in words or words[words.index("lore") + 1 :] in ([], ["mcp"]), words
 
 
 def _asks_for_a_route(words: list[str], contract: Contract) -> None:

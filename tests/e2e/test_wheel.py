@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,13 +22,22 @@ INSTALL_SECONDS = 1200
 SECONDS = 300
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a built wheel, alone in a folder that installers can use as an index."""
+    folder = tmp_path_factory.mktemp("index")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    run(command, folder)
+    return next(folder.glob("lore_kb-*.whl"))
+
+
 @pytest.mark.long
-def test_a_built_wheel_works_in_an_empty_environment_without_extras(tmp_path: Path) -> None:
-    run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
-        tmp_path,
-    )
-    (wheel,) = tmp_path.glob("lore_kb-*.whl")
+def test_a_wheel_is_small_enough_for_the_package_index(wheel: Path) -> None:
+    assert wheel.stat().st_size < 100_000_000  # PyPI's limit for a file of a project
+
+
+@pytest.mark.long
+def test_a_built_wheel_works_in_an_empty_environment_without_extras(wheel: Path, tmp_path: Path) -> None:
     run([sys.executable, "-m", "venv", str(tmp_path / "empty")], tmp_path)
     install = [str(tmp_path / "empty/bin/python"), "-m", "pip", "install", "--quiet"]
     run([*install, "--constraint", str(ROOT / "constraints.txt"), str(wheel)], tmp_path)
@@ -62,7 +72,7 @@ def test_the_lines_of_the_guide_install_the_model_and_the_named_extras(installer
     for step in lines:
         run(step.words, tmp_path / "lore", **home)
         run(["lore", "init"], project, **home)
-        found = json.loads(run(["lore", "search", "what protects boats", "--json"], project, **home))
+        found = json.loads(run(["lore", "search", "lighthouse", "--json"], project, **home))
         assert (found["results"][0]["source"], found.get("degraded")) == ("a.md", None), step.place
         extras = "".join(re.findall(r"\[(.*)\]", step.command)).split(",")
         for extra in filter(None, extras):
@@ -71,6 +81,29 @@ def test_the_lines_of_the_guide_install_the_model_and_the_named_extras(installer
                 project,
             )
         run(["lore", "stop"], project, **home)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("installer", "command"),
+    [
+        ("uv", "uvx --find-links {index} lore-kb"),
+        ("pipx", "pipx run --pip-args='--find-links {index}' lore-kb"),
+        ("pip", "lore"),
+    ],
+)
+def test_a_published_package_runs_by_its_name(installer: str, command: str, wheel: Path, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", {"a.md": "# Lighthouse\n\nIt warns ships of the rocks.\n"})
+    run([sys.executable, "-m", "venv", str(tmp_path / "venv")], tmp_path)
+    pip = [str(tmp_path / "venv/bin/pip"), "install", "--quiet"]
+    run([*pip, "--find-links", str(wheel.parent), "lore-kb"] if installer == "pip" else [*pip, installer], tmp_path)
+    home = {"HOME": str(tmp_path), "PATH": f"{tmp_path}/venv/bin:{os.environ['PATH']}"}
+    lore = shlex.split(command.format(index=wheel.parent))
+
+    run([*lore, "init"], project, **home)
+    found = json.loads(run([*lore, "search", "lighthouse", "--json"], project, **home))
+    assert (found["results"][0]["source"], found.get("degraded")) == ("a.md", None)
+    run([*lore, "stop"], project, **home)
 
 
 def python_of(command: str, path: str) -> list[str]:

@@ -1,0 +1,69 @@
+"""The files of a release agree: package, registry entry, README and container."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+
+import jsonschema
+import pytest
+import typer
+
+from lore_etl.config.settings import Settings
+from lore_server import __version__
+from lore_server.cli import query_commands  # noqa: F401 - adds the commands that the files name
+from lore_server.cli.command import cli
+from tests.harness.projects import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ENTRY = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+IMAGE = [
+    (line.partition(" ")[0], line.partition(" ")[2])
+    for line in (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "").splitlines()
+    if line and line[0] != "#"
+]
+
+
+def instructions(name: str) -> list[str]:
+    return [value for one, value in IMAGE[[one for one, _ in IMAGE].index("FROM", 1) :] if one == name]
+
+
+def commands() -> list[str]:
+    return [*typer.main.get_command(cli).commands]  # type: ignore[attr-defined]
+
+
+def test_the_registry_entry_starts_this_version_of_the_published_package() -> None:
+    (package,) = ENTRY["packages"]
+
+    assert ENTRY["version"] == package["version"] == PROJECT["version"] == __version__
+    assert package["identifier"] == PROJECT["name"]
+    assert package["identifier"] in PROJECT["scripts"]  # `uvx NAME` runs the script of that name
+    assert package["packageArguments"][0] == {"type": "positional", "value": "mcp"}
+    assert "mcp" in commands()
+
+
+def test_the_registry_accepts_the_entry_and_finds_its_name_in_the_readme() -> None:
+    limits = {"name": {"pattern": r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"}, "description": {"maxLength": 100}}
+    jsonschema.validate(ENTRY, {"properties": limits, "required": ["$schema", "name", "description", "version"]})
+
+    assert re.findall(r"mcp-name: (\S+)", (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")) == [ENTRY["name"]]
+
+
+def test_the_image_serves_all_machines_without_privileges() -> None:
+    (user,), (start,), (command,) = instructions("USER"), instructions("ENTRYPOINT"), instructions("CMD")
+
+    assert all(int(number) > 0 for number in user.split(":"))
+    assert json.loads(start) == ["lore"]
+    assert json.loads(command)[0] in commands()
+    assert instructions("EXPOSE") == [str(Settings().server.port)]
+
+
+def test_the_image_contains_the_tested_versions() -> None:
+    assert any("--constraint /source/constraints.txt" in value for name, value in IMAGE if name == "RUN")
+
+
+@pytest.mark.parametrize("folder", [".git", ".venv"])
+def test_the_image_is_built_without_what_a_clone_has_beside_its_files(folder: str) -> None:
+    assert folder in shlex.split((ROOT / ".dockerignore").read_text(encoding="utf-8"))
