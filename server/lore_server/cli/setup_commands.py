@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ from lore_server.setup.clients import CLIENTS, Client, client_named, label_of
 
 if TYPE_CHECKING:
     from lore_server.setup.client_entry import ClientEntry
+    from lore_server.setup.companions import Companion
 
 LINES = {
     "added": "Wrote {file}: `{name}` starts {line}",
@@ -48,27 +50,37 @@ def install(
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Tell agents in AGENTS.md (or the client's file) when to use Lore.")
     ] = False,
+    skill: Annotated[
+        bool,
+        typer.Option("--skill", help="Also add a skill, a search subagent and a hook, as far as the client has them."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before writing those.")] = False,
 ) -> None:
     """Add Lore to an MCP client's configuration, without overwriting existing entries."""
-    from lore_server.setup import agent_guide
+    from lore_server.setup import agent_guide, companions
     from lore_server.setup.client_entry import EntryRequest, build
 
     found = client_named(client)
     _check(name, toolsets)
+    beside = companions.changes(found, name, is_wanted=True) if skill else []
     user = user or not found.project_file
     entry = build(EntryRequest(found, session.root, user, session.project is not None, session.config, toolsets))
     record = _record(found, found.file(session.root, user), session.root, not user, name, entry, print_only)
     guide = session.root / found.instructions
     if instructions and not print_only:
         record["instructions"] = agent_guide.change(guide, found.instructions, session.root, is_wanted=True)
-    if session.as_json:
-        print_json(record)
-    else:
+    if not session.as_json:
         _show(record, entry)
         if instructions:
             output.line(agent_guide.BLOCK if print_only else f"{found.instructions} tells agents when to use Lore.")
         elif record["status"] == "added":
             output.note(f"`--instructions` also tells agents in {found.instructions} when to use Lore.")
+            if found.own and not skill:
+                output.note("`--skill` adds a skill, and a search subagent and a hook if the client has them.")
+    if beside:
+        record["files"] = _write(beside, yes, print_only, session.as_json)
+    if session.as_json:
+        print_json(record)
     if record["status"] in ("different", "unsafe"):
         raise typer.Exit(1)
 
@@ -81,10 +93,11 @@ def uninstall(
     name: NameOption = "lore",
 ) -> None:
     """Remove Lore from an MCP client's configuration and its block from the client's instructions."""
-    from lore_server.setup import agent_guide
+    from lore_server.setup import agent_guide, companions
     from lore_server.setup import install as installing
 
     found = client_named(client)
+    beside = companions.changes(found, name, is_wanted=False)
     user = user or not found.project_file
     path = found.file(session.root, user)
     label = label_of(path, session.root)
@@ -94,11 +107,15 @@ def uninstall(
     if merged.status == "removed":
         installing.write(path, merged.text, label, project)
     guide = agent_guide.change(session.root / found.instructions, found.instructions, session.root, is_wanted=False)
+    for one in beside:
+        one.write()
+    files = [str(one.path) for one in beside]
     session.show(
-        {"status": merged.status, "client": client, "file": label, "name": name, "instructions": guide},
+        {"status": merged.status, "client": client, "file": label, "name": name, "instructions": guide, "files": files},
         LINES[merged.status].format(file=label, name=name),
         *([f"Remove `{name}` from it by hand."] if merged.status == "unsafe" else []),
         *([f"Removed the block from {found.instructions}."] if guide == "removed" else []),
+        *(f"Removed from {one.path}: {'its hook' if one.after else 'everything'}." for one in beside),
     )
     if merged.status in ("different", "unsafe", "absent"):
         raise typer.Exit(1)
@@ -150,6 +167,22 @@ def _record(
     if merged.status == "added":
         installing.write(path, merged.text, label, project)
     return {"status": merged.status, **record, "existing": merged.existing, "notes": entry.notes}
+
+
+def _write(files: list[Companion], is_sure: bool, print_only: bool, as_json: bool) -> list[str]:
+    """Show files of the user's folder, write them unless the user at the terminal refuses, and return their paths."""
+    ours = [one for one in files if not one.is_left]
+    for one in () if as_json else files:
+        output.note(f"\n{one.path}" + (" is not Lore's or has comments; add this by hand:" if one.is_left else ":"))
+        terminal.out(one.shown)
+    is_asked = not (is_sure or as_json or print_only) and sys.stdin.isatty()
+    if not ours or print_only or (is_asked and not typer.confirm("Write these files?", err=True)):
+        return []
+    for one in ours:
+        one.write()
+    if not as_json:
+        output.line(f"Wrote {counted(len(ours), 'file')} for agents.")
+    return [str(one.path) for one in ours]
 
 
 def _show(record: JSON, entry: ClientEntry) -> None:

@@ -10,15 +10,18 @@ from lore_server.setup import install
 from lore_server.setup.clients import CLIENTS
 
 START, END = "<!-- lore:start -->", "<!-- lore:end -->"
-BLOCK = f"""{START}
-## Lore
-
+ADVICE = """\
 This project has an index of its guides, code, tickets, releases, specs and decisions, served by the MCP server `lore`.
 
 - Before you search files by hand, call `query_documents` with the question, and open what it finds with `get_source`.
 - For "how", "where" and "why" questions, call `ask_knowledge_base`; its citations name files and lines.
 - Before you change a class, call `get_class_hierarchy` to see its ancestors, subclasses and users.
 - Trust results that are marked as current. Check those that are marked as changed or outdated against the file.
+"""
+BLOCK = f"""{START}
+## Lore
+
+{ADVICE}- Tell subagents to do the same: they do not read this file.
 {END}
 """
 

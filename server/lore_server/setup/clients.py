@@ -38,13 +38,24 @@ class Client:
     """Whether the program and its arguments are one list, `command`."""
     instructions: str = "AGENTS.md"
     """The file in the project folder whose text the client passes to its agent."""
+    own: tuple[str, str, str] | None = None
+    """Its folder of skills: the variable for a folder, the folder below HOME if that is not set, and the rest."""
+    subagent: Mapping[str, str] | None = None
+    """Further front matter of a subagent in the folder `agents` beside the skills; None if it has none."""
+    settings: str = ""
+    """The file beside them with hooks, in the format of Claude Code."""
 
     def file(self, project: Path, is_user: bool) -> Path:
         """Return the file that the client reads, of the project or of the user."""
-        if self.project_file and not is_user:
-            return project / self.project_file
-        variable, folder, name = self.home
-        return Path(os.environ.get(variable) or Path.home() / folder) / name
+        return project / self.project_file if self.project_file and not is_user else _below(*self.home)
+
+    def own_file(self, *names: str) -> Path:
+        """Return a file in the client's folder with the user's skills."""
+        return _below(*self.own).joinpath(*names) if self.own else Path(*names)
+
+
+def _below(variable: str, folder: str, name: str) -> Path:
+    return Path(os.environ.get(variable) or Path.home() / folder) / name
 
 
 _UNIX_HOME = ("XDG_CONFIG_HOME", ".config")
@@ -57,7 +68,8 @@ CLIENTS = {
             "claude-code", "Claude Code", "mcpServers", ".mcp.json", ("CLAUDE_CONFIG_DIR", "", ".claude.json"),
             root="${CLAUDE_PROJECT_DIR:-.}", user_root=None,
             then="Claude Code asks once whether the project's servers may run; `/mcp` lists them.",
-            extra={"alwaysLoad": True}, instructions="CLAUDE.md",
+            extra={"alwaysLoad": True}, instructions="CLAUDE.md", own=("CLAUDE_CONFIG_DIR", ".claude", ""),
+            subagent={"tools": "{server}, Read, Grep, Glob"}, settings="settings.json",
         ),
         Client(
             "claude-desktop", "Claude Desktop", "mcpServers", None, (*_APP_HOME, "Claude/claude_desktop_config.json"),
@@ -67,6 +79,7 @@ CLIENTS = {
             "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", ("", ".cursor", "mcp.json"),
             root="${workspaceFolder}", user_root="${workspaceFolder}",
             then="Cursor lists it among its MCP servers in the settings; enable it there.",
+            own=("", ".cursor", ""), subagent={},
         ),
         Client(
             "vscode", "VS Code", "servers", ".vscode/mcp.json", (*_APP_HOME, "Code/User/mcp.json"),
@@ -78,16 +91,18 @@ CLIENTS = {
             "gemini", "Gemini CLI", "mcpServers", ".gemini/settings.json",
             ("GEMINI_CLI_HOME", "", ".gemini/settings.json"), root=".", user_root=None,
             then="Gemini CLI reads it when it next starts; `/mcp` lists the servers.",
-            instructions="GEMINI.md",
+            instructions="GEMINI.md", own=("GEMINI_CLI_HOME", "", ".gemini"),
         ),
         Client(
             "codex", "Codex", "mcp_servers", ".codex/config.toml", ("CODEX_HOME", ".codex", "config.toml"),
             root=None, user_root=None, form="toml",
             then="Codex reads a project's file only if you trust the project; `codex mcp list` shows its servers.",
+            own=("CODEX_HOME", ".codex", ""),
         ),
         Client(
             "copilot", "GitHub Copilot CLI", "mcpServers", None, ("COPILOT_HOME", ".copilot", "mcp-config.json"),
             root=None, user_root=None, then="", extra={"type": "stdio", "tools": ["*"], "deferTools": "never"},
+            own=("COPILOT_HOME", ".copilot", ""),
         ),
         Client(
             "zed", "Zed", "context_servers", ".zed/settings.json",
@@ -98,7 +113,8 @@ CLIENTS = {
         Client(
             "opencode", "opencode", "mcp", "opencode.json", (*_UNIX_HOME, "opencode/opencode.json"),
             root=None, user_root=None, then="opencode reads it when it next starts; `opencode mcp list` shows it.",
-            extra={"type": "local", "enabled": True}, has_argument_list=True,
+            extra={"type": "local", "enabled": True}, has_argument_list=True, own=(*_UNIX_HOME, "opencode"),
+            subagent={"mode": "subagent"},
         ),
         Client(
             "windsurf", "Windsurf", "mcpServers", None, ("", ".codeium/windsurf", "mcp_config.json"),

@@ -116,7 +116,7 @@ def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = document(form, key, name, value).replace("\n", newline)
     if form == "json":
-        return _in_style_of(text, merge(json.loads(text), {key: {name: value}})) if text.strip() else whole
+        return in_style_of(text, merge(json.loads(text), {key: {name: value}})) if text.strip() else whole
     parsed = tomlkit.parse(text)
     if isinstance(parsed.get(key), InlineTable):
         parsed[key][name] = value
@@ -129,13 +129,13 @@ def _without_entry(text: str, form: Form, key: str, name: str) -> str:
     if form == "json":
         value = json.loads(text)
         del value[key][name]
-        return _in_style_of(text, value)
+        return in_style_of(text, value)
     parsed = tomlkit.parse(text)
     del parsed[key][name]
     return tomlkit.dumps(parsed)
 
 
-def _in_style_of(text: str, value: JSON) -> str:
+def in_style_of(text: str, value: JSON) -> str:
     """Return the value as JSON, with the indentation and line ends of a text."""
     indent = re.search(r'\n([ \t]+)"', text)
     plain = json.dumps(value, ensure_ascii=text.isascii(), allow_nan=False, indent=indent[1] if indent else 2)

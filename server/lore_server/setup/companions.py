@@ -1,0 +1,129 @@
+"""Write a skill, a search subagent and a hook beside a client's entry, in the user's own folder, and remove them.
+
+Nothing is written into the project: a hook there would run for everyone who opens it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from lore_etl.core.errors import StorageError, UsageError, os_errors_as
+from lore_etl.core.json_types import JSON
+from lore_server.setup import install, program
+from lore_server.setup.agent_guide import ADVICE
+from lore_server.setup.clients import CLIENTS, Client
+
+MARK = "<!-- Written by `lore install`; `lore uninstall` removes it. -->"
+ABOUT_SKILL = (
+    "Finds where something in this project is defined, used, explained or decided, by meaning or name. Use it before "
+    "you search files by hand, and for how, where and why questions about code, guides, tickets and decisions."
+)
+ABOUT_AGENT = (
+    "Answers a question about this project from its code, guides, tickets and decisions, with files and lines. Use it "
+    "if an answer needs several searches."
+)
+TASK = """\
+Answer one question about this project, and change nothing. Name the file and the lines of each statement, and say what
+you did not find.
+"""
+EVENT, HOOK = "PostToolUse", ("hook", "searched")
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A file, its text now and its new text; None if it does not exist. `shown` is the part that is Lore's.
+
+    `is_left`: the user has to change it, because it is the user's or has comments.
+    """
+
+    path: Path
+    before: str | None
+    after: str | None
+    shown: str
+    is_left: bool = False
+
+    def write(self) -> None:
+        """Write or delete the file, with the folder of a skill. Raises StorageError."""
+        if self.after is not None:
+            install.write(self.path, self.after, str(self.path))
+            return
+        with os_errors_as(StorageError, f"Cannot delete {self.path}", "Check the folder's permissions."):
+            self.path.unlink(missing_ok=True)
+        with suppress(OSError):  # it has other files
+            self.path.parent.rmdir()
+
+
+def changes(client: Client, server: str, is_wanted: bool) -> list[Companion]:
+    """Return the files to write for a server's name, or to change back. Raises UsageError, ConfigError.
+
+    A file of the user with the same name is neither replaced nor deleted.
+    """
+    if client.own is None:
+        if is_wanted:
+            able = ", ".join(one.name for one in CLIENTS.values() if one.own)
+            raise UsageError(f"Lore knows no folder of skills for {client.title}.", f"Clients with one: {able}.")
+        return []
+    found = [_text(path, text, is_wanted) for path, text in _texts(client, server)]
+    if client.settings:
+        found.append(_hook(client.own_file(client.settings), is_wanted))
+    return [one for one in found if one.after != one.before or one.is_left]
+
+
+def _texts(client: Client, server: str) -> Iterator[tuple[Path, str]]:
+    advice = ADVICE.replace("`lore`", f"`{server}`")
+    skill = {"name": "lore", "description": ABOUT_SKILL}
+    yield client.own_file("skills", "lore", "SKILL.md"), _document(skill, f"# Lore\n\n{advice}")
+    if client.subagent is not None:
+        more = {key: value.format(server=f"mcp__{server}") for key, value in client.subagent.items()}
+        agent = {"name": "lore-search", "description": ABOUT_AGENT, **more}
+        yield client.own_file("agents", "lore-search.md"), _document(agent, f"{TASK}\n{advice}")
+
+
+def _document(front: dict[str, str], body: str) -> str:
+    lines = "\n".join(f"{key}: {value}" for key, value in front.items())
+    return f"---\n{lines}\n---\n\n{MARK}\n\n{body}"
+
+
+def _text(path: Path, text: str, is_wanted: bool) -> Companion:
+    before = install.read(path, str(path))
+    is_foreign = before is not None and MARK not in before
+    return Companion(
+        path, before, before if is_foreign else text if is_wanted else None, text, is_foreign and is_wanted
+    )
+
+
+def _hook(path: Path, is_wanted: bool) -> Companion:
+    """Add the hook to the settings, in place of an older one, or remove it."""
+    before = install.read(path, str(path))
+    data = install.parse(before or "", "json", str(path))
+    words = [*program.running(), *HOOK]
+    command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    ours: JSON = {"matcher": "Grep|Bash", "hooks": [{"type": "command", "command": command, "timeout": 10}]}
+    every = data.get("hooks", {})
+    groups = every.get(EVENT, []) if isinstance(every, dict) else None
+    shown = json.dumps({"hooks": {EVENT: [ours]}}, indent=2) + "\n"
+    if not isinstance(groups, list):
+        return Companion(path, before, before, shown, is_wanted)
+    wanted = [*(group for group in groups if not _runs_ours(group)), *([ours] if is_wanted else [])]
+    events = {key: value for key, value in {**every, EVENT: wanted}.items() if value or key != EVENT}
+    new = {key: value for key, value in {**data, "hooks": events}.items() if value or key != "hooks"}
+    if new == data:
+        return Companion(path, before, before, shown)
+    try:
+        json.loads(before or "{}")
+    except ValueError:  # it has comments, which would be lost
+        return Companion(path, before, before, shown, True)
+    return Companion(path, before, install.in_style_of(before or "\n", new), shown)
+
+
+def _runs_ours(group: object) -> bool:
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    commands = [hook.get("command") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
+    return any(str(command).endswith(" ".join(HOOK)) for command in commands)
