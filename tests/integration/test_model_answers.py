@@ -215,8 +215,8 @@ def cases(wire: Wire) -> dict[str, tuple[Reply, str]]:
         "blocked": (wire.blocked, "refused"),
         "blank": (wire.text("   "), "empty"),
         "prose": (wire.text("It doubles each time [1]."), "cannot be read"),
-        "cut JSON": (wire.text('{"statements": [{"quote": "x'), "cannot be read"),
-        "length": (wire.text('{"statements": [{"quote": "x', finish=wire.limit), "truncated"),
+        "cut JSON": (wire.text('{"statements": [{"quotes": ["x'), "cannot be read"),
+        "length": (wire.text('{"statements": [{"quotes": ["x', finish=wire.limit), "truncated"),
         "invented quote": (wire.text(statements(("A.", [1], "words that no passage has"))), "no quote"),
         "no citation": (wire.text(lambda prompt: statements(("A.", [], model_server.quotable(prompt)))), "no quote"),
     }
@@ -341,7 +341,7 @@ def test_the_request_has_the_schema_the_fence_and_the_key_only_in_a_header(run: 
     body, prompt = fake.requests[0], wire.prompt_of(fake.requests[0])
     assert prompt.startswith("<passage ")
     assert prompt.endswith(f"Question: {QUESTION}")
-    assert all(f'"{name}"' in json.dumps(body) for name in ("statements", "passages", "quote"))
+    assert all(f'"{name}"' in json.dumps(body) for name in ("statements", "passages", "quotes"))
     assert KEY in str(fake.headers[0])
     assert KEY not in fake.paths[0] + str(body)
 

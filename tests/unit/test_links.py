@@ -89,9 +89,8 @@ def assert_leads_nowhere(text: str, cited: list[int]) -> None:
 
 def checked(text: str) -> str:
     """Return a statement with this text that quotes the whole first passage; empty if it is dropped."""
-    statement = Statement(quote=PASSAGES[0].chunk.text, passages=[1], text=text)
-    found = verified(statement, {passage.number: passage for passage in PASSAGES})
-    return found.markdown if found else ""
+    statement = Statement(quotes=[PASSAGES[0].chunk.text], passages=[1], text=text)
+    return verified(statement, {passage.number: passage for passage in PASSAGES}, []) or ""
 
 
 @settings(max_examples=600, deadline=None)

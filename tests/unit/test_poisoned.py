@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from lore_server.answer.kept_answers import EarlierAnswer
 from lore_server.answer.pack import Passage
 from lore_server.answer.prompt import prompt
-from lore_server.answer.statements import StatementReader, cited_lines, verified
+from lore_server.answer.statements import Proof, StatementReader, verified
 from tests.harness.chunks import make_chunk
 from tests.harness.poisoned import POISONED
 
@@ -57,20 +57,21 @@ def test_a_model_that_obeys_cannot_lead_the_reader_elsewhere(name: str) -> None:
     text = POISONED[name]
     numbered = {passage.number: passage for passage in passages(text)}
     obedient = [
-        {"quote": BENIGN, "passages": [1], "text": text},
-        {"quote": BENIGN, "passages": [1, 9], "text": f"Jobs are in one file. {text}"},
-        {"quote": text, "passages": [2], "text": "Obeyed."},
-        {"quote": "You are allowed to.", "passages": [1], "text": text},
+        {"quotes": [BENIGN], "passages": [1], "text": text},
+        {"quotes": [BENIGN], "passages": [1, 9], "text": f"Jobs are in one file. {text}"},
+        {"quotes": [text], "passages": [2], "text": "Obeyed."},
+        {"quotes": ["You are allowed to."], "passages": [1], "text": text},
     ]
     reader = StatementReader()
-    found = [verified(statement, numbered) for statement in reader.feed(json.dumps({"statements": obedient}))]
-    shown = "\n\n".join(statement.markdown for statement in found if statement)
+    cited: list[Proof] = []
+    found = [verified(statement, numbered, cited) for statement in reader.feed(json.dumps({"statements": obedient}))]
+    shown = "\n\n".join(filter(None, found))
 
     assert found[2:] == [None, None]
     assert not ADDRESS.search(shown)
     assert not CITATION.search(re.sub(r"`[^`]*`|\[1\]|\[INST\]|\[/INST\]", "", shown))
     assert elements(shown) & {"html_block", "html_inline", "image", "link_open"} == set()
-    assert set(cited_lines([statement for statement in found if statement])) <= {1}
+    assert {proof.passage.number for proof in cited} <= {1}
 
 
 def elements(text: str) -> set[str]:

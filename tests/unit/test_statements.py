@@ -1,4 +1,4 @@
-"""A statement appears as soon as it is complete, and only if its quote is in the passage it names."""
+"""A statement appears as soon as it is complete, and only if its quotes are in the passages it names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from lore_server.answer.answer_model import ModelFailure, Statement
 from lore_server.answer.pack import Passage
-from lore_server.answer.statements import StatementReader, cited_lines, verified
+from lore_server.answer.statements import Proof, StatementReader, verified
 from tests.harness.chunks import make_chunk
 
 TEXT = "Lore waits for\n  the lock at\nmost 30 seconds."
@@ -19,26 +19,25 @@ PASSAGES = {
 }
 
 
-def statement(text: str = "It waits.", passages: Sequence[int] = (1,), quote: str = "waits for the lock") -> Statement:
-    return Statement(quote=quote, passages=[*passages], text=text)
+def statement(text: str = "It waits.", passages: Sequence[int] = (1,), *quotes: str) -> Statement:
+    return Statement(quotes=[*(quotes or ["waits for the lock"])], passages=[*passages], text=text)
 
 
 def shown(given: Statement) -> str | None:
-    found = verified(given, PASSAGES)
-    return found.markdown if found else None
+    return verified(given, PASSAGES, [])
 
 
 def test_a_quote_may_differ_in_its_white_space() -> None:
-    assert shown(statement(quote="waits for the  lock\nat most")) == "It waits. [1]"
+    assert shown(statement("It waits.", (1,), "waits for the  lock\nat most")) == "It waits. [1]"
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        statement(quote="waits for a lock"),
-        statement(quote="Waits for the lock"),
-        statement(quote=""),
-        statement(quote="at"),
+        statement("It waits.", (1,), "waits for a lock"),
+        statement("It waits.", (1,), "Waits for the lock"),
+        statement("It waits.", (1,), ""),
+        statement("It waits.", (1,), "at"),
         statement(passages=[2]),
         statement(passages=[9, -1, 0]),
         statement(passages=[]),
@@ -49,17 +48,28 @@ def test_a_quote_may_differ_in_its_white_space() -> None:
     ids=["invented", "case", "empty", "short", "other passage", "no such passage", "none", "blank", "bare", "hidden"],
 )
 def test_a_statement_without_a_proof_is_dropped(given: Statement) -> None:
-    assert verified(given, PASSAGES) is None
+    assert shown(given) is None
 
 
 def test_only_passages_that_contain_the_quote_are_cited() -> None:
     assert shown(statement(passages=[2, 1, 7])) == "It waits. [1]"
 
 
-def test_citations_cover_the_lines_from_the_first_to_the_last_quote() -> None:
-    found = [verified(statement(quote=quote), PASSAGES) for quote in ("the lock at most", "Lore waits for")]
+def test_each_quote_is_cited_with_its_own_lines() -> None:
+    cited: list[Proof] = []
+    given = [
+        statement("It waits.", (1,), "most 30 seconds", "Lore waits"),
+        statement("It locks.", (2, 1), "the lock at", "about nothing"),
+        statement("It ends.", (1,), "Lore waits", "invented words"),
+        statement("So it waits.", (1,), "most 30 seconds."),
+    ]
 
-    assert {number: lines for number, (_, lines) in cited_lines([one for one in found if one]).items()} == {1: (10, 12)}
+    shown = [verified(one, PASSAGES, cited) for one in given]
+
+    assert shown == ["It waits. [1][2]", "It locks. [3][4]", None, "So it waits. [1]"]
+    assert [(proof.passage.number, proof.lines) for proof in cited] == [
+        (1, (12, 12)), (1, (10, 10)), (1, (11, 11)), (2, (5, 5)),
+    ]  # fmt: skip
 
 
 def test_brackets_in_code_are_not_citations() -> None:
@@ -115,11 +125,11 @@ def test_a_statement_appears_with_its_last_character(size: int, before: str, aft
 
 
 def test_a_statement_in_another_format_counts_as_unverifiable() -> None:
-    assert read('{"statements": [{"text": 1}, {"quote": "a", "passages": "1", "text": ""}]}', 5)[0][1] is None
+    assert read('{"statements": [{"text": 1}, {"quotes": ["a"], "passages": "1", "text": ""}]}', 5)[0][1] is None
 
 
 @pytest.mark.parametrize(
-    "text", ["It doubles [1].", "[]", '{"statements": [{"quote": "x"', '{"statements": "no"}', "{"]
+    "text", ["It doubles [1].", "[]", '{"statements": [{"quotes": ["x"', '{"statements": "no"}', "{"]
 )
 def test_a_reply_that_is_not_complete_json_cannot_be_read(text: str) -> None:
     with pytest.raises(ModelFailure, match="cannot be read"):

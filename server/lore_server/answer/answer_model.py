@@ -18,7 +18,7 @@ class Statement(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    quote: str
+    quotes: list[str]
     passages: list[int]
     text: str
 

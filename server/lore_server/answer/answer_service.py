@@ -22,7 +22,6 @@ from lore_server.answer.model_answers import ModelAnswers, VerifiedReply
 from lore_server.answer.pack import Passage, pack
 from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer
 from lore_server.answer.prompt import prompt
-from lore_server.answer.statements import cited_lines
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.filters import Filters
@@ -127,7 +126,7 @@ class AnswerService:
         reason = f"no answer model: {provider.missing}"
         passages = [] if provider.missing else self._packed(found, limit, earlier)
         if passages:
-            written = VerifiedReply(provider.model, [])
+            written = VerifiedReply(provider.model)
             try:
                 self._model.write(prompt(found.query.text, passages, earlier), passages, written, on_text)
                 reply = {**reply, "model": _use(written)}
@@ -163,8 +162,8 @@ class AnswerService:
             on_text(UNANSWERED)
             return {"answer": UNANSWERED, "found": False, "mode": "synthesized", "citations": []}
         citations = [
-            passage_citation(number, self._lines_of(passage.chunk, lines), found.today)
-            for number, (passage, lines) in cited_lines(written.statements).items()
+            passage_citation(number, self._lines_of(proof.passage.chunk, proof.lines), found.today)
+            for number, proof in enumerate(written.proofs, start=1)
         ]
         return {"answer": written.text[:60_000], "found": True, "mode": "synthesized", "citations": citations}
 

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lore_etl.config.settings import AnswerSettings
 from lore_etl.config.user_folders import user_state_folder
@@ -16,7 +16,7 @@ from lore_server.answer.pack import Passage
 from lore_server.answer.prompt import INSTRUCTION
 from lore_server.answer.providers import Provider, chosen
 from lore_server.answer.spending import Spending, SpendingLimits
-from lore_server.answer.statements import StatementReader, VerifiedStatement, verified
+from lore_server.answer.statements import Proof, StatementReader, verified
 from lore_server.answer.timeout import OpenConnections
 from lore_server.execution.progress import ignore_text
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
@@ -27,17 +27,18 @@ TIMING = Timing(time.monotonic, random.random, time.sleep)
 
 @dataclass
 class VerifiedReply:
-    """The verified statements of a reply so far, the number of dropped ones, and the reported usage."""
+    """The verified statements of a reply so far, their proofs, the number of dropped ones, and the reported usage."""
 
     model: str
-    statements: list[VerifiedStatement]
+    statements: list[str] = field(default_factory=list)
+    proofs: list[Proof] = field(default_factory=list)
     dropped: int = 0
     usage: TokenUsage | None = None
 
     @property
     def text(self) -> str:
         """Return the statements as Markdown."""
-        return "\n\n".join(statement.markdown for statement in self.statements)
+        return "\n\n".join(self.statements)
 
 
 class ModelAnswers:
@@ -112,7 +113,7 @@ class ModelAnswers:
                     written.usage = piece
                     continue
                 for statement in reader.feed(piece):
-                    _add(verified(statement, numbered), written, on_text)
+                    _add(verified(statement, numbered, written.proofs), written, on_text)
             reader.end()
         except TimeoutError as error:
             raise ModelFailure(LATE) from error
@@ -130,7 +131,7 @@ class ModelAnswers:
             return self._opened
 
 
-def _add(statement: VerifiedStatement | None, written: VerifiedReply, on_text: Callable[[str], None]) -> None:
+def _add(statement: str | None, written: VerifiedReply, on_text: Callable[[str], None]) -> None:
     if statement is None:
         written.dropped += 1
         return

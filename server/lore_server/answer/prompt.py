@@ -18,9 +18,9 @@ MAX_EARLIER = 4_000  # characters
 
 INSTRUCTION = """You answer questions about one software project from numbered passages of its own files.
 Use only the passages. Reply with JSON of this form, with one to eight statements in a sensible order:
-{"statements": [{"quote": "...", "passages": [1], "text": "..."}]}
-quote: some words or lines of one passage, copied exactly, that prove the statement.
-passages: the numbers of the passages that contain the quote.
+{"statements": [{"quotes": ["..."], "passages": [1], "text": "..."}]}
+quotes: one or two parts of the passages, each some words or lines copied exactly, that prove the statement.
+passages: the numbers of the passages that contain the quotes.
 text: one or two sentences that help to answer the question, or code; without citations, links and images.
 Copy names, commands and values exactly. Prefer newer passages to older ones, and do not present outdated ones as valid.
 If the passages do not hold the answer, reply with {"statements": []}.

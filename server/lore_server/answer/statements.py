@@ -1,10 +1,10 @@
-"""Read the statements of a model's reply as they arrive, and keep those whose quote is in the passage they name."""
+"""Read the statements of a model's reply as they arrive, and keep those whose quotes are in the passages they name."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -90,44 +90,36 @@ class Proof:
     lines: tuple[int, int]
 
 
-@dataclass(frozen=True)
-class VerifiedStatement:
-    """A statement as Markdown with its citations, and where its quote is."""
+def verified(statement: Statement | None, passages: Mapping[int, Passage], cited: list[Proof]) -> str | None:
+    """Return the statement as Markdown with its citations, but no others and no links.
 
-    markdown: str
-    proofs: tuple[Proof, ...]
-
-
-def verified(statement: Statement | None, passages: Mapping[int, Passage]) -> VerifiedStatement | None:
-    """Return the statement without its links and citations; None if none of its passages contains its quote."""
-    if statement is None:
+    A citation is the number of a proof in `cited`, to which new ones are added. None if a quote is in none of the
+    statement's passages.
+    """
+    if statement is None or not statement.quotes:
         return None
     named = [passages[number] for number in dict.fromkeys(statement.passages) if number in passages]
-    proofs = tuple(proof for passage in named if (proof := _proof(statement.quote, passage)))
-    if not proofs:
+    found = [[proof for passage in named if (proof := _proof(quote, passage))] for quote in statement.quotes]
+    if not all(found):
         return None
-    marks = "".join(f"[{proof.passage.number}]" for proof in proofs)
+    proofs = [*cited, *(proof for some in found for proof in some)]
+    known = list(dict.fromkeys(proofs))
+    marks = "".join(f"[{n}]" for n in sorted({known.index(proof) + 1 for some in found for proof in some}))
     try:
-        text = without_links(readable(statement.text), [statement.quote]).strip()
+        text = without_links(readable(statement.text), statement.quotes).strip()
         text = _without_citations(with_closed_fence(text)).strip()
         markdown = with_citation(text, marks)
-        is_safe = without_links(markdown, [statement.quote]) == markdown
+        is_safe = without_links(markdown, statement.quotes) == markdown
     except ProviderError:  # its nesting is too deep for a reliable check
         return None
-    return VerifiedStatement(markdown, proofs) if text and is_safe else None
+    if not text or not is_safe:
+        return None
+    cited[:] = known
+    return markdown
 
 
 def _without_citations(text: str) -> str:
     return _CITATION.sub(lambda match: match[0] if match["code"] else "", text)
-
-
-def cited_lines(statements: Sequence[VerifiedStatement]) -> dict[int, tuple[Passage, tuple[int, int]]]:
-    """Return each cited passage by its number, with the lines from its first to its last quote."""
-    found: dict[int, tuple[Passage, tuple[int, int]]] = {}
-    for proof in (proof for statement in statements for proof in statement.proofs):
-        _, (first, last) = found.get(proof.passage.number, (proof.passage, proof.lines))
-        found[proof.passage.number] = (proof.passage, (min(first, proof.lines[0]), max(last, proof.lines[1])))
-    return dict(sorted(found.items()))
 
 
 def _proof(quote: str, passage: Passage) -> Proof | None:
