@@ -291,7 +291,8 @@ def embeddings_waiting(most: int) -> Reply:
 
 def statements(*rows: tuple[str, Sequence[int], str]) -> str:
     """Return a reply of the agreed form from texts, numbers of passages, and quotes."""
-    return json.dumps({"statements": [{"quotes": [quote], "passages": [*of], "text": text} for text, of, quote in rows]})
+    found = [{"quotes": [quote], "passages": [*of], "text": text} for text, of, quote in rows]
+    return json.dumps({"statements": found})
 
 
 def honest(*texts: str, of: int = 1) -> Callable[[str], str]:

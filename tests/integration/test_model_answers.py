@@ -24,6 +24,7 @@ from lore_server.query.query_service import QueryService
 from tests.harness import model_server
 from tests.harness.model_server import GEMINI, OPENAI, ModelServer, Reply, Wire, honest, statements
 from tests.harness.models import LOADED
+from tests.harness.secrets import secrets
 from tests.harness.trying import often
 
 QUESTION = "How long does Ferry wait between retries?"
@@ -165,6 +166,46 @@ def leave(text: str) -> None:
     raise Cancelled("The client disconnected.")
 
 
+@pytest.mark.parametrize("case", ["edited", "deleted", "link", "ignored", "large"])
+def test_of_a_file_that_changed_since_the_sync_only_the_present_text_goes_to_the_model(
+    run: Run, wire: Wire, sample: Path, tmp_path: Path, case: str
+) -> None:
+    secret = next(one.text for one in secrets(7) if "\n" not in one.text)
+    with model_server.serving(wire.text(honest(FIRST))) as fake:
+        asker = run(fake)
+        first = ask(asker)["citations"][0]
+        file = sample / first["source"]
+        before = file.read_text(encoding="utf-8")
+        after = f"{before}\n".replace(first["quote"], f"{first['quote']} Since today, too: {secret}.")
+        ignoring = sample / ".gitignore"
+        try:
+            if case == "edited":
+                file.write_text(f"New above.\n\n{after}", encoding="utf-8")
+            elif case == "large":
+                file.write_text(after + "Too long. " * 200_000, encoding="utf-8")
+            elif case == "ignored":
+                file.write_text(after, encoding="utf-8")
+                ignoring.write_text(f"/{first['source']}\n", encoding="utf-8")
+            else:
+                file.unlink()
+            if case == "link":
+                (tmp_path / "outside.md").write_text(after, encoding="utf-8")
+                file.symlink_to(tmp_path / "outside.md")
+            reply = ask(asker)
+        finally:
+            ignoring.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
+            file.write_text(before, encoding="utf-8")
+
+    prompt = wire.prompt_of(fake.requests[1])
+    assert secret not in str(fake.requests)
+    assert ("Since today, too" in prompt, first["quote"] in prompt) == ((case == "edited"),) * 2
+    if case == "edited":
+        (cited,) = reply["citations"]
+        assert (cited["changed"], cited["lines"]) == (True, [line + 2 for line in first["lines"]])
+        assert "Since today, too" in cited["quote"]
+
+
 def test_invented_quotes_and_missing_passages_are_dropped_and_counted(run: Run, wire: Wire) -> None:
     def half(prompt: str) -> str:
         quote = model_server.quotable(prompt)
@@ -199,6 +240,13 @@ def test_a_model_that_finds_nothing_where_the_search_is_unsure_does_not_answer(r
     assert (reply["mode"], reply["found"], reply["citations"]) == ("synthesized", False, [])
     assert "do not answer" in reply["answer"]
     assert reply["references"]
+
+
+def test_a_question_that_finds_nothing_does_not_blame_the_model(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.text(honest(FIRST))) as fake:
+        reply = run(fake).ask(query="Zxqv wvzzk?")
+
+    assert (reply["found"], fake.requests, "degraded" in reply) == (False, [], False)
 
 
 def cases(wire: Wire) -> dict[str, tuple[Reply, str]]:

@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from lore_etl.chunking import CHUNKER_VERSION
+from lore_etl.chunking import CHUNKER_VERSION, chunk
 from lore_etl.core.dates import problem_of
-from lore_etl.core.model import Document, FileFacts, SyncReport, canonical_json, sha256
+from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Announce, Progress, unannounced
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import Postponed
@@ -230,14 +230,34 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
         remarks.append(["warning", f"{path}: {cut}"])
     if secrets:
         remarks.append(["warning", f"{path}: secrets removed: {secrets}"])
-    document, problem = claim.source.read_leniently(claim.name, text)
-    if claim.is_script:
-        document = replace(document, source=path, title=path)
+    document, problem = _document(claim, text)
     if problem:
         remarks.append(["failed", f"{problem}; the text was indexed without it"])
     if wrong := problem_of(document.front.get("valid_until")):
         remarks.append(["warning", f"{path}: {wrong}"])
     return document, FileRow(path, entry.stamp, seal, recipe, "", ""), remarks
+
+
+def _document(claim: Claim, text: str) -> tuple[Document, str | None]:
+    document, problem = claim.source.read_leniently(claim.name, text)
+    path = claim.entry.path
+    return (replace(document, source=path, title=path) if claim.is_script else document), problem
+
+
+def current_chunks(index: Index, path: str) -> list[Chunk]:
+    """Return the chunks of an indexed file as it is now; none if a sync would not read it."""
+    files, catalogue, settings = index.files, index.catalogue, index.settings
+    stamp, known = files.stamps([path]).get(path), catalogue.files([path]).get(path)
+    sources = SourceSet(SourceContext(catalogue.paths(), lambda path: None), settings.sources)
+    entry = FileEntry(path, 0, stamp or "")
+    claim = claim_of(files, sources, entry, known) if stamp and not files.is_skipped(path) else None
+    if claim is None:
+        return []
+    try:
+        text = redact(files.read(entry, settings.index.max_file_bytes))[0]
+    except Unreadable:
+        return []
+    return chunk(_document(claim, text)[0], index.tokens())[0]
 
 
 def _keep(run: Extraction, document: Document, found: Chunked, row: FileRow, remarks: list[list[str]]) -> None:

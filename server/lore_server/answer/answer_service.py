@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.index import Index
+from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.file_facts import members_of
 from lore_etl.stores.uses import User
 from lore_server.answer.change_answers import ChangeAnswers
@@ -123,7 +124,7 @@ class AnswerService:
     ) -> AnswerRecord:
         """Let the model answer; if it fails or there is none, return passages and the reason."""
         provider = self._model.provider
-        reason = f"no answer model: {provider.missing}"
+        reason = f"no answer model: {provider.missing}" if provider.missing else ""
         passages = [] if provider.missing else self._packed(found, limit, earlier)
         if passages:
             written = VerifiedReply(provider.model)
@@ -133,7 +134,7 @@ class AnswerService:
                 if written.statements or found.doubt:
                     return {**reply, **self._synthesized(written, found, on_text)}
                 shown = self._passages.from_passages(found, limit, max_tokens)
-                shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}"
+                shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}" if shown["found"] else shown["answer"]
                 on_text(shown["answer"])
                 return {**reply, **shown}
             except ProviderError as error:
@@ -143,15 +144,22 @@ class AnswerService:
             on_text = ignore_text if written.statements else on_text  # passages would look like the end of that text
         shown = self._passages.from_passages(found, limit, max_tokens)
         on_text(shown["answer"])
-        return {**reply, **shown, "degraded": f"{reason[:260]}; showing passages instead"}
+        if reason:
+            reply["degraded"] = f"{reason[:260]}; showing passages instead"
+        return {**reply, **shown}
 
     def _packed(self, found: SearchOutcome, limit: int, earlier: EarlierAnswer | None) -> list[Passage]:
         """Return the passages for the model; those of the earlier answer come last, so that it can cite them again."""
         room = self._index.settings.answer.context_tokens
         before = list(self._index.catalogue.chunks(earlier.cited).values())[:SHOWN] if earlier else []
+        sources = {chunk.source for chunk in before} | {file.source for file in found.ranked[:limit]}
+        now = {source: current_chunks(self._index, source) for source in self._freshness.changed_of(sources)}
+        chunks_of = {source: self._index.catalogue.of_source(source) for source in sources} | now
+        before = [current for chunk in before for current in _current(chunk, now)]
+        ranked = [replace(file, chunk=chunk) for file in found.ranked[:limit] for chunk in _current(file.chunk, now)]
         size = sum(len(chunk.text) for chunk in before) // CHARACTERS_PER_TOKEN
         tokens = max(room - size, room // 2)
-        passages = pack(found.ranked, found.candidates, self._index.catalogue.of_source, limit, tokens)
+        passages = pack(ranked, found.candidates, chunks_of.__getitem__, limit, tokens)
         more = [chunk for chunk in before if not any(passage.contains(chunk) for passage in passages)]
         return [*passages, *(Passage(n, chunk) for n, chunk in enumerate(more, start=len(passages) + 1))]
 
@@ -183,6 +191,14 @@ class AnswerService:
     def _members(self, node: ClassNode) -> tuple[Member, ...]:
         packed = self._index.catalogue.facts_of([str(node.source)]).get(str(node.source), "")
         return members_of(node, packed)
+
+
+def _current(chunk: Chunk, now: Mapping[str, Sequence[Chunk]]) -> list[Chunk]:
+    """Return the chunk as it is in its changed file, or else the nearest one there."""
+    if chunk.source not in now:
+        return [chunk]
+    nearest = sorted(now[chunk.source], key=lambda one: (one.id != chunk.id, abs(one.lines[0] - chunk.lines[0])))
+    return [replace(one, superseded_by=chunk.superseded_by) for one in nearest[:1]]
 
 
 def _use(written: VerifiedReply) -> ModelUseRecord:
