@@ -226,6 +226,34 @@ def test_a_question_about_the_reason_for_a_change_cites_commits_and_tickets(
     assert reply["citations"][0]["source"] == (sources or ["issues/issue-12.md"])[0]
 
 
+@pytest.mark.parametrize("question", ["which release introduced Again.limit?", "when was Again.limit added?"])
+def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_it(
+    tmp_path: Path, question: str
+) -> None:
+    root = write_project(
+        tmp_path / "harbour", {RETRY: TEXT.replace("limit", "most"), "NEWS.md": "# 1.0.0\n\n- More.\n"}
+    )
+    commit(root, "Begin")
+    git(root, "tag", "v1.0.0")
+    edit(root, "Limit the attempts (#3)", "most", "limit")
+    git(root, "mv", RETRY, "src/again.py")
+    commit(root, "Move")
+    git(root, "tag", "v1.1.0")
+    edit(root, "Rename", "Retry", "Again", "src/again.py")
+    git(root, "tag", "v1.2.0")
+    app = App(root.resolve(), Settings(), load_contract(), HashModel())
+    sync(app.index)
+    reply = app.call("ask_knowledge_base", {"query": question})
+    other = app.call("ask_knowledge_base", {"query": question.replace("limit", "delays")})
+    app.close()
+
+    begin = "No release note here names `Again.limit`. The earliest commit with `limit` in `src/again.py` [1] is "
+    assert reply["answer"].startswith(begin)
+    assert reply["answer"].endswith("“Limit the attempts (#3)”, for #3. The first tag with this commit is `v1.1.0`.")
+    assert (reply["mode"], reply["citations"][0]["lines"]) == ("structural", [7, 7])
+    assert "earliest commit" not in other["answer"]
+
+
 def test_links_and_marks_in_a_message_do_not_reach_the_answer(tmp_path: Path) -> None:
     root = write_project(tmp_path / "harbour", {"a.py": "A = 1\n"})
     commit(root, "See [9] and ![x](https://evil.example/x.png)\n\n<img src=x> https://evil.example {1}")

@@ -1,4 +1,4 @@
-"""Answer why something was changed, with the commits that changed it and the tickets that they name."""
+"""Answer why something was changed and when it was added, with commits and the tickets that they name."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.text import last_part
 from lore_etl.index import Index
-from lore_server.answer.change_questions import ChangedPlace, changed_place, ticket_of
+from lore_server.answer.change_questions import ChangedPlace, changed_place, defined_place, ticket_of
 from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import DefinedPlace, MembersOf
 from lore_server.answer.links import without_links
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer
+from lore_server.answer.release_facts import asked_event, first_release
 from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import shown_name
 from lore_server.query.query_service import SearchOutcome
@@ -34,12 +36,17 @@ class ChangeAnswers:
         self._members_of = members_of
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
-        """Return the answer to a question about the reason for a change; None for others, or if no commit is known."""
+        """Return the answer to a question about the reason for a change, or for the commit that added a name.
+
+        None for other questions, and if no commit is known.
+        """
+        chunks = [ranked.chunk for ranked in (*found.passages, *found.ranked)]
+        if (added := asked_event(question)) and not added[1]:
+            return self._first(question, added[0], chunks)
         if name := ticket_of(question):
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
         else:
-            chunks = [ranked.chunk for ranked in (*found.passages, *found.ranked)]
             paths = self._index.catalogue.types
             place = changed_place(question, paths, self._index.hierarchy, self._members_of, chunks)
         if place is None:
@@ -48,6 +55,23 @@ class ChangeAnswers:
         lines = whole_lines(chunks)
         changes = self._history.of(place.source, lines, *(place.lines or ())).changes
         return self._written(place, chunks, lines, changes, found) if changes else None
+
+    def _first(self, question: str, name: str, chunks: Sequence[Chunk]) -> WrittenAnswer | None:
+        """Return the earliest commit with a name in the file that defines it, if no release note has the name."""
+        place = defined_place(name, self._index.hierarchy, self._members_of, chunks)
+        if place is None or place.lines is None or first_release(question, self._index):
+            return None
+        if (found := self._history.first_with(place.source, last_part(name))) is None:
+            return None
+        change, tag = found
+        whole = self._index.catalogue.of_source(place.source)
+        citation = definition_citation(1, DefinedPlace(name, place.source, place.lines), whole, whole_lines(whole))
+        searched = f"`{last_part(name)}` in `{place.source}` [1]"
+        answer = (
+            f"No release note here names `{name}`. The earliest commit with {searched} is "
+            f"{_sentence(change, {}, '')}." + f" The first tag with this commit is `{_plain(tag)}`." * bool(tag)
+        )
+        return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": [citation]}
 
     def _written(
         self,

@@ -71,7 +71,12 @@ def changed_place(
         given, lines = numbered[1], (int(numbered[2]), int(numbered[3] or numbered[2]))
     if (source := _file(given, paths())) is not None:
         return ChangedPlace(source, source, lines)
-    return None if lines else _class(given, tree, members_of) or _symbol(given, chunks)
+    return None if lines else defined_place(given, tree, members_of, chunks)
+
+
+def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]) -> ChangedPlace | None:
+    """Return the only definition of a name, in the class tree or in these chunks."""
+    return _class(given, tree, members_of) or _symbol(given, chunks)
 
 
 def _file(given: str, paths: Collection[str]) -> str | None:

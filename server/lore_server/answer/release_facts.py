@@ -16,8 +16,8 @@ _DONE = r"(?:introduc|add|bring|brought|first|g[oa]t|gain|remov|drop|delet|fix|d
 _QUESTIONS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version)s? (?:has |that )?(?P<done>{_DONE}) (?P<subject>.+)",
-        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version)s? (?:was|were|is|are|has|have|did)(?: we| they)? "
+        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version|commit)s? (?:has |that )?(?P<done>{_DONE}) (?P<subject>.+)",
+        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version|commit)s? (?:was|were|is|are|has|have|did)(?: we| they)? "
         rf"(?P<subject>.+?) (?:been )?(?P<done>{_DONE})\W*$",
         rf"\bwhen (?:was|were|has|have|did)(?: we| they)? (?P<subject>.+?) (?:been )?(?:first )?(?P<done>{_DONE})\W*$",
     )
@@ -34,26 +34,34 @@ _VERSION = re.compile(
 )
 
 
-def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
-    """Return a sentence that names the earliest release note with the subject of the question, and its passage."""
+def asked_event(question: str) -> tuple[str, str] | None:
+    """Return the subject of a question for a release or date, and the verb if it does not ask for the introduction."""
     asked = next((match for pattern in _QUESTIONS if (match := pattern.search(question))), None)
     if asked is None:
         return None
     subject = re.sub(r"^[\W_]+|[\W_]+$", "", asked["subject"])
     while (shorter := _AROUND.sub("", subject)) != subject:
         subject = re.sub(r"^[\W_]+|[\W_]+$", "", shorter)
+    return subject, "" if _NEW.match(asked["done"]) else asked["done"].casefold()
+
+
+def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
+    """Return a sentence that names the earliest release note with the subject of the question, and its passage."""
+    asked = asked_event(question)
+    if asked is None:
+        return None
+    subject, done = asked
     for name in dict.fromkeys((subject, last_part(subject)) if " " not in subject else (subject,)):
         words = spelled(name)
-        verb = None if _NEW.match(asked["done"]) else asked["done"][:3].casefold()
         ids = index.keywords.holding(phrase_words(name)) if phrase_words(name) else ()
         notes = [
             (version, chunk)
             for chunk in index.catalogue.chunks(ids).values()
-            if (version := release_of(chunk)) and _states(chunk, words, verb)
+            if (version := release_of(chunk)) and _states(chunk, words, done[:3])
         ]
         if notes:
             version, chunk = min(notes, key=lambda note: (_order(note[0]), note[1].lines))
-            what = f"`{name}`" if verb is None else f"`{name}` as {asked['done'].casefold()}"
+            what = f"`{name}` as {done}" if done else f"`{name}`"
             return f"The earliest release note here that names {what} is that of {version}", chunk
     return None
 
@@ -67,11 +75,11 @@ def release_of(chunk: Chunk) -> str | None:
     return next((match[1] for match in map(_VERSION.search, places) if match), None)
 
 
-def _states(chunk: Chunk, words: re.Pattern[str], verb: str | None) -> bool:
+def _states(chunk: Chunk, words: re.Pattern[str], verb: str) -> bool:
     """Return whether a paragraph or list item has the words, and the verb under its heading or in itself."""
     parts: Iterable[str] = re.split(r"\n\s*(?=[-*+] |\n)", chunk.text)
     place = " ".join(chunk.heading).casefold()
-    return any(words.search(part) and (verb is None or f" {verb}" in f" {place} {part}".casefold()) for part in parts)
+    return any(words.search(part) and (not verb or f" {verb}" in f" {place} {part}".casefold()) for part in parts)
 
 
 def _order(version: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:

@@ -54,6 +54,19 @@ def of_lines(root: Path, path: str, lines: CommittedLines, count: int) -> Commit
     return _log(root, count, "--no-merges", f"-L{lines.first},{lines.last}:{path}")
 
 
+def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | None:
+    """Return the earliest commit with a name in a file or its earlier path, and the first tag with the commit.
+
+    None if git finds no such commit in time. Raises the errors of `read_git`.
+    """
+    found = _log(root, MAX_FOLLOWED, "--no-merges", f"-S{name}", "--follow", "--", path)
+    if not found.commits or not found.is_complete:
+        return None
+    by_day = ("for-each-ref", "--count=1", "--sort=creatordate", "--format=%(refname:short)", "refs/tags")
+    tag = read_git(root, *by_day, f"--contains={found.commits[-1].id}", seconds=SECONDS, max_bytes=MAX_BYTES)
+    return found.commits[-1], tag.text.strip() if tag.is_complete else ""
+
+
 def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
     """Return the latest commits whose message may name one of these tickets. Raises the errors of `read_git`."""
     patterns = [f"--grep={_pattern(name)}" for name in names]

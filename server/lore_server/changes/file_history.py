@@ -68,6 +68,15 @@ class ProjectHistory:
         merges = commit_log.merges_of(self._index.root, unnamed)
         return FileHistory([self._record(commit, merges.get(commit.id, ""), by_name) for commit in shown], note)
 
+    def first_with(self, path: str, name: str) -> tuple[FileChangeRecord, str] | None:
+        """Return the earliest commit with a name in a file, and the first tag with the commit; None if unknown."""
+        try:
+            commit, tag = commit_log.first_with(self._index.root, path, name) or (None, "")
+        except LoreError:
+            return None
+        by_name = preferred(self._index.catalogue.paths(KnowledgeType.TICKET))
+        return (self._record(commit, "", by_name), tag) if commit else None
+
     def _changing(self, path: str, text: Sequence[str], first: int, last: int | None) -> tuple[CommitLog, str | None]:
         root = self._index.root
         if path.startswith((f"{KNOWLEDGE}/", f"{PULLED}/")):
