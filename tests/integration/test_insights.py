@@ -101,6 +101,20 @@ def test_insights_list_the_questions_to_document_next(call: Call) -> None:
     assert call("get_insights")["questions"] == 0
 
 
+def test_a_file_that_was_read_after_a_question_makes_it_useful(call: Call) -> None:
+    unknown = "Which tides does Heroku have?"
+    call("ask_knowledge_base", query=QUESTION, limit=1)
+    call("get_source", path="README.md")
+    before = call("get_insights")
+    found = call("ask_knowledge_base", query=unknown)["references"][0]["source"]
+    call("get_source", path=found)
+    call("get_document_by_id", id=call("query_documents", query="retries of jobs")["results"][0]["id"])
+    after = call("get_insights")
+
+    assert (before["questions"], before["useful"]) == (1, 0)
+    assert (after["questions"], after["useful"], after["unanswered"]) == (3, 3, [])
+
+
 def test_marked_results_are_a_set_that_the_evaluation_accepts(app: App, root: Path, tmp_path: Path) -> None:
     call = calling(app)
     call("mark_result", query=QUESTION, source="docs/retries.md", verdict="right")

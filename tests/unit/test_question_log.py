@@ -12,7 +12,7 @@ from lore_etl.config.policy import split
 from lore_etl.config.settings import InsightsSettings
 from lore_etl.config.user_folders import STATE
 from lore_server.cli.insights_commands import JUDGEMENTS, QUESTIONS, judged_set
-from lore_server.services.insights import grouped, latencies, unfound
+from lore_server.services.insights import followed, grouped, latencies, unfound
 from lore_server.services.question_log import ASK, SEARCH, AskedQuestion, QuestionLog, is_prose
 
 FOUND = {"references": [{"source": "docs/a.md"}], "citations": [{"source": "docs/a.md", "id": "c1"}], "found": True}
@@ -129,6 +129,29 @@ def test_search_as_you_type_is_one_question(state: Path) -> None:
     note(log, "database", operation=SEARCH)
 
     assert texts(log) == ["retry policy", "database"]
+
+
+def test_a_question_asked_again_in_other_words_was_not_answered() -> None:
+    def row(at: str, query: str, operation: str = SEARCH, searched: str = "", *sources: str) -> AskedQuestion:
+        return AskedQuestion(
+            f"2026-01-31T12:{at}Z", operation, query, searched or query, "", True, False, 1, sources, ()
+        )
+
+    rows = [
+        row("00:00", "how long does a retry wait", SEARCH, "", "a.md"),
+        row("00:30", "retry wait time seconds", SEARCH, "", "a.md"),
+        row("01:00", "", "read", "", "a.md"),
+        row("02:00", "where is the port of the server set"),
+        row("02:10", "where is the port of the server"),
+        row("02:20", "server port configuration", SEARCH, "the server port configuration of it"),
+        row("08:00", "server port default"),
+    ]
+
+    useful, again = followed(rows)
+
+    assert useful == {*rows[:2]}
+    assert again == {rows[0]}
+    assert followed([*rows[:4], row("04:00", "configure server port")])[1] == {rows[0], rows[3]}
 
 
 def test_a_damaged_log_is_set_aside(state: Path) -> None:

@@ -715,6 +715,7 @@ class InsightsRecord(TypedDict):
     enabled: bool
     days: int
     questions: int
+    useful: int
     frequent: list[AskedQuestionRecord]
     doubtful: list[AskedQuestionRecord]
     unanswered: list[AskedQuestionRecord]

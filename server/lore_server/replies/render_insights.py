@@ -20,7 +20,7 @@ def insights(result: records.InsightsRecord) -> ReplyText:
 def _lines(result: records.InsightsRecord) -> Iterator[str]:
     if not result["enabled"]:
         yield "Questions are not logged (insights.log is false)."
-    marked = f"; marks: {result['right']} right, {result['wrong']} wrong"
+    marked = f", useful: {result['useful']:,}; marks: {result['right']} right, {result['wrong']} wrong"
     yield f"questions and searches in the last {result['days']} days: {result['questions']:,}{marked}"
     yield from _questions("unanswered", result["unanswered"])
     yield from _questions("doubtful", result["doubtful"])

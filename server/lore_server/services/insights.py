@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import ConfirmationRequired, DocumentNotFound
 from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
-from lore_server.services.question_log import AskedQuestion, QuestionLog
+from lore_server.query.proximity import stems_of
+from lore_server.services.question_log import READ, USED_SECONDS, AskedQuestion, QuestionLog
 
 if TYPE_CHECKING:
     from lore_server.replies import records
 
 VERDICTS = {"right": True, "wrong": False, "none": None}
+AGAIN_SECONDS = 300  # within which a question with the same words means that the first had no answer
+SAME = 0.5  # share of the words
 CODE = (KnowledgeType.SRC, KnowledgeType.TEST, KnowledgeType.EXAMPLE)
 
 
@@ -28,15 +32,19 @@ class InsightsService:
 
     def get(self, *, days: int, limit: int) -> records.InsightsRecord:
         """Return the summary of the last days."""
-        asked, marks = self._log.questions(days), self._log.marks()
+        rows, marks = self._log.rows(days), self._log.marks()
+        asked = [row for row in rows if row.operation != READ]
+        useful, again = followed(rows)
+        others = [one for one in asked if one not in useful]
         types = self._index.catalogue.types() if self._index.exists() else {}
         return {
             "enabled": self._log.is_enabled,
             "days": days,
             "questions": len(asked),
             "frequent": grouped(asked, limit, fewest=2),
-            "doubtful": grouped((one for one in asked if one.found and one.doubtful), limit),
-            "unanswered": grouped((one for one in asked if not one.found), limit),
+            "doubtful": grouped((one for one in others if one.found and one.doubtful), limit),
+            "unanswered": grouped((one for one in others if not one.found or one in again), limit),
+            "useful": sum(one in useful for one in asked),
             "files": unfound(asked, types, limit),
             "latency": latencies(asked),
             "right": sum(mark.is_right for mark in marks),
@@ -75,6 +83,31 @@ def grouped(asked: Iterable[AskedQuestion], limit: int, fewest: int = 1) -> list
     kept = [group for group in groups.values() if len(group) >= fewest]
     kept.sort(key=lambda group: (len(group), group[-1].at), reverse=True)
     return [{"query": group[-1].query, "count": len(group), "last": group[-1].at} for group in kept[:limit]]
+
+
+def followed(rows: Iterable[AskedQuestion]) -> tuple[set[AskedQuestion], set[AskedQuestion]]:
+    """Return the questions after which a file that they found was read, and those soon asked again in other words."""
+    useful, again = set[AskedQuestion](), set[AskedQuestion]()
+    recent = deque[tuple[float, AskedQuestion, frozenset[str]]]()
+    for row in rows:
+        now, words = datetime.fromisoformat(row.at).timestamp(), stems_of(row.query)
+        while recent and now - recent[0][0] > USED_SECONDS:
+            recent.popleft()
+        for at, one, before in recent:
+            if row.operation == READ:
+                useful |= {one} if row.sources[0] in one.sources else set()
+            elif row.searched == row.query and now - at <= AGAIN_SECONDS and _are_alike(words, before):
+                again.add(one)
+        if row.operation != READ:
+            recent.append((now, row, words))
+    return useful, again
+
+
+def _are_alike(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Return whether two questions share half of their words and each has another one."""
+    common = len(words & others)
+    fewer = min(len(words), len(others))
+    return fewer > common >= max(2, SAME * fewer)
 
 
 def unfound(asked: Sequence[AskedQuestion], types: Mapping[str, str], limit: int) -> records.InsightsFilesRecord:

@@ -30,7 +30,9 @@ from lore_server.answer.kept_answers import EarlierAnswer
 log = logging.getLogger(__name__)
 FOLDER = "insights"
 BETWEEN = " | "  # phrasings of one question
-ASK, SEARCH = "ask_knowledge_base", "query_documents"
+ASK, SEARCH, READ = "ask_knowledge_base", "query_documents", "read"
+READS = ("get_source", "get_document_by_id", "get_user_doc", "get_system_doc")
+USED_SECONDS = 600  # within which reading a file that a question has found shows that it was useful
 MAX_MARKS = 5_000
 MAX_SOURCES = 20  # of a question
 MAX_CHARACTERS = 4_000
@@ -94,9 +96,12 @@ class QuestionLog:
         return self._settings.log
 
     def note(self, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float) -> None:
-        """Store a question in the background. Requests for another page or an explanation do not count."""
+        """Store a question, or that a file was read, in the background.
+
+        Requests for another page or an explanation do not count.
+        """
         is_repeated = arguments.get("cursor") or arguments.get("explain")
-        if self.is_enabled and operation in (ASK, SEARCH) and not is_repeated:
+        if self.is_enabled and operation in (ASK, SEARCH, *READS) and not is_repeated:
             asked = asked_question(timestamp(self._now()), operation, arguments, reply, seconds)
             with self._guard:
                 is_first = not self._waiting
@@ -107,6 +112,10 @@ class QuestionLog:
 
     def questions(self, days: int) -> list[AskedQuestion]:
         """Return the questions of the last days, oldest first."""
+        return [row for row in self.rows(days) if row.operation != READ]
+
+    def rows(self, days: int) -> list[AskedQuestion]:
+        """Return the questions of the last days and the files that were read after them (`READ`), oldest first."""
         since = timestamp(self._now() - min(days, self._settings.days) * DAY_SECONDS)
         sql = f"SELECT {_COLUMNS} FROM asked WHERE at >= ? ORDER BY number"
         return [_question(row) for row in self._all(sql, since)]
@@ -188,6 +197,8 @@ class QuestionLog:
     def _add(self, rows: Sequence[tuple[Any, ...]]) -> None:
         with self._connected() as connection:
             for row in rows:
+                if row[1] == READ and not _is_found(connection, row[-2], self._now()):
+                    continue
                 if row[1] == SEARCH:
                     _forget_unfinished(connection, row[2], self._now())
                 connection.execute(f"INSERT INTO asked ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
@@ -218,7 +229,9 @@ class QuestionLog:
 def asked_question(
     at: str, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float
 ) -> AskedQuestion:
-    """Return the log's record of a call."""
+    """Return the log's record of a call; of a read, its file alone."""
+    if operation in READS:
+        return AskedQuestion(at, READ, "", "", "", True, False, 0.0, (reply["source"],), ())
     asked, found = arguments["query"], reply.get("references") or reply.get("results", ())
     query = one_line(asked if isinstance(asked, str) else BETWEEN.join(asked))
     cited = reply.get("citations", ())
@@ -260,6 +273,12 @@ def _forget_unfinished(connection: sqlite3.Connection, query: str, now: float) -
     shorter, longer = sorted((query.casefold(), earlier.casefold()), key=len)
     if operation == SEARCH and is_recent and shorter != longer and longer.startswith(shorter):
         connection.execute("DELETE FROM asked WHERE number = ?", (number,))
+
+
+def _is_found(connection: sqlite3.Connection, sources: str, now: float) -> bool:
+    """Return whether a recent question has found the only one of these sources."""
+    sql = "SELECT 1 FROM asked WHERE at >= ? AND operation <> ? AND instr(sources, ?)"
+    return connection.execute(sql, (timestamp(now - USED_SECONDS), READ, sources[1:-1])).fetchone() is not None
 
 
 def _row(asked: AskedQuestion) -> tuple[Any, ...]:
