@@ -96,7 +96,9 @@ def extract(index: Index, around: Vectors) -> tuple[float, float]:
     create_only(index)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     known = index.catalogue.chunk_states().values()
-    hashes = {line.content_hash for line in index.catalogue.chunk_keys()} - {state.content_hash for state in known if state.has_vector}
+    hashes = {line.content_hash for line in index.catalogue.chunk_keys()} - {
+        state.content_hash for state in known if state.has_vector
+    }
     for some in _portions(sorted(hashes)):
         index.cache.add(some, vectors(some, around))
     return wall, processor
