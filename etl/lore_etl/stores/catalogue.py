@@ -94,22 +94,17 @@ class Catalogue(CatalogueFile):
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
         """Return the records of the given files that are recorded, or of all files, by path."""
-        portions = [self._rows(_FILE)] if paths is None else self._matching(f"{_FILE} WHERE path", paths)
         with self._reporting():
-            return {row[0]: checked_file(row) for rows in portions for row in rows}
+            return {row[0]: checked_file(row) for rows in self._matching(_FILE, "path", paths) for row in rows}
 
     def files_without_facts(self) -> dict[str, FileRow]:
         """Return the records of all files without their facts, which are most of their size."""
         rows = self._rows("SELECT path, stamp, hash, recipe, '', notes FROM file")
         return {row[0]: FileRow(*row) for row in rows}
 
-    def stamps(self) -> dict[str, str]:
-        """Return the stamp of every recorded file, by path: enough to detect changes."""
-        return dict(self._rows("SELECT path, stamp FROM file"))  # type: ignore[arg-type]
-
-    def stamps_of(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the recorded stamps of the given files, by path."""
-        return self._by_key("SELECT path, stamp FROM file WHERE path", paths)
+    def stamps(self, paths: Iterable[str] | None = None) -> dict[str, str]:
+        """Return the stamp of each of these files that is recorded, or of all, by path: enough to detect changes."""
+        return self._by_key("SELECT path, stamp FROM file", "path", paths)
 
     def files_of(self, recipes: Sequence[str]) -> dict[str, FileRow]:
         """Return the records of the files that these sources own, without facts and notes: enough to detect changes."""
@@ -119,30 +114,28 @@ class Catalogue(CatalogueFile):
 
     def recipes_of_scripts(self) -> dict[str, str]:
         """Return the recipes of scripts without an extension, by path: those with a third part."""
-        return dict(self._rows("SELECT path, recipe FROM file WHERE recipe LIKE '%:%:%'"))  # type: ignore[arg-type]
+        return self._by_key("SELECT path, recipe FROM file WHERE recipe LIKE '%:%:%'")
 
-    def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the recorded facts of the given files, by path."""
+    def facts(self, paths: Iterable[str] | None = None) -> dict[str, str]:
+        """Return the recorded facts of the given files, or of all files, by path."""
         return {path: row.facts for path, row in self.files(paths).items()}
 
-    def _by_key(self, sql: str, keys: Iterable[str]) -> dict[str, str]:
-        """Return the second column of a statement's result by the first, which is its key."""
-        return {key: value for rows in self._matching(sql, keys) for key, value in rows}
+    def _by_key(self, sql: str, key: str = "", keys: Iterable[str] | None = None) -> dict[str, str]:
+        """Return the second column of a statement's result by the first, as `_matching` finds it."""
+        return {first: value for rows in self._matching(sql, key, keys) for first, value in rows}
 
-    def _matching(self, sql: str, keys: Iterable[str]) -> Iterator[list[tuple[str, ...]]]:
-        """Yield the rows of a statement, which ends with a column, in portions of keys for that column."""
+    def _matching(self, sql: str, key: str, keys: Iterable[str] | None) -> Iterator[list[tuple[str, ...]]]:
+        """Yield the rows of a statement, only those with these values of a column, in portions, unless it is None."""
+        if keys is None:
+            yield self._rows(sql)
+            return
         for marks, some in in_portions(dict.fromkeys(keys)):
-            yield self._rows(f"{sql} IN ({marks})", some)
-
-    def facts(self) -> dict[str, str]:
-        """Return the facts of every file, by path."""
-        return {path: row.facts for path, row in self.files().items()}
+            yield self._rows(f"{sql} WHERE {key} IN ({marks})", some)
 
     def chunk_states(self, sources: Iterable[str] | None = None, ids: Iterable[str] = ()) -> dict[str, ChunkState]:
         """Return the state of every chunk of the given sources and with the given ids, or of all, by id."""
         sql = "SELECT id, content_hash, metadata_hash, has_vector FROM chunk"
-        some = () if sources is None else self._matching(f"{sql} WHERE source", sources)
-        portions = [self._rows(sql)] if sources is None else chain(some, self._matching(f"{sql} WHERE id", ids))
+        portions = chain(self._matching(sql, "source", sources), self._matching(sql, "id", ids))
         return {
             id_: ChunkState(content, metadata, bool(vector))
             for rows in portions
@@ -179,7 +172,7 @@ class Catalogue(CatalogueFile):
 
     def titles(self) -> dict[str, str]:
         """Return the title of every file that has chunks, by path."""
-        return dict(self._rows("SELECT source, min(json_extract(own, '$.title')) FROM chunk GROUP BY source"))  # type: ignore[arg-type]
+        return self._by_key("SELECT source, min(json_extract(own, '$.title')) FROM chunk GROUP BY source")
 
     def hierarchy(self) -> Hierarchy:
         """Return the class tree."""
@@ -188,8 +181,7 @@ class Catalogue(CatalogueFile):
 
     def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         """Return what the given files use, or all files, by path."""
-        sql = "SELECT path, names FROM uses"
-        return dict(self._rows(sql)) if paths is None else self._by_key(f"{sql} WHERE path", paths)  # type: ignore[arg-type]
+        return self._by_key("SELECT path, names FROM uses", "path", paths)
 
     def users(self, name: str) -> list[User]:
         """Return the files that use a class or function, those with most places first."""
@@ -263,7 +255,7 @@ class Catalogue(CatalogueFile):
 
     def keys_of(self, ids: Iterable[str]) -> list[ChunkKey]:
         with self._reporting():
-            return [_key_of(row) for rows in self._matching(f"{_KEYS} WHERE id", ids) for row in rows]
+            return [_key_of(row) for rows in self._matching(_KEYS, "id", ids) for row in rows]
 
     def with_vector(self) -> int:
         return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 1")[0][0])
@@ -299,12 +291,12 @@ class Catalogue(CatalogueFile):
 
     def types(self) -> dict[str, str]:
         """Return the type of every file that has chunks, by path."""
-        return dict(self._rows("SELECT DISTINCT source, type FROM chunk"))  # type: ignore[arg-type]
+        return self._by_key("SELECT DISTINCT source, type FROM chunk")
 
     def tags_of(self, sources: Iterable[str]) -> dict[str, list[str]]:
         """Return the tags in the front matter of the given files that have chunks, by path."""
         # the chunks of a file have the same tags
-        found = self._by_key("SELECT DISTINCT source, json_extract(own, '$.tags') FROM chunk WHERE source", sources)
+        found = self._by_key("SELECT DISTINCT source, json_extract(own, '$.tags') FROM chunk", "source", sources)
         return {source: json.loads(tags) for source, tags in found.items()}
 
     def rows_of(self, sources: Iterable[str], type_: str | None = None) -> dict[str, str]:
@@ -328,11 +320,11 @@ class Catalogue(CatalogueFile):
 
     def dates(self) -> dict[str, str]:
         """Return the date of every chunk that has one, by id: when it was updated, or else created."""
-        return dict(self._rows(_DATES))  # type: ignore[arg-type]
+        return self._by_key(_DATES)
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the texts of the chunks with these ids that exist, by id."""
-        return self._by_key("SELECT id, json_extract(own, '$.text') FROM chunk WHERE id", ids)
+        return self._by_key("SELECT id, json_extract(own, '$.text') FROM chunk", "id", ids)
 
     def counts(self) -> dict[str, int]:
         """Return the number of chunks of each type."""

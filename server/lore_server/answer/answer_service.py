@@ -189,7 +189,7 @@ class AnswerService:
         return {full: self._index.catalogue.users(full) for full in names}
 
     def _members(self, node: ClassNode) -> tuple[Member, ...]:
-        packed = self._index.catalogue.facts_of([str(node.source)]).get(str(node.source), "")
+        packed = self._index.catalogue.facts([str(node.source)]).get(str(node.source), "")
         return members_of(node, packed)
 
 

@@ -112,7 +112,7 @@ class UnifiedSearch:
     def _hits(self, found: SearchOutcome, scope: Scope) -> list[Hit]:
         """Return the documents and rules above the threshold, best first."""
         settings = self._index.settings.docs
-        stamps = self._index.catalogue.stamps_of(result.source for result in found.ranked)
+        stamps = self._index.catalogue.stamps(result.source for result in found.ranked)
         since = self._clock() - settings.recent_days * DAY_SECONDS
         recent = {path for path, stamp in stamps.items() if modified_of(stamp) >= since}
         similar: dict[str, float] = {}

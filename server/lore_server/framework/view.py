@@ -82,7 +82,7 @@ class View:
         kept = {path: old[path] for path, row in rows.items() if path in old and old[path].row == row}
         if len(kept) == len(old) == len(rows):
             return self._entries
-        for path, facts in catalogue.facts_of(rows.keys() - kept.keys()).items():
+        for path, facts in catalogue.facts(rows.keys() - kept.keys()).items():
             kept[path] = _read_file(rows[path], facts)
         self._files = kept
         return _arranged(kept[path] for path in sorted(kept))

@@ -90,7 +90,7 @@ class Freshness:
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
         """Return which of these files differ from their indexed state, with one stat call each."""
-        known = self._index.catalogue.stamps_of(sources)
+        known = self._index.catalogue.stamps(sources)
         now = self._index.files.stamps(known)
         changed = {path for path, stamp in known.items() if now.get(path) != stamp}
         if not changed <= self._changed:

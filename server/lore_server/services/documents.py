@@ -190,7 +190,7 @@ class DocumentService:
             return []
         found: dict[str, records.MemberRecord] = {}
         chunks = self._index.catalogue.of_source(node.source)
-        packed = self._index.catalogue.facts_of([node.source]).get(node.source, "")
+        packed = self._index.catalogue.facts([node.source]).get(node.source, "")
         for defined in members_of(node, packed):
             holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= defined.lines[0]), None)
             if holder is not None:
