@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,12 +31,20 @@ TEXTS = {
 }
 
 
+def store_with(folder: Path, *chunks: Chunk) -> KeywordStore:
+    store = KeywordStore(folder)
+    replace(store, chunks)
+    return store
+
+
+def replace(store: KeywordStore, chunks: Iterable[Chunk], deleted: Iterable[str] = ()) -> None:
+    store.replace(chunks, deleted)
+    store.publish()
+
+
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> KeywordStore:
-    store = KeywordStore(tmp_path_factory.mktemp("filled"))
-    store.replace((make_chunk(source, text=text) for source, text in TEXTS.items()), ())
-    store.publish()
-    return store
+    return store_with(tmp_path_factory.mktemp("filled"), *(make_chunk(path, text=TEXTS[path]) for path in TEXTS))
 
 
 def ids_of(store: KeywordStore, query: str, type_: str | None = None) -> list[str]:
@@ -46,65 +54,39 @@ def ids_of(store: KeywordStore, query: str, type_: str | None = None) -> list[st
 @pytest.mark.parametrize(
     ("query", "source"),
     [
-        ("afterSetSelectedRecord", "camel.js"),
-        ("aftersetselectedrecord", "camel.js"),
-        ("selected record", "camel.js"),
-        ("load_chunk_file", "snake.py"),
-        ("chunk file", "snake.py"),
-        ("os.path.expanduser", "dotted.py"),
-        ("expanduser", "dotted.py"),
-        ("path", "dotted.py"),
-        ("HTTPServerFactory", "acronym.ts"),
-        ("http server", "acronym.ts"),
-        ("utf8mb4", "digits.md"),
-        ("sha256sum", "digits.md"),
-        ("256", "digits.md"),
-        ("v2.14.3", "version.md"),
-        ("worker shut", "prose.md"),
-        ("connection remains", "prose.md"),
-        ("连接池", "chinese.md"),
-        ("配置", "chinese.md"),
-        ("데이터베이스", "korean.md"),
-        ("$scope", "dollar.js"),
-        ("border-left-width", "dash.css"),
-        ("größe", "umlaut.md"),
-        ("GRÖSSE", "umlaut.md"),
-        ("Fluß", "umlaut.md"),
+        ("afterSetSelectedRecord", "camel.js"), ("aftersetselectedrecord", "camel.js"),
+        ("selected record", "camel.js"), ("load_chunk_file", "snake.py"), ("chunk file", "snake.py"),
+        ("os.path.expanduser", "dotted.py"), ("expanduser", "dotted.py"), ("path", "dotted.py"),
+        ("HTTPServerFactory", "acronym.ts"), ("http server", "acronym.ts"), ("utf8mb4", "digits.md"),
+        ("sha256sum", "digits.md"), ("256", "digits.md"), ("v2.14.3", "version.md"), ("worker shut", "prose.md"),
+        ("connection remains", "prose.md"), ("连接池", "chinese.md"), ("配置", "chinese.md"),
+        ("데이터베이스", "korean.md"), ("$scope", "dollar.js"), ("border-left-width", "dash.css"), ("größe", "umlaut.md"),
+        ("GRÖSSE", "umlaut.md"), ("Fluß", "umlaut.md"),
     ],
-)
+)  # fmt: skip
 def test_a_word_or_a_part_of_an_identifier_ranks_its_chunk_first(filled: KeywordStore, query: str, source: str) -> None:
     assert ids_of(filled, query)[:1] == [make_chunk(source).id]
 
 
 def test_path_title_heading_and_symbols_are_searched_as_well_as_the_text(tmp_path: Path) -> None:
-    store = KeywordStore(tmp_path)
-    chunk = make_chunk(
-        "src/ferry/berth.py", title="Harbour", heading=("Docking",), symbols=("Pilot",), tags=("urgent",)
-    )
-
-    store.replace([chunk], ())
-    store.publish()
+    names = {"title": "Harbour", "heading": ("Docking",), "symbols": ("Pilot",), "tags": ("urgent",)}
+    chunk = make_chunk("src/ferry/berth.py", **names)  # type: ignore[arg-type]
+    store = store_with(tmp_path, chunk)
 
     for word in ("berth", "ferry", "harbour", "dock", "pilot", "urgent"):
         assert ids_of(store, word) == [chunk.id], word
 
 
 def test_a_symbol_outranks_the_same_word_in_prose(tmp_path: Path) -> None:
-    store = KeywordStore(tmp_path)
-    prose = make_chunk("a.md", text="Berth Berth")
-    code = make_chunk("b.md", text="class Berth: pass", symbols=("Berth",))
-
-    store.replace([prose, code], ())
-    store.publish()
+    prose, code = make_chunk("a.md", text="Berth Berth"), make_chunk("b.md", text="class Berth", symbols=("Berth",))
+    store = store_with(tmp_path, prose, code)
 
     assert ids_of(store, "Berth") == [code.id, prose.id]
 
 
 def test_a_type_filter_returns_only_that_type(tmp_path: Path) -> None:
-    store = KeywordStore(tmp_path)
     guide, ticket = make_chunk("a.md", "guide", "ferry"), make_chunk("b.md", "ticket", "ferry")
-    store.replace([guide, ticket], ())
-    store.publish()
+    store = store_with(tmp_path, guide, ticket)
 
     assert ids_of(store, "ferry", "ticket") == [ticket.id]
     assert ids_of(store, "ferry", "release") == []
@@ -112,22 +94,17 @@ def test_a_type_filter_returns_only_that_type(tmp_path: Path) -> None:
 
 
 def test_a_replaced_chunk_is_found_only_by_its_new_words(tmp_path: Path) -> None:
-    store = KeywordStore(tmp_path)
-    store.replace([make_chunk("a.md", text="lighthouse")], ())
-    store.publish()
+    store = store_with(tmp_path, make_chunk("a.md", text="lighthouse"))
 
-    store.replace([make_chunk("a.md", text="beacon")], ())
-    store.publish()
+    replace(store, [make_chunk("a.md", text="beacon")])
 
     assert (ids_of(store, "lighthouse"), ids_of(store, "beacon")) == ([], [make_chunk("a.md").id])
     assert store.count() == 1
 
 
 def test_a_search_after_a_commit_returns_the_chunks_of_that_commit(tmp_path: Path) -> None:
-    store = KeywordStore(tmp_path)
     before, after = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
-    store.replace([before], ())
-    store.publish()
+    store = store_with(tmp_path, before)
     assert ids_of(store, "ferry") == [before.id]
 
     store.replace([after], [before.id])
@@ -138,13 +115,10 @@ def test_a_search_after_a_commit_returns_the_chunks_of_that_commit(tmp_path: Pat
 
 
 def test_a_commit_removes_chunks_and_ignores_unknown_ids(tmp_path: Path) -> None:
-    store = KeywordStore(tmp_path)
     first, second = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
-    store.replace([first, second], ())
-    store.publish()
+    store = store_with(tmp_path, first, second)
 
-    store.replace((), [first.id, "unknown"])
-    store.publish()
+    replace(store, (), [first.id, "unknown"])
 
     assert store.ids() == {second.id}
     assert ids_of(store, "ferry") == [second.id]
@@ -161,9 +135,7 @@ def test_committed_chunks_exist_after_reopening(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_chunk_leaves_the_store_unchanged(tmp_path: Path) -> None:
-    store = KeywordStore(tmp_path)
-    store.replace([make_chunk("a.md", text="ferry")], ())
-    store.publish()
+    store = store_with(tmp_path, make_chunk("a.md", text="ferry"))
 
     def broken() -> Iterator[Chunk]:
         yield make_chunk("b.md", text="ferry")
@@ -174,8 +146,7 @@ def test_an_unreadable_chunk_leaves_the_store_unchanged(tmp_path: Path) -> None:
     store.publish()
 
     assert ids_of(store, "ferry") == [make_chunk("a.md").id]
-    store.replace([make_chunk("c.md", text="ferry")], ())
-    store.publish()
+    replace(store, [make_chunk("c.md", text="ferry")])
     assert KeywordStore(tmp_path).ids() == {make_chunk("a.md").id, make_chunk("c.md").id}
 
 
@@ -203,18 +174,15 @@ def test_any_text_can_be_searched_for(filled: KeywordStore, query: str) -> None:
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=300))
 @pytest.mark.promise(18)
 def test_any_text_can_be_indexed(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    store = KeywordStore(tmp_path_factory.mktemp("any"))
-    store.replace([make_chunk("a.md", text=text + " lighthouse")], ())
-    store.publish()
+    store = store_with(tmp_path_factory.mktemp("any"), make_chunk("a.md", text=text + " lighthouse"))
     assert ids_of(store, "lighthouse") == [make_chunk("a.md").id]
 
 
 def test_words_count_equally_however_they_are_separated(tmp_path: Path) -> None:
     words = ["harbours", "Mastered", "HTTPServer", "snake_case", "a.b-c", "utf8mb4", "数据库", "Größe", "x" * 100] * 3
-    store, separators = KeywordStore(tmp_path), [" ", "\n", "\u2003", "\x1c", ",", ",\u3000"]
+    separators = [" ", "\n", "\u2003", "\x1c", ",", ",\u3000"]
     chunks = [make_chunk(f"p{'v' * n}.md", text=separator.join(words)) for n, separator in enumerate(separators)]
-    store.replace(chunks, ())
-    store.publish()
+    store = store_with(tmp_path, *chunks)
 
     for word in words:
         scores = dict(store.search(word, 20))

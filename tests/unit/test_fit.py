@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from lore_etl.chunking.fit import CRUMB_TOKENS, PROSE_TOKENS, fit
 from lore_etl.chunking.section import Section, Symbol
 from tests.harness.models import counter
@@ -20,35 +22,39 @@ def section(first: int, last: int, group: str = "g", **more: object) -> Section:
     return Section(first, last, "section", "x", group=group, **more)  # type: ignore[arg-type]
 
 
-def test_sections_of_sufficient_length_are_not_joined() -> None:
-    lines = [words(CRUMB_TOKENS)] * 2
+PIECES: dict[str, tuple[list[int], list[Section], list[tuple[int, int]]]] = {
+    "sections of sufficient length are not joined": (
+        [CRUMB_TOKENS] * 2, [section(1, 1), section(2, 2)], [(1, 1), (2, 2)]
+    ),
+    "a crumb joins the section below rather than the one above": (
+        [30, 5, 30], [section(1, 1), section(2, 2), section(3, 3)], [(1, 1), (2, 3)]
+    ),
+    "a crumb joins the section above if it does not fit below": (
+        [30, 20, 50], [section(1, 1), section(2, 2), section(3, 3)], [(1, 2), (3, 3)]
+    ),
+    "a crumb does not join another group": ([5, 30], [section(1, 1, "a"), section(2, 2, "b")], [(1, 1), (2, 2)]),
+    "a crumb of module code between definitions joins any group": (
+        [5, 30], [Section(1, 1, "module", "m", group="a"), section(2, 2, "b")], [(1, 2)]
+    ),
+    "an introducing crumb joins the next section even if that is then split": (
+        [5, *[10] * 6], [section(1, 1, "a", introduces=True), section(2, 7, "b")], [(1, 4), (5, 7)]
+    ),
+    "a long section is split at a blank line before the limit": (
+        [20, 20, 0, 15, 20, 20], [section(1, 6)], [(1, 2), (4, 6)]
+    ),
+    "a long section leaves no crumb at its end": ([10] * 7, [section(1, 7)], [(1, 4), (5, 7)]),
+    "a solid range that fits is never split": (
+        [30, *[10] * 4, 30], [section(1, 6, solid=((2, 5),))], [(1, 1), (2, 5), (6, 6)]
+    ),
+}  # fmt: skip
+"""The tokens of each line, the sections, and the lines of the pieces that they give."""
 
-    assert pieces(lines, [section(1, 1), section(2, 2)]) == [(1, 1, None), (2, 2, None)]
 
-
-def test_a_crumb_joins_the_section_below_rather_than_the_section_above() -> None:
-    lines = [words(30), words(5), words(30)]
-
-    assert pieces(lines, [section(1, 1), section(2, 2), section(3, 3)]) == [(1, 1, None), (2, 3, None)]
-
-
-def test_a_crumb_joins_the_section_above_if_it_does_not_fit_below() -> None:
-    lines = [words(30), words(20), words(50)]
-
-    assert pieces(lines, [section(1, 1), section(2, 2), section(3, 3)]) == [(1, 2, None), (3, 3, None)]
-
-
-def test_a_crumb_joins_another_group_only_if_it_is_module_code_between_definitions() -> None:
-    lines = [words(5), words(30)]
-
-    assert pieces(lines, [section(1, 1, "a"), section(2, 2, "b")]) == [(1, 1, None), (2, 2, None)]
-    assert pieces(lines, [Section(1, 1, "module", "m", group="a"), section(2, 2, "b")]) == [(1, 2, None)]
-
-
-def test_an_introducing_crumb_joins_the_next_section_even_if_that_is_then_split() -> None:
-    lines = [words(5), *[words(10)] * 6]
-
-    assert pieces(lines, [section(1, 1, "a", introduces=True), section(2, 7, "b")]) == [(1, 4, None), (5, 7, None)]
+@pytest.mark.parametrize(("sizes", "sections", "expected"), PIECES.values(), ids=PIECES)
+def test_small_sections_are_joined_and_long_ones_split(
+    sizes: list[int], sections: list[Section], expected: list[tuple[int, int]]
+) -> None:
+    assert pieces([words(size) for size in sizes], sections) == [(first, last, None) for first, last in expected]
 
 
 def test_joined_sections_keep_the_name_of_the_longer_section_and_the_symbols_of_both() -> None:
@@ -61,28 +67,10 @@ def test_joined_sections_keep_the_name_of_the_longer_section_and_the_symbols_of_
     assert (joined.anchor, joined.heading, joined.names()) == ("A.b", ("A", "b"), ("A.a", "A.b"))
 
 
-def test_a_long_section_is_split_at_a_blank_line_before_the_limit() -> None:
-    lines = [words(20), words(20), "", words(15), words(20), words(20)]
-
-    assert pieces(lines, [section(1, 6)]) == [(1, 2, None), (4, 6, None)]
-
-
-def test_a_long_section_leaves_no_crumb_at_its_end() -> None:
-    lines = [words(10)] * 7
-
-    assert pieces(lines, [section(1, 7)]) == [(1, 4, None), (5, 7, None)]
-
-
 def test_no_piece_begins_with_a_closing_bracket() -> None:
     lines = ["call(", *[f"    {words(13)}"] * 3, *[f"    {words(4)},"] * 1, ")", *[words(14)] * 3]
 
     assert all(not lines[first - 1].startswith(")") for first, _, _ in pieces(lines, [section(1, len(lines))]))
-
-
-def test_a_solid_range_that_fits_is_never_split() -> None:
-    lines = [words(30), *[words(10)] * 4, words(30)]
-
-    assert pieces(lines, [section(1, 6, solid=((2, 5),))]) == [(1, 1, None), (2, 5, None), (6, 6, None)]
 
 
 def test_a_solid_range_that_is_too_long_is_split_and_stays_with_its_introduction() -> None:
