@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -166,40 +166,48 @@ def test_only_one_folder_is_set_aside(project: Path) -> None:
     assert everything_in(project) == {**PAGE, ".lore.foreign/one": "one", ".lore/two": "two"}
 
 
-def test_an_empty_folder_is_used(project: Path) -> None:
+@pytest.mark.parametrize("content", [(), (claim.MARK,)], ids=["empty", "an interrupted creation"])
+def test_a_folder_without_content_is_used(project: Path, content: Iterable[str]) -> None:
     (project / ".lore").mkdir()
+    for name in content:
+        (project / ".lore" / name).touch()
 
     synced(project)
 
     assert sorted(path.name for path in project.iterdir()) == [".lore", "docs"]
 
 
-def test_an_interrupted_creation_is_completed(project: Path) -> None:
-    (project / ".lore").mkdir()
-    (project / ".lore" / claim.MARK).touch()
-
-    synced(project)
-
-    assert not (project / ".lore.foreign").exists()
+def copied_by_a_stranger(folder: Path) -> Path:
+    """Copy the project with the mark of its index folder."""
+    copy = folder.parent.parent / "other"
+    shutil.copytree(folder.parent, copy)
+    return copy / ".lore"
 
 
-def test_a_folder_with_a_forged_mark_is_not_ours(project: Path) -> None:
-    mine = (synced(project) / claim.MARK).read_text()
-    other = project.parent / "other"
-    shutil.copytree(project, other)  # like a stranger who knows the mark
-
-    assert (other / ".lore" / claim.MARK).read_text() == mine
-    assert claim.is_ours(project / ".lore")
-    assert not claim.is_ours(other / ".lore")
+def with_another_mark(folder: Path) -> Path:
+    (folder / claim.MARK).write_text("0" * 32)  # a new folder may get the inode of one that was deleted
+    return folder
 
 
-def test_a_folder_that_others_can_write_to_is_not_ours(project: Path) -> None:
-    folder = synced(project)
+def writable_by_others(folder: Path) -> Path:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
     folder.chmod(0o770)
+    return folder
 
-    assert not claim.is_ours(folder)
+
+def of_another_user(folder: Path) -> Path:
+    record = claim.record_folder(folder) / "record.json"
+    values = json.loads(record.read_text())
+    record.write_text(json.dumps({**values, "uid": values["uid"] + 1}))  # only root can change that of the folder
+    return folder
+
+
+@pytest.mark.parametrize("change", [copied_by_a_stranger, with_another_mark, writable_by_others, of_another_user])
+def test_a_folder_that_differs_from_its_record_is_not_ours(project: Path, change: Callable[[Path], Path]) -> None:
+    folder = synced(project)
+    assert claim.is_ours(folder)
+
+    assert not claim.is_ours(change(folder))
 
 
 def test_a_moved_project_keeps_its_index(project: Path) -> None:
@@ -339,20 +347,3 @@ def test_a_folder_that_replaced_ours_is_not_ours_whatever_it_contains(project: P
     assert not claim.is_ours(folder)
     synced(project)
     assert (project / ".lore.foreign").is_dir()
-
-
-def test_a_folder_with_another_mark_is_not_ours(project: Path) -> None:
-    """A new folder may get the inode of one that was deleted."""
-    folder = synced(project)
-    (folder / claim.MARK).write_text("0" * 32)
-
-    assert not claim.is_ours(folder)
-
-
-def test_a_folder_that_belongs_to_another_user_than_at_its_creation_is_not_ours(project: Path) -> None:
-    folder = synced(project)
-    record = claim.record_folder(folder) / "record.json"
-    values = json.loads(record.read_text())
-    record.write_text(json.dumps({**values, "uid": values["uid"] + 1}))  # only root can change that of the folder
-
-    assert not claim.is_ours(folder)

@@ -108,35 +108,29 @@ def test_a_record_with_a_path_is_chunked_like_a_file_at_that_path(index: Index, 
     assert [ancestor.class_name for ancestor in index.hierarchy.chain("app.ship.Ship")] == ["app.vessel.Vessel"]
 
 
-def test_unreadable_front_matter_loses_no_document_and_shifts_no_lines(index: Index) -> None:
-    (only,) = chunks(index, CorpusRecord("7", "---\ntitle: [\n---\n# Broken\n\nIt is there.\n", path="notes/broken.md"))
-
-    assert (only.text, only.title, only.lines) == ("# Broken\n\nIt is there.", "Broken", (4, 6))
-
-
-def test_a_record_with_a_language_is_code_in_that_language(index: Index) -> None:
-    (python,) = chunks(index, CorpusRecord("c0", PYTHON, "Vessels", language="Python"))
-
-    assert (python.type, python.source, python.title) == (KnowledgeType.SRC, "c0", "Vessels")
-    assert "Vessel" in python.symbols
-    (other,) = chunks(index, CorpusRecord("c0", PYTHON, language="cobol"))
-    assert (other.type, other.symbols) == (KnowledgeType.SRC, ())
-
-
-def test_any_other_record_is_a_text_with_its_title(index: Index) -> None:
-    (only,) = chunks(index, CorpusRecord("MED-10", "# not a heading\nThe ferry crosses.", "Crossings"))
-
-    assert (only.type, only.source, only.title, only.heading) == (KnowledgeType.GUIDE, "MED-10", "Crossings", ())
+KINDS: list[tuple[CorpusRecord, dict[str, object]]] = [
+    (CorpusRecord("7", "---\ntitle: [\n---\n# Broken\n\nIt is there.\n", path="notes/broken.md"),
+     {"text": "# Broken\n\nIt is there.", "title": "Broken", "lines": (4, 6)}),
+    (CorpusRecord("c0", PYTHON, "Vessels", language="Python"),
+     {"type": "src", "source": "c0", "title": "Vessels", "symbols": ("Vessel", "Vessel.sail")}),
+    (CorpusRecord("c0", PYTHON, language="cobol"), {"type": "src", "symbols": ()}),
+    (CorpusRecord("MED-10", "# not a heading\nThe ferry crosses.", "Crossings"),
+     {"type": "guide", "source": "MED-10", "title": "Crossings", "heading": ()}),
+    (CorpusRecord("St._Louis", "A city.", "St. Louis", path="St._Louis"),  # the path is only a guess
+     {"type": "guide", "title": "St. Louis", "source": "St._Louis"}),
+    (CorpusRecord("7", "x = 1", "Nice", path="lib/a.lua"),
+     {"type": "src", "title": "lib/a.lua", "source": "lib/a.lua"}),
+    (CorpusRecord("1", "one\r\ntwo\rthree\nfour"), {"text": "one\ntwo\nthree\nfour", "lines": (1, 4)}),
+]  # fmt: skip
 
 
-def test_only_an_explicit_path_replaces_the_title_of_a_record(index: Index) -> None:
-    guessed = CorpusRecord("St._Louis", "A city.", "St. Louis", path="St._Louis")
-    given = CorpusRecord("7", "x = 1", "Nice", path="lib/a.lua")
+@pytest.mark.parametrize(("record", "expected"), KINDS)
+def test_a_record_is_read_by_its_path_or_language_or_as_a_text(
+    index: Index, record: CorpusRecord, expected: dict[str, object]
+) -> None:
+    (only,) = chunks(index, record)
 
-    city, code = sorted(chunks(index, guessed, given), key=lambda value: value.source)
-
-    assert (city.type, city.title, city.source) == (KnowledgeType.GUIDE, "St. Louis", "St._Louis")
-    assert (code.type, code.title, code.source) == (KnowledgeType.SRC, "lib/a.lua", "lib/a.lua")
+    assert {name: getattr(only, name) for name in expected} == expected
 
 
 # --- separate documents ------------------------------------------------------------------------------------------
@@ -274,12 +268,6 @@ def test_secrets_are_redacted_from_texts_and_titles(index: Index, model: HashMod
     assert all(secret not in chunk.text + chunk.title for chunk in chunks_of(index))
     assert all(secret not in text for text in model.embedder.embedded)
     assert all(secret.encode() not in file.read_bytes() for file in index.folder.rglob("*") if file.is_file())
-
-
-def test_every_kind_of_line_end_separates_lines(index: Index) -> None:
-    (only,) = chunks(index, CorpusRecord("1", "one\r\ntwo\rthree\nfour"))
-
-    assert (only.text, only.lines) == ("one\ntwo\nthree\nfour", (1, 4))
 
 
 def test_control_characters_are_harmless(index: Index) -> None:

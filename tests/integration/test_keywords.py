@@ -60,7 +60,8 @@ def ids_of(store: KeywordStore, query: str, type_: str | None = None) -> list[st
         ("HTTPServerFactory", "acronym.ts"), ("http server", "acronym.ts"), ("utf8mb4", "digits.md"),
         ("sha256sum", "digits.md"), ("256", "digits.md"), ("v2.14.3", "version.md"), ("worker shut", "prose.md"),
         ("connection remains", "prose.md"), ("连接池", "chinese.md"), ("配置", "chinese.md"),
-        ("데이터베이스", "korean.md"), ("$scope", "dollar.js"), ("border-left-width", "dash.css"), ("größe", "umlaut.md"),
+        ("데이터베이스", "korean.md"), ("$scope", "dollar.js"),
+        ("border-left-width", "dash.css"), ("größe", "umlaut.md"),
         ("GRÖSSE", "umlaut.md"), ("Fluß", "umlaut.md"),
     ],
 )  # fmt: skip
