@@ -105,10 +105,16 @@ def members_of(class_node: Node) -> Iterator[Member]:
             yield Member(name, "method", lines)
         elif node.type in _FIELDS:
             yield Member(name, "attribute", lines)
-            pairs = value.named_children if name == "config" and value is not None and value.type == "object" else ()
-            for pair in (pair for pair in pairs if pair.type == "pair"):
+            for pair in _configs(node):
                 key = _unquoted(pair.child_by_field_name("key"))
                 yield Member(key, "config", (first_line(pair), last_line(pair)))
+
+
+def _configs(member: Node) -> list[Node]:
+    """Return the keys with values if a member is the `static config` of a class."""
+    value = member.child_by_field_name("value") if member.type in _FIELDS and name_of(member) == "config" else None
+    is_object = value is not None and value.type == "object"
+    return [pair for pair in value.named_children if pair.type == "pair"] if value and is_object else []
 
 
 def _text(node: Node, field: str) -> str:
@@ -152,9 +158,11 @@ def _full_name(node: Node, comment: str) -> str | None:
 
 
 def _bases(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the class and the interfaces that a class extends or implements, and the interfaces that it implements."""
+    """Return the classes and interfaces that a class extends, implements or mixes in, and those that it implements."""
     bases, implements = dict[str, None](), dict[str, None]()
-    for part in () if has_error_before_body(node) else node.named_children:
+    if has_error_before_body(node):
+        return (), ()
+    for part in node.named_children:
         is_heritage = part.type == "class_heritage"
         for clause in part.named_children if is_heritage else [part]:
             if clause.type in _TYPE_CLAUSES:
@@ -165,7 +173,15 @@ def _bases(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 base = clause.child_by_field_name("value") if clause.type == "extends_clause" else clause
                 if base is not None and base.type in ("identifier", "member_expression"):
                     bases[text_of(base)[:200]] = None
-    return tuple(bases), tuple(implements)
+    return tuple(bases | dict.fromkeys(_mixed_in(node))), tuple(implements)
+
+
+def _mixed_in(class_node: Node) -> Iterator[str]:
+    """Yield the classes in `static config = {mixins: [A, B]}`, the convention of Neo.mjs."""
+    for pair in (pair for member in _body(class_node) for pair in _configs(member)):
+        value = pair.child_by_field_name("value")
+        if _unquoted(pair.child_by_field_name("key")) == "mixins" and value is not None and value.type == "array":
+            yield from (text_of(item)[:200] for item in value.named_children if item.type == "identifier")
 
 
 def _type_name(node: Node) -> str:
