@@ -225,7 +225,14 @@ def test_the_callers_of_a_function_are_listed_for_each_definition() -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["what does shop.Store use?", "who uses shop.MemoryStore", "what calls nothing_known", "who calls the store"],
+    [
+        "what does shop.Store use?",
+        "who uses shop.MemoryStore",
+        "what calls nothing_known",
+        "who calls the store",
+        "who calls shop.Store.find?",
+        "who calls Store::find",
+    ],
 )
 def test_what_is_not_known_is_not_stated(question: str) -> None:
     assert ask(question) is None

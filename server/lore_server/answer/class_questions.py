@@ -93,6 +93,8 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
             return Fact(f"{count}: {_listed(places)}. Which of them do you mean?", places[:MAX_NAMED])
         nodes += same
     if asks_users:
+        asked = question.replace("::", ".")  # a member of a class has other users than the class
+        nodes = [one for one in nodes if not re.search(rf"\b{re.escape(last_part(one.name))}\.\w", asked)]
         return _users(question, nodes, tree, users_of)
     if not nodes:
         return None
