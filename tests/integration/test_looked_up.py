@@ -44,6 +44,8 @@ FILES = {
         "v3.2.0", "v3.0.0 changed the conveyor; what changed now is its speed", "The multi-lane scanner reads labels"
     ),
     "release-notes/v3.10.0.md": crane("v3.10.0", "The multi-lane scanner is faster", "Fix `--weigh-once`"),
+    "docs/belt/CHANGELOG.md": "# Belt\n\n## 0.3.0\n\n- Add `lift()`\n\n## 0.2.0\n\n- Read `.lift` and lift_all()\n\n"
+    "## 0.1.0\n\n- The lift is not `re-lift`\n",
     "docs/history/CHANGELOG.md": "# Changes of the belt\n\n## 0.9.1 (May 2, 2024)\n\n- Add `--belt-speed` (GH-77)\n\n"
     "## 0.9.0 (April 1, 2024)\n\n- The belt can be reversed.\n",
     "docs/pallets.md": "# Pallets\n\nSee [the guide to pallet wrappers](wrappers.md) for more information.\n\n"
@@ -63,6 +65,10 @@ FILES = {
     "\tPut(id string)\n}\n\n// Pruner removes old parcels.\ntype Pruner interface {\n\tPrune()\n}\n",
     "store/bolt/state.go": 'package bolt\n\nimport "example.org/crane/store"\n\n// State is a shelf.\n'
     "type State struct{}\n\nfunc (s *State) Put(id string) {}\n\nvar _ store.Shelf = (*State)(nil)\n",
+    **{
+        f"logs/{host}.md": f"# Log of {host}\n\n```\nAdding zephyr/stack:{host} to Crane\nzephyr     7  crane\n```\n"
+        for host in ("north", "south", "east", "west", "centre")
+    },
     "go.mod": "module example.org/crane\n\ngo 1.21\n",
     "ui/Widget.mjs": widget("Crane.ui.Widget", "", ""),
     **{
@@ -130,7 +136,11 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
         ("What does store/memory.go do?", "There is no file `store/memory.go` in this knowledge base."),
         ("what does `crane fly` do", "`crane fly` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Heroku", "`Heroku` occurs nowhere in this knowledge base."),
+        ("how do I deploy Crane to Zephyr", "`Zephyr` occurs only within other names, as in `logs/centre.md`"),
+        ("Does Crane speak HTTP/3?", "`HTTP/3` occurs nowhere in this knowledge base."),
+        ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),
         ("How do I keep parcels in PostgreSQL?", "`PostgreSQL` occurs nowhere in this knowledge base."),
+        ("How do I juggle parcels?", "`juggle` occurs nowhere in this knowledge base."),
         ("Which structs implement billing.Invoicer?", "`billing.Invoicer` occurs nowhere in this knowledge base."),
     ],
 )
@@ -138,7 +148,7 @@ def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, se
     reply = ask(crane_app, question)
 
     assert reply["answer"].startswith(sentence)
-    assert (reply["found"], reply["citations"]) == (False, [])
+    assert (reply["found"], bool(reply["citations"])) == (False, "only" in sentence)
 
 
 def test_a_missing_ticket_is_said_beside_the_one_that_exists(crane_app: App) -> None:
@@ -176,6 +186,7 @@ def test_what_implements_an_interface_of_go_is_asserted_in_its_file(crane_app: A
     [
         ("which release introduced the multi-lane scanner", "names `multi-lane scanner` is that of 3.2.0 [1]."),
         ("which release added the `--belt-speed` option?", "names `belt-speed` is that of 0.9.1 [1]."),
+        ("which version added the `lift()` function", "names `lift` is that of 0.3.0 [1]."),
         ("in which version was --weigh-once fixed", "names `weigh-once` as fixed is that of 3.10.0 [1]."),
     ],
 )

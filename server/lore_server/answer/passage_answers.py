@@ -19,7 +19,7 @@ from lore_server.answer.lead import defining, find_lead
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.release_facts import first_release, release_of
-from lore_server.answer.subjects import Noun, absent, elsewhere, nouns
+from lore_server.answer.subjects import FEW_FILES, Noun, absent, elsewhere, nouns
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.query_service import SearchOutcome
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 NOT_HERE = "This is not in this knowledge base."
 NOT_JUDGED = "The search cannot judge this question, and found none of its names."
-ONLY_IN = "`{}` occurs only in"
 CLOSEST = "Closest match:"
 LEAST = 0.35  # confidence below which there is no answer: on five projects 3 % of 205 answerable questions
 UNSURE = 0.5  # confidence below which a word that occurs nowhere counts like a name
@@ -114,12 +113,12 @@ class PassageAnswers:
             return NOT_JUDGED if found.is_foreign else NOT_HERE
         return None
 
-    def _only_in(self, name: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
+    def _only_in(self, sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
         """Return the only passages with the name in the question: they may not be about the rest of it."""
         shown = [Passage(number, chunk) for number, chunk in enumerate(chunks[:SHOWN], start=1)]
-        files = ", ".join(f"`{source}`" for source in dict.fromkeys(chunk.source for chunk in chunks))
+        files = ", ".join(f"`{source}`" for source in list(dict.fromkeys(chunk.source for chunk in chunks))[:FEW_FILES])
         citations = [passage_citation(passage.number, passage.chunk, found.today) for passage in shown]
-        return {**_refused(f"{ONLY_IN.format(name)} {files}. {NEAREST}"), "citations": citations}
+        return {**_refused(f"{sentence} {files}. {NEAREST}"), "citations": citations}
 
     def _looked_up(self, named: Sequence[Reference], passages: Sequence[Passage]) -> tuple[str, Mode]:
         """Return a sentence for each passage that belongs to what the question names."""

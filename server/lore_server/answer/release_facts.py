@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -29,6 +29,8 @@ _AROUND = re.compile(
 )
 _NEW = re.compile(r"introduc|add|br[io]|first|g[oa]", re.IGNORECASE)
 _NOTES = re.compile(r"(?:release|change|history|news)", re.IGNORECASE)
+_PART = re.compile(r"\n\s*(?=[-*+] |\n)")
+_TITLE = re.compile(r"^#+\s+(.+)|^(.+)\n-{3,}$", re.MULTILINE)
 _VERSION = re.compile(
     r"^\W*(?:[A-Za-z][\w.-]* )?(?:release |version )?v?(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE
 )
@@ -52,12 +54,13 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         return None
     subject, done = asked
     for name in dict.fromkeys((subject, last_part(subject)) if " " not in subject else (subject,)):
-        words = spelled(name)
+        call = r"\(" if f"{name}()" in question else ""
+        words = re.compile(spelled(name, is_whole=True).pattern + call, re.IGNORECASE)
         ids = index.keywords.holding(phrase_words(name)) if phrase_words(name) else ()
         notes = [
             (version, chunk)
             for chunk in index.catalogue.chunks(ids).values()
-            if (version := release_of(chunk)) and _states(chunk, words, done[:3])
+            for version in _stating(chunk, words, done[:3])
         ]
         if notes:
             version, chunk = min(notes, key=lambda note: (_order(note[0]), note[1].lines))
@@ -75,11 +78,15 @@ def release_of(chunk: Chunk) -> str | None:
     return next((match[1] for match in map(_VERSION.search, places) if match), None)
 
 
-def _states(chunk: Chunk, words: re.Pattern[str], verb: str) -> bool:
-    """Return whether a paragraph or list item has the words, and the verb under its heading or in itself."""
-    parts: Iterable[str] = re.split(r"\n\s*(?=[-*+] |\n)", chunk.text)
-    place = " ".join(chunk.heading).casefold()
-    return any(words.search(part) and (not verb or f" {verb}" in f" {place} {part}".casefold()) for part in parts)
+def _stating(chunk: Chunk, words: re.Pattern[str], verb: str) -> Iterator[str]:
+    """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings."""
+    version, place = release_of(chunk), " ".join(chunk.heading).casefold()
+    for part in _PART.split(chunk.text) if version else ():
+        for title in filter(None, (match[1] or match[2] for match in _TITLE.finditer(part))):
+            found = _VERSION.search(title)  # a passage has the notes of several short releases
+            version, place = (found[1], "") if found else (version, f"{place} {title.casefold()}")
+        if version and words.search(part) and (not verb or f" {verb}" in f" {place} {part}".casefold()):
+            yield version
 
 
 def _order(version: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:

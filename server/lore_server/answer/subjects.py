@@ -9,15 +9,18 @@ from typing import NamedTuple
 
 from lore_etl.core.model import Chunk
 from lore_etl.index import Index
+from lore_etl.sources.source import syntax_of
 from lore_etl.stores.tokenizer import STOPWORDS, name_parts
 from lore_server.query.parse import looks_like_name
-from lore_server.query.reference import ASKING
+from lore_server.query.reference import ASKING, spelled
 
 FEW_FILES = 3
 MANY = 100  # passages
-_TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+)*")
+ONLY_IN, PART_OF = "`{}` occurs only in", "`{}` occurs only within other names, as in"
+_TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+|/\d[\d.]*)*")
+_JOINED = re.compile(r"[/@:]·|·(?:[/@:]\S|  )")  # around a word: of a path, or in a column
+_IN_DATA = re.compile(r"[/@:._-]·|·[/@:._-]")
 _OPENING = re.compile(r"(?:^|[.?!:]\s)\W*$")
-_OBJECT = re.compile(r"\b(?:with|to|in|into|from|using|on|via)\s+$", re.IGNORECASE)
 
 
 class Noun(NamedTuple):
@@ -28,7 +31,7 @@ class Noun(NamedTuple):
 
 
 def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
-    """Return the names in a question (not at the beginning of a sentence), and words behind a preposition.
+    """Return the names in a question (not at the beginning of a sentence), and its other words.
 
     `named` are the parts that are known to be references.
     """
@@ -39,26 +42,28 @@ def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
         word, before = token[0].removesuffix("'s"), question[: token.start()]
         is_opening = _OPENING.search(before) is not None
         is_name = looks_like_name(word) or (word[0].isupper() and len(word) > 1 and not is_opening)
-        if word.casefold() not in STOPWORDS and (
-            is_name or (len(word) > 3 and _OBJECT.search(before) and not ASKING.fullmatch(word))
-        ):
+        if word.casefold() not in STOPWORDS and (is_name or (len(word) > 3 and not ASKING.fullmatch(word))):
             found.append(Noun(word, is_name))
     return found
 
 
 def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str | None:
-    """Return the first name that occurs nowhere in the index; or word, if words count."""
-    some = (noun for noun in found if noun.is_name or are_words_counted)
+    """Return the first name that occurs nowhere in the index; or word, if words count, that occurs in no form."""
+    ordered = sorted(found, key=lambda noun: not noun.is_name)
+    some = (noun for noun in ordered if noun.is_name or (are_words_counted and not index.keywords.holding([noun.text])))
     return next((noun.text for noun in some if not holders(noun.text, index)), None)
 
 
-def elsewhere(found: Sequence[Noun], shown: Iterable[Chunk], index: Index) -> tuple[str, list[Chunk]] | None:
-    """Return the first name that only passages of few other files contain, and these passages."""
-    text = " ".join(map(_whole, shown))
-    for name in (noun.text for noun in found if noun.is_name and not _pattern(noun.text).search(text)):
-        those = holders(name, index)
-        if 0 < len({chunk.source for chunk in those}) <= FEW_FILES:
-            return name, sorted(those, key=lambda chunk: (chunk.source, chunk.lines))
+def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index) -> tuple[str, list[Chunk]] | None:
+    """Return a sentence about the first name that only few other files mention, with their passages.
+
+    Of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages.
+    """
+    for name in (noun.text for noun in found if noun.is_name and not any(_mentions(noun.text, one) for one in shown)):
+        those = sorted(holders(name, index), key=lambda chunk: (chunk.source, chunk.lines))
+        own = [chunk for chunk in those if _mentions(name, chunk)]
+        if 0 < len(those) < MANY and len({chunk.source for chunk in own}) <= FEW_FILES:
+            return (ONLY_IN if own else PART_OF).format(name), own or those
     return None
 
 
@@ -72,14 +77,25 @@ def holders(word: str, index: Index) -> list[Chunk]:
     if len(parts) > 1:
         ids = index.keywords.holding(parts)
     chunks = list(index.catalogue.chunks(islice(ids, MANY)).values())
-    return chunks if len(ids) > MANY else [chunk for chunk in chunks if _pattern(word).search(_whole(chunk))]
+    has = spelled(word)
+    return chunks if len(ids) > MANY else [chunk for chunk in chunks if has.search(f"{_facts(chunk)} {chunk.text}")]
 
 
-def _pattern(word: str) -> re.Pattern[str]:
-    parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(word)))
-    return re.compile(rf"(?<![^\W_])(?:{re.escape(word.removesuffix('s'))}s?|{parts})(?![^\W_])", re.IGNORECASE)
+def _mentions(name: str, chunk: Chunk) -> bool:
+    """Return whether a passage has a name as a word of its own; outside of data, a capital letter is enough."""
+    has = spelled(name)
+    if has.search(_facts(chunk)):
+        return True
+    text, is_data = chunk.text, syntax_of(chunk.source) == "json"
+    joined = _IN_DATA if is_data else _JOINED
+    return any(
+        (match[0] != match[0].lower() and not is_data)
+        or name == name.lower()
+        or not joined.search(f"{text[match.start() - 1 : match.start()]}·{text[match.end() : match.end() + 2]}")
+        for match in has.finditer(text)
+    )
 
 
-def _whole(chunk: Chunk) -> str:
+def _facts(chunk: Chunk) -> str:
     facts = (chunk.source, chunk.title, *chunk.heading, *chunk.symbols, *chunk.tags, *chunk.details)
-    return " ".join((*facts, chunk.class_name or "", chunk.text))
+    return " ".join((*facts, chunk.class_name or ""))

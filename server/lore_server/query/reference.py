@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_etl.stores.tokenizer import STOPWORDS, phrase_words
+from lore_etl.stores.tokenizer import STOPWORDS, name_parts, phrase_words
 from lore_server.query.intent import MAX_WORDS
 from lore_server.query.parse import Query
 from lore_server.query.ranking import Ranked
@@ -30,7 +30,7 @@ ASKING = re.compile(
     r"say|says|does|tell|explain\w*|summari[sz]\w*|purpose|defin\w*|notes?|log|since)\b",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)")
+_QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)|\bcommand ([\w-]+(?: [\w-]+){1,3}) (?:do|mean)\b")
 ABSENT = "`{}` occurs nowhere in this knowledge base."
 
 
@@ -69,10 +69,15 @@ class Reference(NamedTuple):
         return any(is_version(self.name, found[0].removeprefix("v")) for t in titles for found in _VERSION.finditer(t))
 
 
-def spelled(name: str) -> re.Pattern[str]:
-    """Return a pattern for the words of a name, whatever is between them."""
-    words = map(re.escape, re.findall(r"[^\W_]+", name))
-    return re.compile(rf"(?<![^\W_]){'[^A-Za-z0-9]+'.join(words)}(?![^\W_])", re.IGNORECASE)
+def spelled(name: str, is_whole: bool = False) -> re.Pattern[str]:
+    """Return a pattern for a name as it is written, also as a plural, or its parts with anything between them.
+
+    A whole one is no part of a longer name such as `env_file`.
+    """
+    parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(name)))
+    forms = "|".join(form.removesuffix("s") for form in (re.escape(name), parts) if form)
+    before, after = (r"(?<!\w)(?<!\w-)(?<!\W\.)", r"(?!\w|-\w)") if is_whole else (r"(?<![^\W_])", r"(?![^\W_])")
+    return re.compile(rf"{before}(?:{forms})s?{after}", re.IGNORECASE)
 
 
 def tickets(text: str) -> tuple[str, ...]:
@@ -112,7 +117,9 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     for version in dict.fromkeys((*query.releases, *changed_in)):
         own = [path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version)]
         found.append(Reference("release", version, tuple(own)))
-    quoted = [Reference("text", name) for name in _QUOTED.findall(query.text) if len(phrase_words(name)) > 1]
+    quoted = [
+        Reference("text", name) for name in map("".join, _QUOTED.findall(query.text)) if len(phrase_words(name)) > 1
+    ]
     quoted = [one for one in quoted if not _FILE.search(one.name) and one.name.casefold() not in named]
     # a statement mentions `web.Request`, a question is about it
     found += [one for one in quoted if " " in one.name or asks_only_for(query, [one])]
