@@ -216,6 +216,7 @@ def test_steps_are_shown_with_their_commands(crane_app: App) -> None:
     reply = ask(crane_app, "how do I deploy Crane to a server")
 
     quote = next(one["quote"] for one in reply["citations"] if one["source"] == "docs/deploy.md")
+    assert reply["citations"][0]["quote"] == quote
     assert "To deploy Crane to a server, run these commands:\n\n```bash\ncrane build\ncrane push --all\n```" in quote
 
 

@@ -108,6 +108,8 @@ def test_no_sentence_that_could_lead_is_a_fragment_in_any_document_of_this_repos
             "The current version of the scale needs at least a weight of 22.12.0 grams.",
         ),
         ("What does wrap_pallet return?", "A pallet can return to its place after somebody has tried to wrap it."),
+        ("How do I list the wrappers?", "You can also list the wrappers by setting a number of pallets first."),
+        ("What is the minimum size that it wraps?", "A wrapper that wraps foil of any size with a minimum of care."),
         ("How does the wrapper work?", "This section describes how the wrapper does its work in the cold."),
     ],
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk
-from lore_etl.sources.source import syntax_of
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage
 from lore_server.query.parse import looks_like_name
 
@@ -20,11 +20,13 @@ _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[*_])")
 _WHOLE = re.compile(r"^[`\"'(*_\[]{0,2}[A-Z`][^|]*[.!][`\"')*_\]]{0,2}$")
 _DANGLING = re.compile(
     r"^(?:it|its|they|their|them|this|that|these|those|he|she|so|but|and|or|then|also|both|otherwise|instead|however|"
-    r"alternatively|additionally|furthermore|moreover|finally|"
+    r"alternatively|additionally|furthermore|moreover|finally|you can also|"
     r"such|there|here|another|neither|either|the (?:same|first|second|last|former|latter|other|others))\b",
     re.IGNORECASE,
 )
-_QUANTITY = re.compile(r"\bhow (?:many|much|long|often|fast|large|big|old)\b|\b(?:port|maximum|limit)\b", re.IGNORECASE)
+_QUANTITY = re.compile(
+    r"\bhow (?:many|much|long|often|fast|large|big|old)\b|\b(?:port|m(?:ax|in)imum|limit)\b", re.IGNORECASE
+)
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|half|hundred|thousand|never|no)\b",
     re.IGNORECASE,
@@ -125,6 +127,14 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     titled = [chunk for chunk in some if headed.search(chunk.text)]
     defined = [chunk for chunk in (*titled, *some) if begin.search(chunk.text)]
     return [*(chunk for chunk in defined if chunk in titled), *titled, *defined][:1]
+
+
+def steps(question: str, chunks: Sequence[Chunk], share: Callable[[str], float]) -> list[Chunk]:
+    """Return the prose with code that covers a "how do I" question best, if no chunk without code covers it better."""
+    if not _HOW.search(question) or not chunks:
+        return []
+    best = max(chunks, key=lambda chunk: (share(chunk.text), "```" in chunk.text))
+    return [best] if "```" in best.text and syntax_of(best.source) in PROSE else []
 
 
 def sentences(passage: Passage) -> Iterator[str]:

@@ -15,7 +15,7 @@ from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.evidence import LEADING, PER_FILE, SHOWN, choose, coverage, fitting, in_parts, widened
-from lore_server.answer.lead import defining, find_lead
+from lore_server.answer.lead import defining, find_lead, steps
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.release_facts import first_release, release_of
@@ -36,6 +36,7 @@ NOT_JUDGED = "The search cannot judge this question, and found none of its names
 CLOSEST = "Closest match:"
 LEAST = 0.35  # confidence below which there is no answer: on five projects 3 % of 205 answerable questions
 UNSURE = 0.5  # confidence below which a word that occurs nowhere counts like a name
+NEAR = 0.7  # share of the score of the best passage
 MAX_SYMBOLS = 20
 NEAREST = "The references are the nearest documents."
 EVIDENCE = "The best evidence:"
@@ -76,7 +77,11 @@ class PassageAnswers:
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
         else:
-            first = [fact[1]] if fact else defining(question, lambda: self._prose(found))
+            leading = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
+            share = coverage(question, self._index.keywords.rarity)
+            first = (
+                [fact[1]] if fact else defining(question, lambda: self._prose(found)) or steps(question, leading, share)
+            )
             passages = self._chosen(found, first, limit, room)
             if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
                 return self._only_in(*only, found)
