@@ -18,7 +18,7 @@ from lore_etl.models.bundled import weights_folder
 
 MEGABYTE = 1_000_000
 LARGE = 1.0
-NAME = "lore-kb"
+NAME = "lore-index"
 
 
 def requirements(name: str, extra: str = "") -> set[str]:

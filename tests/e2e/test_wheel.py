@@ -28,7 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
     run(command, folder)
-    return next(folder.glob("lore_kb-*.whl"))
+    return next(folder.glob("lore_index-*.whl"))
 
 
 @pytest.mark.long
@@ -87,8 +87,8 @@ def test_the_lines_of_the_guide_install_the_model_and_the_named_extras(installer
 @pytest.mark.parametrize(
     ("installer", "command"),
     [
-        ("uv", "uvx --find-links {index} lore-kb"),
-        ("pipx", "pipx run --pip-args='--find-links {index}' lore-kb"),
+        ("uv", "uvx --find-links {index} lore-index"),
+        ("pipx", "pipx run --pip-args='--find-links {index}' lore-index"),
         ("pip", "lore"),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_published_package_runs_by_its_name(installer: str, command: str, whee
     project = write_project(tmp_path / "project", {"a.md": "# Lighthouse\n\nIt warns ships of the rocks.\n"})
     run([sys.executable, "-m", "venv", str(tmp_path / "venv")], tmp_path)
     pip = [str(tmp_path / "venv/bin/pip"), "install", "--quiet"]
-    run([*pip, "--find-links", str(wheel.parent), "lore-kb"] if installer == "pip" else [*pip, installer], tmp_path)
+    run([*pip, "--find-links", str(wheel.parent), "lore-index"] if installer == "pip" else [*pip, installer], tmp_path)
     home = {"HOME": str(tmp_path), "PATH": f"{tmp_path}/venv/bin:{os.environ['PATH']}"}
     lore = shlex.split(command.format(index=wheel.parent))
 

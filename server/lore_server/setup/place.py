@@ -25,7 +25,7 @@ from lore_server.owner.earlier import earlier_owner
 from lore_server.owner.session import Session
 from lore_server.setup import program as programs
 
-PACKAGE = "lore-kb"
+PACKAGE = "lore-index"
 REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
 
 
