@@ -148,3 +148,64 @@ def test_a_symlink_in_the_index_folder_is_not_followed(tmp_path: Path, manager: 
     with pytest.raises(LoreError):
         updated(manager, DocSet("kit", FOLDER, str((tmp_path / "source").resolve())))
     assert list((tmp_path / "outside").iterdir()) == []
+
+
+def python_package(tmp_path: Path, files: dict[str, str]) -> Path:
+    record = "".join(f"{path},,\n" for path in files)
+    information = {"harbour_kit-2.1.dist-info/METADATA": METADATA, "harbour_kit-2.1.dist-info/RECORD": record}
+    write_project(tmp_path / "venv" / "lib" / "python3.12" / "site-packages", {**information, **files})
+    return (tmp_path / "venv").resolve()
+
+
+def test_each_public_module_has_a_page_with_signatures_and_docstrings(tmp_path: Path) -> None:
+    place = python_package(tmp_path, {
+        "harbour_kit/__init__.py": '"""Moors ferries."""\nfrom ._pier import Pier\nraise SystemExit("executed")\n',
+        "harbour_kit/_pier.py": 'class Pier(Base, order=1):\n    """A pier.\n\n    # Not a heading\n    """\n\n'
+        "    width: int = 3\n\n    def __init__(self, *, width=3): ...\n\n    def _hide(self): ...\n\n"
+        '    @property\n    def free(self) -> "bool":\n        """Whether a ferry may come."""\n',
+        "harbour_kit/_secret.py": "def secret(): ...\n",
+        "harbour_kit/rope.py": 'def tie(knot):\n    """Ties a knot."""\n\n\ndef _cut(): ...\n',
+        "harbour_kit/rope.pyi": "async def tie(knot: str = ..., /, *more: int) -> None: ...\n",
+        "harbour_kit/fast.pyi": "def sail() -> int: ...\n",
+        "harbour_kit/broken.py": "def (",
+        "harbour_kit/tests/test_rope.py": "def test_tie(): ...\n",
+    })  # fmt: skip
+
+    _, found = find_package("harbour-kit", place)
+
+    texts = {path: page.text for path, page in found.pages.items()}
+    assert sorted(texts) == [
+        "README.md", "harbour_kit/__init__.py.md", "harbour_kit/_pier.py.md", "harbour_kit/fast.py.md",
+        "harbour_kit/rope.py.md",
+    ]  # fmt: skip
+    assert texts["harbour_kit/__init__.py.md"] == "# harbour_kit\n\nMoors ferries."
+    assert texts["harbour_kit/_pier.py.md"].split("\n\n") == [
+        "# harbour_kit._pier", "## Pier", "```python\nclass Pier(Base, order=1):\n    width: int = 3\n```",
+        "A pier.", "\\# Not a heading", "### Pier.__init__", "```python\ndef __init__(self, *, width=3)\n```",
+        "### Pier.free", "```python\n@property\ndef free(self) -> 'bool'\n```", "Whether a ferry may come.",
+    ]  # fmt: skip
+    signature = "async def tie(knot: str=..., /, *more: int) -> None"
+    assert f"```python\n{signature}\n```\n\nTies a knot." in texts["harbour_kit/rope.py.md"]
+
+
+def test_the_declarations_of_an_npm_package_have_pages(tmp_path: Path) -> None:
+    write_project(tmp_path / "node_modules" / "kit", {
+        "package.json": '{"version": "1.0.0"}', "README.md": "# Kit\n", "dist/kit.js": "process.exit(1)",
+        "dist/kit.d.ts": "/** Moors a ferry. */\nexport declare function moor(name: string): Promise<void>;\n",
+        "node_modules/other/other.d.ts": "export {};\n", "src/kit.ts": "export const a = 1;\n",
+    })  # fmt: skip
+
+    _, found = find_package("kit", tmp_path.resolve())
+
+    assert sorted(found.pages) == ["README.md", "dist/kit.d.ts.md"]
+    text = found.pages["dist/kit.d.ts.md"].text
+    assert text.startswith("# dist/kit\n\n## moor\n\n```ts\n")
+    assert "Moors a ferry." in text
+
+
+def test_the_address_of_the_documentation_is_offered(tmp_path: Path, manager: LibraryManager) -> None:
+    place = python_package(tmp_path, {})
+
+    report = updated(manager, DocSet("harbour-kit", "python", str(place), "harbour-kit"))
+
+    assert "https://harbour.test/docs" in "".join(report.changes.notes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,7 @@ from lore_server.knowledge.safe_files import Files
 from lore_server.library_docs.doc_page import readable
 from lore_server.library_docs.doc_set import NPM, PYTHON, as_version
 from lore_server.library_docs.local_docs import LocalDocs, add_files, documentation_in, is_documentation
+from lore_server.library_docs.module_pages import declaration_page, is_declaration, is_module, python_pages
 
 _PACKAGE = re.compile(r"(?:@[a-z0-9][\w.-]{0,100}/)?[A-Za-z0-9][\w.-]{0,200}")
 _SITE_PACKAGES = ("", "lib/python*/site-packages", "Lib/site-packages", "lib/python*/dist-packages")
@@ -69,23 +71,30 @@ def _information_of(name: str, folder: Path) -> str | None:
 def _python_docs(folder: Path, information: str) -> LocalDocs:
     metadata, _ = parse_email(Files(folder).read(f"{information}/METADATA") or b"")
     found = LocalDocs(as_version(metadata.get("version")), _address(metadata))
-    add_files(found, folder, "", _documents_of(folder, information))
+    paths = [*_own_files(folder, information)]
+    add_files(found, folder, "", filter(_is_document, paths))
+    modules = LocalDocs()
+    add_files(modules, folder, "", filter(is_module, paths), as_source=True)
+    found.skipped |= modules.skipped
+    found.pages |= python_pages({path: page.text for path, page in modules.pages.items()})
     if description := metadata.get("description", "").strip():
         kind = metadata.get("description_content_type", "").partition(";")[0].strip().lower()
         found.pages["README.md"] = readable(f"README.{_README_SUFFIXES.get(kind, 'rst')}", description)
     return found
 
 
-def _documents_of(folder: Path, information: str) -> Iterator[str]:
-    """Yield the documentation among the files that a Python package lists as its own."""
+def _own_files(folder: Path, information: str) -> Iterator[str]:
+    """Yield the files that a Python package lists as its own and that are in the folder of packages."""
     rows = (Files(folder).read(f"{information}/RECORD") or b"").decode("utf-8", "replace").splitlines()
     for row in csv.reader(rows):
         path = row[0] if row else ""
-        parts = PurePosixPath(path).parts
-        is_own = not path.startswith(("/", f"{information}/")) and ".." not in parts and "\\" not in path
-        is_text = path.lower().endswith((".txt", ".html", ".htm")) and _DOC_FOLDERS.isdisjoint(parts)
-        if is_own and is_documentation(path) and not is_text:
+        if not path.startswith(("/", f"{information}/")) and ".." not in PurePosixPath(path).parts and "\\" not in path:
             yield path
+
+
+def _is_document(path: str) -> bool:
+    is_text = path.lower().endswith((".txt", ".html", ".htm")) and _DOC_FOLDERS.isdisjoint(PurePosixPath(path).parts)
+    return is_documentation(path) and not is_text
 
 
 def _address(metadata: RawMetadata) -> str:
@@ -108,4 +117,16 @@ def _npm_docs(name: str, folder: Path) -> LocalDocs:
     homepage = manifest.get("homepage")
     found = LocalDocs(as_version(manifest.get("version")), homepage if isinstance(homepage, str) else "")
     add_files(found, root, below, documentation_in(real))
+    declared = LocalDocs()
+    add_files(declared, root, below, _declarations_in(real), as_source=True)
+    found.skipped |= declared.skipped
+    found.pages |= {f"{path}.md": declaration_page(path, page.text) for path, page in declared.pages.items()}
     return found
+
+
+def _declarations_in(package: Path) -> Iterator[str]:
+    """Yield the declarations of an npm package, without those of the packages below it and without symlinks."""
+    for folder, folders, files in os.walk(package):
+        folders[:] = sorted(name for name in folders if name != "node_modules" and not name.startswith("."))
+        below = Path(folder).relative_to(package).as_posix()
+        yield from (path for name in sorted(files) if is_declaration(path := f"{below}/{name}".removeprefix("./")))

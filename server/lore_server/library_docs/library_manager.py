@@ -99,6 +99,8 @@ class LibraryManager:
             )
         docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
         changes.skipped.update(found.skipped)
+        if wanted.kind != FOLDER and found.url:
+            changes.notes.append(f"Its documentation may be at {found.url}: `lore add-docs URL --name NAME` copies it.")
         folder.replace(found.files(docs.name, docs.version), changes)
         return docs
 

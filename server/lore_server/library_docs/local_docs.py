@@ -58,8 +58,8 @@ def is_documentation(path: str) -> bool:
     return is_readable(path) and not any(fnmatch(name, pattern) for pattern in _NO_DOCS)
 
 
-def add_files(found: LocalDocs, folder: Path, below: str, paths: Iterator[str]) -> None:
-    """Read files of a folder, by paths relative to `below` in it. Symlinks are not followed.
+def add_files(found: LocalDocs, folder: Path, below: str, paths: Iterator[str], as_source: bool = False) -> None:
+    """Read files of a folder, by paths relative to `below` in it, as pages or as source. Symlinks are not followed.
 
     Raises:
         UsageError: there are too many.
@@ -76,7 +76,9 @@ def add_files(found: LocalDocs, folder: Path, below: str, paths: Iterator[str]) 
         if len(text) > MAX_TEXT:
             found.skipped[path] = f"too large: over {MAX_TEXT:,} characters"
         elif text.strip():
-            found.pages[page_path(path)] = as_readable(path, text)
+            found.pages[path if as_source else page_path(path)] = (
+                Readable(text) if as_source else as_readable(path, text)
+            )
 
 
 def name_of_folder(folder: Path) -> str:
