@@ -36,6 +36,7 @@ from lore_server.framework.search_scope import Scopes
 from lore_server.framework.unified_search import UnifiedSearch
 from lore_server.framework.view import View
 from lore_server.operations.table import Services, methods, render
+from lore_server.query.confidence import Fit
 from lore_server.query.freshness import ATTEMPTS, Freshness, from_one_state
 from lore_server.query.query_service import QueryService
 from lore_server.replies.text_budget import READS_TEXT, filled
@@ -119,6 +120,7 @@ class App:
         )
         self._methods = methods(contract, self._services)
         self._calls = Lane[JSON]("call", CONCURRENT_CALLS, QUEUE_SECONDS, CALLS_OF_ONE)
+        self._looks = Lane[Fit]("look", CONCURRENT_CALLS, QUEUE_SECONDS, CALLS_OF_ONE)
         self._calls_out = Lane[JSON]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._together = Together[JSON]()
 
@@ -130,13 +132,19 @@ class App:
         """
         operation = self.contract[operation_id]
         if operation.is_about_knowledge:
-            return self._recorder.run(operation, arguments, lambda: self._answer(operation, arguments, listener))
+            return self._recorder.run(operation, arguments, lambda: self.answer(operation, arguments, listener))
         started = time.perf_counter()
-        result = self._answer(operation, arguments, listener)
+        result = self.answer(operation, arguments, listener)
         self._questions.note(operation_id, arguments, result, time.perf_counter() - started)
         return result
 
-    def _answer(self, operation: Operation, arguments: JSON, listener: Listener) -> JSON:
+    def fit(self, arguments: JSON) -> Fit:
+        """Return how well the index answers `query_documents` with these arguments. Raises LoreError."""
+        self._called_at = time.monotonic()
+        return self._looks.run("fit", lambda: self._services.search.fit(**arguments), QUEUE_SECONDS)
+
+    def answer(self, operation: Operation, arguments: JSON, listener: Listener = NOBODY) -> JSON:
+        """Do the same as `call`, but note nothing in the logs."""
         accepted = operation.accept(arguments)
         self._called_at = time.monotonic()
 
@@ -215,6 +223,7 @@ class App:
         self.verifier.stop()
         self.jobs.stop()
         self._calls.close()
+        self._looks.close()
         self._library.close()
         self._questions.close()
         self._answer_model.close()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator
 
 Schema = JSON
+ACROSS_PROJECTS = ("query_documents", "ask_knowledge_base")  # the operations that several projects can answer
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
 MAX_BODY_BYTES = 1_048_576  # of a request, unless the operation accepts more
 LONGEST_NUMBER = 20  # characters

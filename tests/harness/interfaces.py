@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -69,21 +69,26 @@ def bearer(project: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+async def mcp_over_http(url: str, headers: Mapping[str, str], path: str = "/mcp") -> AsyncIterator[Any]:
     """Open the official client's transport to `lore serve`."""
     async with (
         create_mcp_http_client(headers=dict(headers)) as client,
-        streamable_http_client(f"{url}/mcp", http_client=client) as streams,
+        streamable_http_client(f"{url}{path}", http_client=client) as streams,
     ):
         yield streams
 
 
 @contextmanager
 def serving(
-    project: Path, toolsets: str = "", port: int = 0, variables: Mapping[str, str] | None = None, **environment: str
+    project: Path,
+    toolsets: str = "",
+    port: int = 0,
+    variables: Mapping[str, str] | None = None,
+    more: Sequence[str | Path] = (),
+    **environment: str,
 ) -> Iterator[str]:
     """Run `lore serve`, on a free port unless a port is given, and yield its address."""
-    command = [LORE, "serve", "--port", str(port), "--toolsets", toolsets]
+    command = [LORE, "serve", "--port", str(port), "--toolsets", toolsets, *map(str, more)]
     read, write = os.pipe()
     with open(read, encoding="utf-8") as output:
         with open(write, "wb") as errors:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -134,3 +135,36 @@ class ConfiguredModel:
             f"The model `{self._name}` is not compiled on this machine yet.",
             "Run `lore sync` to compile the model, and to download it if necessary.",
         )
+
+
+QUERIES_KEPT = 256  # vectors of queries, 1.5 KB each
+
+
+class SharedModel(ConfiguredModel):
+    """A configured model that all indexes of a process share: it is loaded once, and embeds the same query once."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        super().__init__(settings)
+        self._guard = threading.Lock()
+        self._opened: Embedder | None = None
+
+    def open(self) -> Embedder:
+        """Load the model, if it is not loaded. Raises ConfigError, ProviderError."""
+        with self._guard:
+            self._opened = self._opened or RecentQueries(super().open())
+            return self._opened
+
+
+class RecentQueries:
+    """An embedder that remembers the vectors of recent queries, because a question may go to many projects at once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.fingerprint, self.dimension = embedder.name, embedder.fingerprint, embedder.dimension
+        self.embed, self.tokens = embedder.embed, embedder.tokens
+        self._guard = threading.Lock()
+        self._embed_query = lru_cache(QUERIES_KEPT)(embedder.embed_query)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return the vector of a query, shape (dimension,)."""
+        with self._guard:  # the other threads with the same query find it then
+            return self._embed_query(text)

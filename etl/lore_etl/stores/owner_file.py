@@ -20,10 +20,11 @@ from lore_etl.stores.claim import record_folder
 from lore_etl.system.processes import born, is_running
 
 NOTE = "owner.json"
+SERVE, SERVE_MANY = "serve", "serve --projects"
 
 
 class Note(NamedTuple):
-    """A note about the owner of an index. `kind` is `direct` (no socket), `background` or `serve`.
+    """A note about the owner of an index. `kind` is `direct` (no socket), `background`, `serve` or `serve --projects`.
 
     `address` is empty until the owner listens. `born` is the start time of the process, in the system's own unit: it
     distinguishes the owner from a later process with the same id.
@@ -45,6 +46,16 @@ class Note(NamedTuple):
     @property
     def is_alive(self) -> bool:
         return is_running(self.pid, self.born)
+
+    @property
+    def is_server(self) -> bool:
+        """Return whether a user started the owner as a server, which no client may replace."""
+        return self.kind in (SERVE, SERVE_MANY)
+
+    @property
+    def is_one_of_many(self) -> bool:
+        """Return whether the process owns further indexes, and does not end with the ownership of this one."""
+        return self.kind == SERVE_MANY
 
     @property
     def is_starting(self) -> bool:

@@ -230,10 +230,17 @@ def serve(
         str | None, typer.Option(help="Address to listen on; any address but loopback requires a token.")
     ] = None,
     toolsets: ToolsetsOption = "",
+    projects: Annotated[
+        Path | None,
+        typer.Option(help="A folder of projects, or a file that names them: serve all."),
+    ] = None,
 ) -> None:
     """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
-    from lore_server.cli.serve import serve_http
+    from lore_server.cli.serve import serve_http, serve_projects
 
+    if projects is not None:
+        serve_projects(session, projects, host, port, _chosen(toolsets))
+        return
     serve_http(session, host, port, _chosen(toolsets))
 
 

@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from lore_etl.core.errors import Busy, LoreError, StorageError
+from lore_etl.core.errors import LoreError, StorageError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import counted
+from lore_etl.stores.owner_file import SERVE
 from lore_etl.system.sockets import reserve_address
 from lore_server.console import terminal
 from lore_server.contract import load_contract
 from lore_server.execution.progress import Listener
-from lore_server.execution.threads import Calls
+from lore_server.execution.threads import Call, Calls
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lore_server.app import App
-    from lore_server.http import Site
+    from lore_server.http import Pulse, Site
     from lore_server.owner.listen import Connections
+    from lore_server.owner.projects import Projects
     from lore_server.owner.session import Session
+
+_ADDRESSES = "MCP at /mcp/<project> and /mcp, API at /projects/<project>/api and /api"
 
 
 class LoadedApp:
@@ -73,58 +78,85 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 
 def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
     """Own the index and serve page, API and MCP until interrupted; print the address to standard error."""
-    from lore_server.http import site_of
-    from lore_server.mcp.mcp_server import check_toolsets
+    from lore_server.http import Pulse, site_of
+    from lore_server.owner.find import make_way
     from lore_server.owner.process import Owner, leave
 
-    settings = session.settings
-    if toolsets is not None:
-        check_toolsets(load_contract(), toolsets)
-    site = site_of(session.root, settings, host, port)
-    with contextlib.closing(_listener(site.host, site.port)) as listener:
-        name = f"[{site.host}]" if ":" in site.host else site.host
-        address = f"http://{name}:{listener.getsockname()[1]}"
-        make_way(session.root, session.config_file)
-        owner = Owner(session.root, session.config_file, "serve")
+    site = site_of(session.root, session.settings, host, port)
+    with _listening(site, toolsets) as (listener, address):
+        make_way(session.place)
+        owner = Owner(session.root, session.config_file, SERVE)
+
+        def ready() -> None:
+            about = f"page at {address}/, MCP at {address}/mcp, API at {address}/api"
+            terminal.err(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
+
+        async def serve(app: App, connections: Connections) -> None:
+            await _serve(app.call, site, listener, toolsets, Pulse(app.state, connections.stopping))
+
         try:
-
-            def ready() -> None:
-                about = f"page at {address}/, MCP at {address}/mcp, API at {address}/api"
-                terminal.err(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
-
-            anyio.run(
-                owner.run, ready, lambda app, connections: _serve(app, connections, site, listener, toolsets), address
-            )
+            anyio.run(owner.run, ready, serve, address)
         finally:
             owner.close()
     leave()
 
 
-def make_way(root: Path, config: Path | None) -> None:
-    """Stop a background owner once it is free; its clients will reconnect here.
+def serve_projects(
+    session: Session, where: Path, host: str | None, port: int | None, toolsets: list[str] | None
+) -> None:
+    """Serve many projects until interrupted; each has its own index, which is owned while it is in use."""
+    from lore_server.http import Pulse, site_of
+    from lore_server.owner.process import leave, stop_on_signal
+    from lore_server.owner.projects import Projects, read_projects
 
-    Raises:
-        Busy: another `lore serve` is running, or the owner does not stop.
-    """
-    from lore_etl.config.project import place_of
-    from lore_server.owner import find
-    from lore_server.owner.misfit import wait_until_free
+    projects = Projects(read_projects(where), session.config_file, load_contract())
+    roots = {name: project.root for name, project in projects.all.items()}
+    site = site_of(session.root, session.settings, host, port, roots)
 
-    where = place_of(root, config)
-    note = find.holder(where.folder)
-    if note is None or not note.address:
-        return
-    if note.kind == "serve":
-        raise Busy(f"`lore serve` (pid {note.pid}) already serves this index at {note.web}.", "`lore stop` stops it.")
-    wait_until_free(where, note)
+    async def run() -> None:
+        stopping = anyio.Event()
+
+        async def serve() -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(stop_on_signal, stopping)
+                terminal.err(f"Lore serves {counted(len(roots), 'project')}: page at {address}/, {_ADDRESSES}\n")
+                terminal.err("".join(f"{project.problem}\n" for project in projects.all.values() if project.problem))
+                terminal.err(f"{site.notice}\n")
+                await _serve(projects.call, site, listener, toolsets, Pulse(projects.page_state, stopping), projects)
+                tasks.cancel_scope.cancel()
+
+        await projects.run(serve)
+
+    with _listening(site, toolsets) as (listener, address):
+        projects.address = address
+        anyio.run(run)
+    leave()
+
+
+@contextlib.contextmanager
+def _listening(site: Site, toolsets: list[str] | None) -> Iterator[tuple[socket.socket, str]]:
+    """Yield a listening socket and its address. Raises ConfigError for an unknown toolset, StorageError."""
+    from lore_server.mcp.mcp_server import check_toolsets
+
+    if toolsets is not None:
+        check_toolsets(load_contract(), toolsets)
+    with contextlib.closing(_listener(site.host, site.port)) as listener:
+        name = f"[{site.host}]" if ":" in site.host else site.host
+        yield listener, f"http://{name}:{listener.getsockname()[1]}"
 
 
 async def _serve(
-    app: App, connections: Connections, site: Site, listener: socket.socket, toolsets: list[str] | None
+    call: Call,
+    site: Site,
+    listener: socket.socket,
+    toolsets: list[str] | None,
+    pulse: Pulse,
+    projects: Projects | None = None,
 ) -> None:
     import uvicorn
 
-    from lore_server.http import Pulse, build_http
+    from lore_server.http import build_http
+    from lore_server.http.many import Chooser, routes_of_many
     from lore_server.http.protocol import LimitedProtocol
     from lore_server.mcp.mcp_server import build_server
 
@@ -134,22 +166,27 @@ async def _serve(
             """Leave signals to the owner."""
             yield
 
-    calls = Calls(app.contract, app.call)
-    mcp = build_server(app.contract, calls, toolsets)
-    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, connections.stopping))
+    contract = load_contract()
+    calls = Calls(contract, call)
+    mcp = build_server(contract, calls, toolsets)
+    web = build_http(contract, calls, mcp, site, pulse, routes_of_many(projects.states) if projects else ())
     config = uvicorn.Config(
-        web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
+        Chooser(web, site.many) if projects else web,
+        http=LimitedProtocol,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=5,
     )
     server = Server(config)
     async with anyio.create_task_group() as tasks:
 
         async def end() -> None:
-            await connections.stopping.wait()
+            await pulse.stopping.wait()
             server.should_exit = True
 
         tasks.start_soon(end)
         await server.serve(sockets=[listener])
-        connections.stopping.set()
+        pulse.stopping.set()
 
 
 def _listener(host: str, port: int) -> socket.socket:

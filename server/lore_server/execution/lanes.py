@@ -14,6 +14,7 @@ from lore_etl.core.errors import Busy, DeadlineExceeded, InternalError
 
 Result = TypeVar("Result")
 CLIENT = ContextVar("client", default="")  # the session or the address that the current call comes from
+PROJECTS = ContextVar[tuple[str, ...]]("projects", default=())  # of many, those that the current call is about
 MOST_WAITING = 128
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -33,7 +33,10 @@ from lore_server.replies.problem import in_envelope, problem
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pulse: Pulse) -> ASGIApp:
+def build_http(
+    contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pulse: Pulse, more: Sequence[Route] = ()
+) -> ASGIApp:
+    """Return the application with all routes, and `more` before the others."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
         streamable_http_path="/mcp",
@@ -49,6 +52,7 @@ def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pul
 
     app = Starlette(
         routes=[
+            *more,
             *page_routes(site),
             *rendering_routes(),
             *pulse_routes(pulse),
@@ -94,7 +98,8 @@ def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
         listed = await listing.handler(context, params)
         if not isinstance(listed, types.ListToolsResult):
             raise TypeError(f"tools/list returned {type(listed).__name__}")
-        allowed = [tool for tool in listed.tools if tool.name not in guarded or _is_allowed(context, site)]
+        served = (tool for tool in listed.tools if site.serves(tool.name))
+        allowed = [tool for tool in served if tool.name not in guarded or _is_allowed(context, site)]
         return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:

@@ -79,10 +79,9 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
 
 def page_settings(site: Site, name: str | None) -> dict[str, str]:
     """Return the values for the page; if other machines can load it, none that require the token."""
-    known = {"editor": EDITOR, "version": __version__, "token": "", "project": "", "root": ""}
-    if not site.is_private(name):
-        return known
-    return {**known, "token": site.token.value, "project": site.project, "root": str(site.root)}
+    shown = site.shown()
+    known = {"editor": EDITOR, "version": __version__, "token": "", "base": shown["base"], "project": "", "root": ""}
+    return {**known, **shown, "token": site.token.value} if site.is_private(name) else known
 
 
 def filled(page: str, values: Mapping[str, str]) -> str:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from pydantic import ValidationError
 
 from lore_etl.config.settings import LOOPBACK, ServerSettings, Settings
+from lore_etl.config.user_folders import user_state_folder
 from lore_etl.core.errors import ConfigError
+from lore_server.contract import ACROSS_PROJECTS
+from lore_server.execution.lanes import PROJECTS
 from lore_server.http.token import Token, token_of
 
 ASSETS = "/assets/"
+PROJECT = "/projects/"  # precedes the name of one of many projects
 EDITOR = "vscode://file/{path}:{line}"
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 
 @dataclass(frozen=True)
 class Site:
-    """A running server. `is_open`: other machines can reach it, so every request needs the token."""
+    """A running server of one project, or of `many` by name.
+
+    `is_open`: other machines can reach it, so every request needs the token.
+    """
 
     project: str
     root: Path
@@ -28,6 +37,18 @@ class Site:
     port: int = 0
     hosts: frozenset[str] = LOOPBACK
     is_open: bool = False
+    many: Mapping[str, Path] = field(default_factory=dict)
+
+    def serves(self, operation: str) -> bool:
+        """Return whether an operation is served at the address of the current call, which may be for many projects."""
+        return not self.many or len(PROJECTS.get()) == 1 or operation in ACROSS_PROJECTS
+
+    def shown(self) -> dict[str, str]:
+        """Return what the page shows: name and folder of the project, and the path that precedes its addresses."""
+        if not self.many:
+            return {"project": self.project, "root": str(self.root), "base": ""}
+        name = next(iter(PROJECTS.get()), "")
+        return {"project": name, "root": str(self.many.get(name, "")), "base": f"{PROJECT}{quote(name)}"}
 
     def is_private(self, name: str | None) -> bool:
         """Return whether requests with this host name come from this machine only.
@@ -64,7 +85,13 @@ def listening(settings: Settings, host: str | None = None, port: int | None = No
     return server
 
 
-def site_of(root: Path, settings: Settings, host: str | None = None, port: int | None = None) -> Site:
+def site_of(
+    root: Path,
+    settings: Settings,
+    host: str | None = None,
+    port: int | None = None,
+    many: Mapping[str, Path] | None = None,
+) -> Site:
     """Return the site for an address; on this machine only, a missing token is created.
 
     Raises:
@@ -74,11 +101,13 @@ def site_of(root: Path, settings: Settings, host: str | None = None, port: int |
     """
     server = listening(settings, host, port)
     is_open = not is_loopback(server.host)
+    folder = user_state_folder() if many else (root / settings.index.path).resolve()
     bound = set() if server.host in _EVERYWHERE else {server.host.casefold()}
     return Site(
         project=root.name,
         root=root,
-        token=token_of((root / settings.index.path).resolve(), make=not is_open),
+        token=token_of(folder, make=not is_open, is_index=not many),
+        many=many or {},
         host=server.host,
         port=server.port,
         hosts=LOOPBACK | bound | {name.casefold() for name in server.allowed_hosts},

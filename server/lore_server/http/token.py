@@ -8,6 +8,7 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lore_etl.config.user_folders import private_folder
 from lore_etl.core.errors import ConfigError, StorageError, os_errors_as
 from lore_etl.stores.claim import claim, is_ours
 from lore_etl.system.durable import replace
@@ -33,8 +34,8 @@ class Token:
         return scheme.lower() == b"bearer" and secrets.compare_digest(given.strip(), self.value.encode())
 
 
-def token_of(folder: Path, make: bool = True) -> Token:
-    """Return `LORE_TOKEN`, or the token in the index folder, created on first use.
+def token_of(folder: Path, make: bool = True, is_index: bool = True) -> Token:
+    """Return `LORE_TOKEN`, or the token in an index folder or the user's state folder, created on first use.
 
     Raises:
         ConfigError: the variable is too short or has characters that a header cannot contain; or there is no token and
@@ -49,10 +50,12 @@ def token_of(folder: Path, make: bool = True) -> Token:
         return Token(given, f"the environment variable {VARIABLE}")
     file = folder / FILE
     with os_errors_as(StorageError, f"Cannot create or read the token in {FILE}"):
-        value = _read(file) if is_ours(folder) else None
+        value = _read(file) if not is_index or is_ours(folder) else None
         if value is None and not make:
             raise ConfigError("There is no token yet.", f"Set {VARIABLE}, or run `lore serve` on this machine once.")
-        value = value or _make(file)
+        if value is None:
+            (claim if is_index else private_folder)(folder)
+            value = _make(file)
     return Token(value, f"the file {file}")
 
 
@@ -70,7 +73,6 @@ def _read(file: Path) -> str | None:
 
 def _make(file: Path) -> str:
     """Create a token file atomically and readable only by its owner; the first of two writers wins."""
-    claim(file.parent)
     value = secrets.token_urlsafe(32)
     temporary = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

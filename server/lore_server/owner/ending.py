@@ -8,7 +8,8 @@ from pathlib import Path
 
 from lore_etl.core.errors import Busy
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.owner_file import Note, remove_note
+from lore_etl.stores.claim import is_in_use
+from lore_etl.stores.owner_file import Note, read_note, remove_note
 from lore_etl.system.processes import is_stopped, kill, terminate
 from lore_server.owner.line import dial
 
@@ -73,12 +74,17 @@ def _unstoppable(note: Note) -> Busy:
     return Busy(f"The owner of this index (pid {note.pid}) does not stop.", "Run `lore stop`, then try again.")
 
 
+def _is_given_up(folder: Path) -> bool:
+    """Return whether a process that owns several indexes has closed this one."""
+    return read_note(folder) is None and not is_in_use(folder)
+
+
 def _has_ended(folder: Path, note: Note, is_asked: bool) -> bool:
     now = time.monotonic()
     deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")
     if not is_asked:
         terminate_at, kill_at = now, now if is_stopped(note.pid) else now + KILL_SECONDS
-    while note.is_alive:
+    while note.is_alive and not (note.is_one_of_many and _is_given_up(folder)):
         now = time.monotonic()
         if now > deadline:
             return False

@@ -28,7 +28,7 @@ from lore_server.console import terminal
 from lore_server.owner.earlier import earlier_owner
 from lore_server.owner.ending import PAUSE_SECONDS, end
 from lore_server.owner.line import LineSocket, dial
-from lore_server.owner.misfit import STOP_IT, Misfit, OwnerRequirements, configuration_of
+from lore_server.owner.misfit import STOP_IT, Misfit, OwnerRequirements, configuration_of, wait_until_free
 
 START_SECONDS = 60.0
 DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to end
@@ -161,8 +161,22 @@ def holder(folder: Path) -> Note | None:
         time.sleep(PAUSE_SECONDS)
 
 
+def make_way(place: Place) -> None:
+    """Stop a background owner once it is free; its clients will connect to the server that is about to start.
+
+    Raises:
+        Busy: a `lore serve` is running, or the owner does not stop.
+    """
+    note = holder(place.folder)
+    if note is None or not note.address:
+        return
+    if note.is_server:
+        raise Busy(f"`lore serve` (pid {note.pid}) already serves this index at {note.web}.", "`lore stop` stops it.")
+    wait_until_free(place, note)
+
+
 def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
-    if note.kind == "serve":
+    if note.is_server:
         raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", STOP_IT)
     end(folder, note, may_answer)
 

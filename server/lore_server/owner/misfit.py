@@ -76,7 +76,7 @@ class Misfit:
             Busy: the owner stays, and the client cannot use it.
             OSError: the owner does not respond.
         """
-        can_change = may_replace and note.kind != "serve"
+        can_change = may_replace and not note.is_server
         if can_change and stop_if_free(place.folder, note, configuration_of(place)):
             return False
         self._since = self._since or time.monotonic()

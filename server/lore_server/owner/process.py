@@ -17,11 +17,12 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from lore_etl.config.project import place_of
-from lore_etl.config.settings import load_settings
+from lore_etl.config.settings import EmbeddingSettings, load_settings
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.stores.claim import is_ours
-from lore_etl.stores.owner_file import Note, my_note, read_note, remove_note, write_note
+from lore_etl.stores.owner_file import SERVE_MANY, Note, my_note, read_note, remove_note, write_note
 from lore_etl.system.memory import keep_present_objects, limit_heaps
 from lore_etl.system.stop_signals import wait_for_stop_signal
 from lore_server import __version__
@@ -39,21 +40,27 @@ if TYPE_CHECKING:
 
 
 class Owner:
-    """The owner of one index. Its `kind` is `background` or `serve`; the latter never ends by itself.
+    """The owner of one index, of a `kind` of `Note`. One of many shares its process, and the models, with the others.
 
     Raises:
         ConfigError: the configuration is invalid.
         Busy: another process owns the index.
     """
 
-    def __init__(self, root: Path, config: Path | None, kind: str) -> None:
+    def __init__(
+        self,
+        root: Path,
+        config: Path | None,
+        kind: str,
+        model: Callable[[EmbeddingSettings], Model] = ConfiguredModel,
+    ) -> None:
         limit_heaps()
         self.place = place_of(root, config)  # first: an edit between the two makes the owner look older, not newer
         self.settings = load_settings(root, config)
         self._kind = kind
         self._note: Note | None = None
         self._connections: Connections | None = None
-        self.app = App(root, self.settings, load_contract(), owner=self._record)
+        self.app = App(root, self.settings, load_contract(), model(self.settings.embedding), owner=self._record)
         self.app.index.own(kind)
 
     async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
@@ -69,7 +76,8 @@ class Owner:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(entrance.admit, server.welcome, tasks)
                 tasks.start_soon(self._stay_reachable, entrance, server, tasks)
-                tasks.start_soon(_stop_on_signal, connections)
+                if self._kind != SERVE_MANY:
+                    tasks.start_soon(stop_on_signal, connections.stopping)
                 ready()
                 tasks.start_soon(_abandoned, partial(self._warm, server))
                 if self.settings.owner.watch:
@@ -89,7 +97,8 @@ class Owner:
     def _warm(self, server: SocketServer) -> None:
         self.app.warm()
         server.prepare()
-        keep_present_objects()
+        if self._kind != SERVE_MANY:  # the objects of an index that is closed would stay in memory
+            keep_present_objects()
         self.app.verify_when_quiet()
 
     async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
@@ -189,6 +198,7 @@ async def _abandoned(work: Callable[[], None]) -> None:
     await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
-async def _stop_on_signal(connections: Connections) -> None:
+async def stop_on_signal(stopping: anyio.Event) -> None:
+    """Set the event at the first signal that asks this process to stop."""
     await wait_for_stop_signal()
-    connections.stopping.set()
+    stopping.set()

@@ -32,7 +32,7 @@ from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import Reference
 from lore_server.query.rerank import Reranker
-from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
+from lore_server.query.retrieve import BEST, Candidate, Candidates, QueryVector, embedded, retrieve
 from lore_server.query.scope import Files, Part, filtered, indexed_files, type_or_none
 from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.weights import Weights, weights
@@ -250,6 +250,18 @@ class QueryService:
     def fit(self, retrieved: Retrieved) -> Fit:
         """Return how well the index answers the query."""
         return fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
+
+    def look(self, text: str, filters: Filters = NO_FILTERS) -> Fit:
+        """Return how well the index answers a query, from the best passages of each leg, without ranking any.
+
+        Raises the errors of `candidates`.
+        """
+        query, type_, vector = parse(text), filters.single_type, embedded(self._index, text)
+        with self._index.gate.reading():
+            self._index.require()
+            among = self._among(None, type_, filters)
+            found = retrieve(self._index, query, type_, BEST, among, vector)
+            return Fit(0.0, 0.0) if finds_nothing(found) else self.fit(Retrieved(query, type_, found))
 
     def candidates(
         self,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
 
 REFUSED = "Keyword search only: imported vectors are not those of their texts. Run `lore sync` to compute them again."
-LOOKED_AT = 8  # best candidates of each leg
+BEST = 8  # best candidates of each leg
 
 
 class Candidate(NamedTuple):
@@ -63,8 +63,8 @@ class Candidates:
     @cached_property
     def best(self) -> list[Candidate]:
         """Return the best candidates of each leg."""
-        by_meaning = sorted(self.found, key=lambda candidate: candidate.vector or 0.0, reverse=True)[:LOOKED_AT]
-        by_word = sorted(self.found, key=attrgetter("keyword"), reverse=True)[:LOOKED_AT]
+        by_meaning = sorted(self.found, key=lambda candidate: candidate.vector or 0.0, reverse=True)[:BEST]
+        by_word = sorted(self.found, key=attrgetter("keyword"), reverse=True)[:BEST]
         return list({candidate.chunk.id: candidate for candidate in (*by_meaning, *by_word)}.values())
 
     @cached_property

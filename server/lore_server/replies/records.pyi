@@ -22,6 +22,7 @@ class ReasonRecord(TypedDict):
 
 class ResultRecord(TypedDict):
     id: str
+    project: NotRequired[str]
     source: str
     origin: str
     type: str
@@ -102,6 +103,7 @@ class ErrorRecord(TypedDict):
 class CitationRecord(TypedDict):
     n: int
     id: str
+    project: NotRequired[str]
     source: str
     origin: str
     type: str
@@ -115,6 +117,7 @@ class CitationRecord(TypedDict):
     outdated: NotRequired[OutdatedRecord]
 
 class ReferenceRecord(TypedDict):
+    project: NotRequired[str]
     source: str
     origin: str
     type: str

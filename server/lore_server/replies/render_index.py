@@ -57,7 +57,7 @@ def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
             None, (result["type"], shown(result["origin"], result["type"]), result.get("library"), result.get("state"))
         )
     )
-    head = f"{number}. {_place(result)}  [{kind}]  {result['score']:.1f}{heading}  ({result['id']})"
+    head = f"{number}. {_found(result)}  [{kind}]  {result['score']:.1f}{heading}  ({result['id']})"
     yield f"{head}{_changed(result.get('changed'))}{outdated(result)}"
     for term in result.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
@@ -93,7 +93,7 @@ def _excerpt(result: records.ResultRecord | records.FurtherPassageRecord) -> Ite
 
 def answer(result: records.AnswerRecord) -> ReplyText:
     cited = [line for citation in result["citations"] for line in _cited(citation)]
-    seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
+    seen = [] if cited else [f"see {_found(reference)}{outdated(reference)}" for reference in result["references"]]
     followed = [f"searched: {result['searched']}"] if "searched" in result else []
     named = (*notes(result), *_model_use(result), *followed, f"answer id: {result['id']} (for follow_up)")
     return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), named)
@@ -119,7 +119,7 @@ def _cited(citation: records.CitationRecord) -> Iterator[str]:
     )
     kind = ", ".join(filter(None, facts))
     heading = f"  {citation['heading']}" if citation["heading"] else ""
-    place = f"[{citation['n']}] {_place(citation)}  [{kind}]{heading}  ({citation['id']})"
+    place = f"[{citation['n']}] {_found(citation)}  [{kind}]{heading}  ({citation['id']})"
     yield f"{place}{_changed(citation.get('changed'))}{outdated(citation)}"
     for line in citation["quote"].split("\n") if citation["quote"] else ():
         yield f"    {line}".rstrip()
@@ -302,3 +302,9 @@ def _changed(is_changed: bool | None) -> str:
 
 def _place(placed: Placed) -> str:
     return f"{placed['source']}:{span(placed['lines'])}"
+
+
+def _found(found: records.ResultRecord | records.CitationRecord | records.ReferenceRecord) -> str:
+    """Return the place of a passage, after its project if several were asked."""
+    project = f"{found['project']}: " if "project" in found else ""
+    return f"{project}{found['source']}:{span(found['lines'])}"

@@ -11,7 +11,7 @@ from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import origin_of_file
 from lore_server.query import facets as facet_counts
-from lore_server.query.confidence import SUGGESTION
+from lore_server.query.confidence import SUGGESTION, Fit
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness, urgent
 from lore_server.query.outdated import outdated
@@ -19,7 +19,7 @@ from lore_server.query.phrasings import fused
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.stopwatch import Stopwatch
-from lore_server.query.syntax import Request, read_request
+from lore_server.query.syntax import ALL, Request, read_request
 from lore_server.query.usage import relations_of
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
@@ -106,6 +106,21 @@ class SearchService:
             watch.end("reply")
             reply["timings"] = _timings(found.seconds, 1000 * watch.seconds["reply"])
         return {**reply, "results": shown, **more}
+
+    def fit(
+        self,
+        query: str | Sequence[str],
+        type: str | Sequence[str] = ALL,
+        path: str | Sequence[str] = (),
+        lang: str | Sequence[str] = (),
+        after: str | None = None,
+        before: str | None = None,
+        **_: object,
+    ) -> Fit:
+        """Return how well the index answers a search, before it is made. Raises InvalidArgument for wrong syntax."""
+        phrasings = [query] if isinstance(query, str) else query
+        requests = [read_request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
+        return max(self._queries.look(one.text, one.filters) for one in requests)
 
     def _find(self, request: Request, filters: Filters) -> SearchOutcome:
         return self._queries.find(request.text, filters=filters, group_copies=True)

@@ -13,7 +13,7 @@ import { insightsView } from "./index/insights-view.js";
 import { watchKeys } from "./shared/keys.js";
 import { knowledgeView } from "./knowledge/knowledge.js";
 import { paperView } from "./knowledge/paper-view.js";
-import { project } from "./shared/project.js";
+import { base, project } from "./shared/project.js";
 import { go, link, parse, placeOf, rememberPlace } from "./shared/route.js";
 import { searchView } from "./search/search.js";
 import { watchState } from "./shared/state.js";
@@ -102,6 +102,7 @@ function skip(event) {
 }
 
 byId("project").textContent = project || "Lore";
+if (base) document.querySelector(".nav").append(el("a", { href: "/" }, "Projects"));
 byId("skip").addEventListener("click", skip);
 document.addEventListener("lore:focus-search", () => {
   const search = built.get("search");

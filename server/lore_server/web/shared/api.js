@@ -1,7 +1,7 @@
 // Call the server: one function for each operation of the contract that the page uses.
 
 import { readEvents } from "./events.js";
-import { token } from "./project.js";
+import { base, token } from "./project.js";
 import { askForToken } from "./token.js";
 
 /** An error of the server: its code, message and hint. */
@@ -131,7 +131,7 @@ async function request(method, path, accept, { query, body, signal }) {
   if (method === "POST") headers["Content-Type"] = "application/json";
   const sent = method === "POST" ? JSON.stringify(body ?? {}) : undefined;
   try {
-    return await fetch(`${path}${queryOf(query)}`, { method, headers, body: sent, signal, cache: "no-store" });
+    return await fetch(`${base}${path}${queryOf(query)}`, { method, headers, body: sent, signal, cache: "no-store" });
   } catch (error) {
     throw signalled(error);
   }

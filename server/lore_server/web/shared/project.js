@@ -3,6 +3,7 @@
 const meta = (name) => document.querySelector(`meta[name="lore-${name}"]`)?.content ?? "";
 
 export const project = meta("project");
+export const base = meta("base"); // the path of this project, if the server has many
 export const version = meta("version");
 const root = meta("root").replace(/\/+$/, "");
 const editor = meta("editor");

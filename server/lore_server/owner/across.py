@@ -1,0 +1,199 @@
+"""Answer a question from several projects.
+
+Scores of different indexes cannot be compared: each is a sum of shares of the best in its own index. How well the best
+passages of an index fit the question can (`query.confidence`). So all projects are asked for that first, only the
+closest ones are searched, and the score of a result is its share of its project's best, times the project's fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from lore_etl.core.errors import AnswerNotFound, InvalidArgument, LoreError, UnknownOperation
+from lore_etl.core.json_types import JSON
+from lore_server.app import App
+from lore_server.contract import ACROSS_PROJECTS, Contract
+from lore_server.execution.progress import Listener
+from lore_server.query.confidence import DOUBT, DOUBTFUL, SUGGESTION, Fit
+from lore_server.replies import budget
+
+SEARCH, ASK = ACROSS_PROJECTS
+SEARCHED = 5  # projects, of those that fit best
+LEAST_SHARE = 0.5  # of the best fit; a project below it has nothing to add
+POINTS = 100.0  # of the best passage of a project that fits fully
+SMALLEST = 200  # tokens of a reply
+THREADS = 8
+STATES = ("partial", "stale", "fresh")  # the state of the least fresh index is that of the reply
+Result = TypeVar("Result")
+Opened = Callable[[str], AbstractContextManager[App]]
+
+
+class Across:
+    """The operations that one call can ask of several projects, which `opened` opens by name."""
+
+    def __init__(self, contract: Contract, opened: Opened) -> None:
+        self._contract = contract
+        self._opened = opened
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="across")
+
+    def call(self, names: Sequence[str], operation_id: str, arguments: JSON, listener: Listener) -> JSON:
+        """Search or ask the projects with these names. Raises LoreError, also if none of them can be searched."""
+        if operation_id not in ACROSS_PROJECTS:
+            hint = f"Across projects, only {SEARCH} and {ASK} answer; name one project: /mcp/<project>."
+            raise UnknownOperation(f"{operation_id} is not served across projects.", hint)
+        operation = self._contract[operation_id]
+        accepted = operation.accept(arguments)
+        reply = (self._search if operation_id == SEARCH else self._ask)(names, accepted, listener)
+        operation.check_result(reply)
+        return reply
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def _search(self, names: Sequence[str], given: JSON, _: Listener) -> JSON:
+        if given.get("cursor"):
+            raise InvalidArgument("A search across projects has one page.", "Name one project, or use a larger limit.")
+        fits, failed = self._fits(names, given)
+        ranked, total = self._ranked(fits, given)
+        counts = Counter(row["project"] for row in ranked)
+        share = given["max_tokens"] // max(1, len(ranked))
+
+        def details(name: str) -> JSON:
+            part = {"limit": counts[name], "max_tokens": max(SMALLEST, share * counts[name])}
+            with self._opened(name) as app:
+                return app.call(SEARCH, {**given, **part})
+
+        replies = {name: self._start(details, name) for name in counts}
+        parts = {name: found.result() for name, found in replies.items()}
+        shown = {(name, row["id"]): row for name, part in parts.items() for row in part["results"]}
+        rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
+        reply: JSON = {
+            "query": next((part["query"] for part in parts.values()), _text(given)[:300]),
+            "total": total,
+            "results": [],
+            "confidence": round(max((fit.confidence for fit in fits.values()), default=0.0), 3),
+            "freshness": _least_fresh(parts.values()),
+            **_remarks(fits, failed, bool(rows)),
+        }
+        reply["results"] = _fitting(rows, budget.room(given["max_tokens"], reply), given["max_tokens"])
+        if len(reply["results"]) < len(ranked):
+            reply["truncated"] = f"{len(ranked) - len(reply['results'])} results omitted: use a larger max_tokens."
+        return reply
+
+    def _ask(self, names: Sequence[str], given: JSON, listener: Listener) -> JSON:
+        """Return the answer of the project that fits best, with references to the passages of all."""
+        fits, failed = self._fits(names, given)
+        ranked, _ = self._ranked(fits, {**self._defaults(SEARCH, given), "limit": min(given["limit"], 20)})
+        best = [row["project"] for row in ranked[:1]]
+        others = sorted(fits, key=lambda name: -fits[name].relevance)
+        reply, answering = self._answered(list(dict.fromkeys(best + others)), given, listener)
+        for citation in reply["citations"]:
+            citation["project"] = answering
+        kept = self._contract[ASK].output_schema["properties"]["references"]["items"]["properties"]
+        rows = [{name: value for name, value in row.items() if name in kept} for row in ranked]
+        left = budget.room(given["max_tokens"], {**reply, "references": []})
+        remarks = {name: text for name, text in _remarks(fits, failed, True).items() if name == "degraded"}
+        return {**remarks, **reply, "references": budget.fitting(rows, left)}
+
+    def _answered(self, order: Sequence[str], given: JSON, listener: Listener) -> tuple[JSON, str]:
+        """Return the answer of the first of the projects, or of that whose answer is continued. Raises LoreError."""
+        unknown = None
+        for name in order:
+            try:
+                with self._opened(name) as app:
+                    return app.call(ASK, given, listener), name
+            except AnswerNotFound as error:
+                unknown = error
+        raise unknown or AnswerNotFound("There is no project to ask.")
+
+    def _fits(self, names: Sequence[str], given: JSON) -> tuple[dict[str, Fit], dict[str, LoreError]]:
+        """Return how well each project fits, and the errors of those that cannot be searched. Raises if none can."""
+
+        def look(name: str) -> Fit:
+            with self._opened(name) as app:
+                return app.fit(given)
+
+        fits, failed = dict[str, Fit](), dict[str, LoreError]()
+        for name, found in [(name, self._start(look, name)) for name in names]:
+            try:
+                fits[name] = found.result()
+            except InvalidArgument:
+                raise
+            except LoreError as error:
+                failed[name] = error
+        if failed and not fits:
+            raise next(iter(failed.values()))
+        return fits, failed
+
+    def _ranked(self, fits: Mapping[str, Fit], given: JSON) -> tuple[list[JSON], int]:
+        """Return the best results of the projects that fit best, without excerpts, and the number of files found."""
+        best = max((fit.relevance for fit in fits.values()), default=0.0)
+        close = [name for name, fit in fits.items() if fit.relevance and fit.relevance >= LEAST_SHARE * best]
+        close = sorted(close, key=lambda name: -fits[name].relevance)[:SEARCHED]
+        brief = {**given, "brief": True, "passages": 0, "explain": False, "facets": False, "max_tokens": 100_000}
+
+        def search(name: str) -> JSON:
+            with self._opened(name) as app:
+                return app.answer(self._contract[SEARCH], brief)
+
+        rows, total = [], 0
+        for name, found in [(name, self._start(search, name)) for name in close]:
+            reply = found.result()
+            total += reply["total"]
+            rows += list(_compared(name, reply["results"], fits[name].relevance))
+        return sorted(rows, key=lambda row: -row["score"])[: given["limit"]], total
+
+    def _defaults(self, operation: str, given: JSON) -> JSON:
+        known = self._contract[operation].input_schema["properties"]
+        return self._contract[operation].accept({name: value for name, value in given.items() if name in known})
+
+    def _start(self, work: Callable[[str], Result], name: str) -> Future[Result]:
+        return self._pool.submit(copy_context().run, work, name)
+
+
+def _compared(name: str, rows: Sequence[JSON], relevance: float) -> Iterator[JSON]:
+    """Yield the results of a project with scores that can be compared with those of other projects."""
+    best = max((row["score"] for row in rows), default=0.0)
+    for row in rows:
+        share = max(0.0, row["score"] / best) if best > 0 else 0.0
+        yield {
+            "project": name,
+            **{key: row[key] for key in row if key != "excerpt"},
+            "score": round(POINTS * relevance * share, 3),
+        }
+
+
+def _fitting(rows: Sequence[JSON], room: int, max_tokens: int) -> list[JSON]:
+    """Return the first rows that fit, but at least the first, with a shorter excerpt. Raises InvalidArgument."""
+    taken = budget.fitting(rows, room)
+    if taken or not rows:
+        return taken
+    left = room - budget.size({**budget.shortened(rows[0]), "excerpt": "", "cut": True}) - 2
+    cut = {**rows[0], "excerpt": budget.prefix(rows[0]["excerpt"], max(0, left)), "cut": True}
+    return budget.some([cut], room, "The first result", max_tokens)
+
+
+def _remarks(fits: Mapping[str, Fit], failed: Mapping[str, LoreError], has_results: bool) -> JSON:
+    remarks: JSON = {}
+    if has_results and max((fit.confidence for fit in fits.values()), default=0.0) < DOUBTFUL:
+        remarks["doubt"] = DOUBT
+    if not has_results:
+        remarks["suggestion"] = SUGGESTION
+    if failed:
+        names = ", ".join(f"{name} ({error.code})" for name, error in sorted(failed.items()))
+        remarks["degraded"] = budget.clipped(f"Not searched: {names}", 290)
+    return remarks
+
+
+def _least_fresh(parts: Any) -> JSON:
+    records = [part["freshness"] for part in parts]
+    return min(records, key=lambda record: STATES.index(record["state"]), default={"state": "fresh"})
+
+
+def _text(given: JSON) -> str:
+    return given["query"] if isinstance(given["query"], str) else given["query"][0]

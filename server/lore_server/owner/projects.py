@@ -1,0 +1,258 @@
+"""Own the indexes of several projects in one process: each is opened on first use, and closed when it is idle."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+from anyio.abc import TaskGroup, TaskStatus
+from anyio.lowlevel import EventLoopToken
+
+from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.project import INDEX_NAME, place_of
+from lore_etl.config.settings import EmbeddingSettings
+from lore_etl.core.errors import LoreError, NotFound, StorageError, UsageError, os_errors_as
+from lore_etl.core.json_types import JSON
+from lore_etl.models.embedder import Model, SharedModel
+from lore_etl.stores.owner_file import SERVE_MANY
+from lore_etl.system.memory import release_unused_memory
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.lanes import PROJECTS
+from lore_server.execution.progress import Listener
+from lore_server.owner.across import Across
+from lore_server.owner.find import make_way
+from lore_server.owner.listen import Connections, until_quiet
+from lore_server.owner.process import CLOSE_SECONDS, Owner
+
+log = logging.getLogger(__name__)
+MARKS = (CONFIG_NAME, ".git", INDEX_NAME)  # a folder with one of them is a project
+MOST_OPEN = 48  # idle ones beyond it are closed before their time, those unused for longest first
+AT = "/projects/"
+COMMA = ","  # between the names of several projects in an address
+
+
+def read_projects(where: Path) -> dict[str, Path]:
+    """Return the projects by name: those in a folder, or those whose paths a file names, one a line.
+
+    Raises:
+        UsageError: there is no such file or folder, or it names no project.
+    """
+    if where.is_dir():
+        found = [one for one in sorted(where.iterdir()) if any((one / mark).exists() for mark in MARKS)]
+        roots = [one.resolve() for one in found if not one.is_symlink()]
+    else:
+        with os_errors_as(UsageError, f"Cannot read the list of projects {where}"):
+            lines = [line.strip() for line in where.read_text(encoding="utf-8").splitlines()]
+        named = (Path(line).expanduser() for line in lines if line and not line.startswith("#"))
+        roots = list(dict.fromkeys((where.parent / one).resolve() for one in named))
+    if not roots:
+        marks = ", ".join(MARKS)
+        raise UsageError(f"{where} names no project.", f"Name one folder a line, or a folder of projects ({marks}).")
+    return named_apart(roots)
+
+
+def named_apart(roots: Sequence[Path]) -> dict[str, Path]:
+    """Return the projects by the names of their folders, with those of parents where only they differ."""
+    depths = dict.fromkeys(roots, 1)
+    while True:
+        names = {root: _name(root, depth) for root, depth in depths.items()}
+        counts = Counter(names.values())
+        same = [root for root in roots if counts[names[root]] > 1]
+        if not same:
+            return {name: root for root, name in names.items()}
+        for root in same:
+            depths[root] += 1
+
+
+def _name(root: Path, depth: int) -> str:
+    """Return the last parts of a path; a digest is added where even the whole path has another one's name."""
+    parts = root.parts[1:]
+    digest = f".{hashlib.sha256(str(root).encode()).hexdigest()[:8]}" if depth > len(parts) else ""
+    return ".".join(parts[-depth:]).replace(COMMA, "_") + digest
+
+
+class Project:
+    """A project of a server, with its application while it is open, and the reason why it cannot be opened."""
+
+    def __init__(self, name: str, root: Path) -> None:
+        self.name, self.root = name, root
+        self.app: App | None = None
+        self.problem: LoreError | None = None if root.is_dir() else _missing(name)
+        self.uses = 0
+        self.used_at = 0.0
+        self.turn = anyio.Lock()
+        self.connections = Connections()
+        self.ended: anyio.Event | None = None  # set once the index is closed
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether the project may be closed now."""
+        return (
+            not self.uses and not self.connections.clients and self.app is not None and not self.app.jobs.running_id()
+        )
+
+    @property
+    def state(self) -> str:
+        """Return whether the project is `open` or `closed`, or the code of the error that prevents it."""
+        if self.problem is not None:
+            return self.problem.code
+        return "open" if self.app is not None else "closed"
+
+
+class Projects:
+    """The projects of one server, by name. Its calls are about those in `PROJECTS`, or about all of them."""
+
+    def __init__(
+        self, roots: Mapping[str, Path], config: Path | None, contract: Contract, most_open: int = MOST_OPEN
+    ) -> None:
+        self.all = {name: Project(name, root) for name, root in roots.items()}
+        self.address = ""
+        self._config = config
+        self._most_open = most_open
+        self._models: dict[str, SharedModel] = {}
+        self._guard = threading.Lock()
+        self._across = Across(contract, self.opened)
+        self._tasks: TaskGroup | None = None
+        self._loop: EventLoopToken | None = None
+
+    async def run(self, serve: Callable[[], Awaitable[None]]) -> None:
+        """Open projects on demand until `serve` returns, then close them."""
+        self._loop = anyio.lowlevel.current_token()
+        async with anyio.create_task_group() as self._tasks:
+            await serve()
+            for project in self.all.values():
+                project.connections.stopping.set()
+        self._across.close()
+
+    def states(self) -> dict[str, str]:
+        """Return the state of each project."""
+        return {name: project.state for name, project in self.all.items()}
+
+    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
+        """Run an operation in the chosen project, or in several. Raises LoreError."""
+        names = PROJECTS.get() or tuple(self.all)
+        if len(names) != 1:
+            return self._across.call(names, operation, arguments, listener)
+        with self.opened(names[0]) as app:
+            return app.call(operation, arguments, listener)
+
+    def page_state(self) -> JSON:
+        """Return `App.state` of the chosen project. Raises LoreError."""
+        with self.opened(PROJECTS.get()[0]) as app:
+            return app.state()
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[App]:
+        """Keep a project open, from a worker thread. Raises LoreError if it cannot be opened."""
+        project = self.all[name]
+        app = anyio.from_thread.run(self._entered, project, token=self._loop)
+        try:
+            yield app
+        finally:
+            with self._guard:
+                project.uses -= 1
+                project.used_at = time.monotonic()
+
+    async def _entered(self, project: Project) -> App:
+        async with project.turn:
+            if project.app is None:
+                await self._open(project)
+            assert project.app is not None
+            with self._guard:
+                project.uses += 1
+            return project.app
+
+    async def _open(self, project: Project) -> None:
+        if project.ended is not None:
+            await project.ended.wait()
+        self._make_room()
+        try:
+            owner = await anyio.to_thread.run_sync(self._owner, project)
+            project.ended = anyio.Event()
+            assert self._tasks is not None
+            await self._tasks.start(self._own, project, owner)
+        except LoreError as error:
+            project.problem = error
+            raise
+        project.problem = None
+
+    def _make_room(self) -> None:
+        """Close the project that was unused for longest, if too many are open."""
+        present = [project for project in self.all.values() if project.app is not None]
+        free = [project for project in present if project.is_free]
+        if len(present) >= self._most_open and free:
+            oldest = min(free, key=lambda project: project.used_at)
+            oldest.app = None
+            oldest.connections.stopping.set()
+
+    def _owner(self, project: Project) -> Owner:
+        """Take the index of a project over. Raises LoreError."""
+        if not project.root.is_dir():
+            raise _missing(project.name)
+        make_way(place_of(project.root, self._config))
+        return Owner(project.root, self._config, SERVE_MANY, self._model)
+
+    def _model(self, settings: EmbeddingSettings) -> Model:
+        with self._guard:
+            return self._models.setdefault(settings.model_dump_json(), SharedModel(settings))
+
+    async def _own(self, project: Project, owner: Owner, *, task_status: TaskStatus[None]) -> None:
+        """Own the index of a project until it is idle."""
+
+        is_open = False
+
+        def ready() -> None:
+            nonlocal is_open
+            is_open, project.app, project.used_at = True, owner.app, time.monotonic()
+            task_status.started()
+
+        try:
+            await owner.run(ready, partial(self._stay, project), f"{self.address}{AT}{quote(project.name)}/")
+        except Exception as error:
+            if not is_open:
+                raise (
+                    error if isinstance(error, LoreError) else StorageError("The project cannot be opened.")
+                ) from error
+            log.exception("the project %s was closed", project.name)
+        finally:
+            project.app = None
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_close, owner)
+            if project.ended is not None:
+                project.ended.set()
+
+    async def _stay(self, project: Project, app: App, connections: Connections) -> None:
+        """Return when the project is idle, or asked to close; calls that run may end before."""
+        project.connections = connections
+        idle_seconds = 60 * app.index.settings.owner.idle_minutes
+
+        def is_needed() -> bool:
+            return not project.is_free or time.monotonic() < project.used_at + idle_seconds
+
+        await until_quiet(connections, idle_seconds, is_needed)
+        project.app = None
+        with anyio.move_on_after(CLOSE_SECONDS):
+            while project.uses:
+                await anyio.sleep(0.05)
+
+
+def _missing(name: str) -> LoreError:
+    return NotFound(f"There is no folder for the project {name}.", "Correct the list of projects.")
+
+
+def _close(owner: Owner) -> None:
+    owner.close()
+    release_unused_memory()

@@ -1,0 +1,167 @@
+"""One server for many projects: each at its own path, one question over all, and those that fail are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.client import Client as McpClient
+
+from lore_etl.config.user_folders import user_state_folder
+from lore_etl.stores.owner_file import SERVE_MANY
+from tests.harness import http_client
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import mcp_over_http, serving
+from tests.harness.owners import owner_of, stop_owners, wait_until
+from tests.harness.projects import write_project
+
+PROJECTS = {
+    "a/app": {"README.md": "# Ferry\n\nThe ferry crosses the harbour at noon, and carries cars.\n"},
+    "b/app": {"README.md": "# Bakery\n\nThe bakery sells rye bread, baked in an oven of stone.\n"},
+    "lib": {"docs/tide.md": "# Tides\n\nThe harbour is closed at low tide, and no ferry may enter.\n"},
+}
+HARBOUR = "when is the harbour closed for the ferry"
+
+
+@pytest.fixture(autouse=True)
+def no_owner_is_left() -> None:
+    """Keep the server of this module running: its fixture stops it."""
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three indexed projects, one whose configuration is broken, one that is missing, and their list."""
+    folder = tmp_path_factory.mktemp("team")
+    for name, files in PROJECTS.items():
+        write_project(folder / name, {"lore.toml": "", **files})
+        assert run_lore("sync", cwd=folder / name).returncode == 0
+    write_project(folder, {"broken/lore.toml": "[index\n"})
+    (folder / "list").write_text("\n".join([*PROJECTS, "broken", "gone"]), encoding="utf-8")
+    stop_owners(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(team: Path) -> Iterator[str]:
+    with serving(team, more=["--projects", team / "list"]) as address:
+        yield address
+
+
+def search(url: str, path: str, query: str = HARBOUR, **more: object) -> dict[str, Any]:
+    reply = http_client.post(f"{url}{path}/api/documents/query", json={"query": query, **more})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def token() -> dict[str, str]:
+    return {"Authorization": f"Bearer {(user_state_folder() / 'token').read_text(encoding='ascii').strip()}"}
+
+
+def test_each_project_answers_at_its_own_path_without_the_documents_of_others(url: str) -> None:
+    assert [one["source"] for one in search(url, "/projects/a.app")["results"]] == ["README.md"]
+    assert "bread" in search(url, "/projects/b.app", "bread")["results"][0]["excerpt"]
+    assert all("project" not in one for one in search(url, "/projects/lib")["results"])
+
+
+def test_a_question_over_all_finds_the_best_first_and_names_projects(url: str) -> None:
+    reply = search(url, "")
+
+    found = [(one["project"], one["source"]) for one in reply["results"]]
+    assert found == [("lib", "docs/tide.md"), ("a.app", "README.md")]
+    assert reply["results"][0]["score"] >= reply["results"][1]["score"]
+    assert reply["degraded"] == "Not searched: broken (CONFIG_ERROR), gone (NOT_FOUND)"
+
+
+def test_a_question_goes_only_to_the_projects_that_are_named(url: str) -> None:
+    reply = search(url, "/projects/a.app,b.app")
+
+    assert {one["project"] for one in reply["results"]} == {"a.app"}
+    assert "degraded" not in reply
+
+
+def test_replies_across_projects_fit_their_budget(url: str) -> None:
+    reply = search(url, "", max_tokens=200)
+
+    assert len(reply["results"]) == 1
+    assert reply["truncated"].startswith("1 results omitted") or reply["total"] == 1
+
+
+def test_an_answer_over_all_cites_the_project_it_comes_from(url: str) -> None:
+    reply = http_client.post(f"{url}/api/knowledge/ask", json={"query": "What does the bakery sell?"}).json()
+
+    assert "rye bread" in reply["citations"][0]["quote"]
+    assert {one["project"] for one in reply["citations"]} == {"b.app"}
+    assert reply["references"][0]["project"] == "b.app"
+
+    more = http_client.post(
+        f"{url}/api/knowledge/ask", json={"query": "In what oven?", "follow_up": reply["id"]}
+    ).json()
+    assert more["searched"] != "In what oven?"
+
+
+@pytest.mark.parametrize(
+    ("path", "project"), [("/mcp/lib", None), ("/mcp/lib/", None), ("/mcp/lib,a.app", "lib"), ("/mcp", "lib")]
+)
+def test_agents_reach_one_project_or_several_by_the_path(url: str, path: str, project: str | None) -> None:
+    async def converse() -> tuple[list[str], dict[str, Any]]:
+        async with McpClient(mcp_over_http(url, {}, path)) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            called = await client.call_tool("query_documents", {"query": HARBOUR})
+            assert called.structured_content is not None
+            return tools, called.structured_content
+
+    tools, reply = anyio.run(converse)
+    assert reply["results"][0].get("project") == project
+    assert ("get_source" in tools) == (project is None)
+    assert {"query_documents", "ask_knowledge_base"} <= set(tools)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/api/sources", 404, "UNKNOWN_OPERATION"),  # it is about one project
+        ("/projects/nope/api/sources", 404, "UNKNOWN_OPERATION"),
+        ("/projects/app/api/sources", 404, "UNKNOWN_OPERATION"),  # it may be either
+        ("/projects/gone/api/sources", 404, "NOT_FOUND"),
+        ("/projects/broken/api/sources", 500, "CONFIG_ERROR"),
+        ("/projects/%2e%2e/api/sources", 404, "UNKNOWN_OPERATION"),
+    ],
+)
+def test_a_path_to_no_usable_project_is_refused(url: str, path: str, status: int, code: str) -> None:
+    reply = httpx2.get(url + path, timeout=60)
+
+    assert (reply.status_code, reply.json()["code"]) == (status, code)
+
+
+def test_monitoring_and_the_page_show_the_state_of_each_project(url: str) -> None:
+    search(url, "")
+    state = http_client.get(f"{url}/readyz").json()
+    page = http_client.get(f"{url}/").text
+
+    assert state["projects"] == {
+        "a.app": "open", "b.app": "open", "lib": "open", "broken": "CONFIG_ERROR", "gone": "NOT_FOUND"
+    }  # fmt: skip
+    assert '<a href="/projects/a.app/">a.app</a> open' in page
+    assert 'name="lore-base" content="/projects/lib"' in http_client.get(f"{url}/projects/lib/").text
+
+
+def test_a_change_needs_the_token_of_the_server(url: str) -> None:
+    address = f"{url}/projects/lib/api/db/data/manage"
+
+    assert http_client.post(address, json={"action": "sync"}).status_code == 401
+    assert http_client.post(address, json={"action": "sync"}, headers=token()).status_code == 200
+
+
+def test_commands_use_the_server_and_stop_closes_only_their_project(url: str, team: Path) -> None:
+    search(url, "/projects/lib")
+    assert owner_of(team / "lib").kind == SERVE_MANY
+
+    assert "docs/tide.md" in run_lore("search", "tide", cwd=team / "lib").stdout
+    assert run_lore("stop", cwd=team / "lib").returncode == 0
+    wait_until(lambda: http_client.get(f"{url}/readyz").json()["projects"]["lib"] == "closed")
+    assert search(url, "/projects/lib")["results"]

@@ -1,0 +1,100 @@
+"""A server of many projects opens them on demand, and closes those that are idle or too many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from lore_etl.core.errors import Busy
+from lore_etl.stores.claim import is_in_use
+from lore_server.contract import load_contract
+from lore_server.execution.lanes import PROJECTS
+from lore_server.execution.progress import NOBODY
+from lore_server.owner.projects import Projects
+from tests.harness.commands import run_lore
+from tests.harness.owners import owner_of, stop_owners
+from tests.harness.projects import write_project
+
+NAMES = ("one", "two", "three")
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> dict[str, Path]:
+    for name in NAMES:
+        write_project(tmp_path / name, {"lore.toml": "", "README.md": f"# Harbour {name}\n\nAbout {name} boats.\n"})
+        assert run_lore("sync", cwd=tmp_path / name).returncode == 0
+    stop_owners(tmp_path)
+    return {name: tmp_path / name for name in NAMES}
+
+
+def ask(projects: Projects, name: str) -> Any:
+    PROJECTS.set((name,))
+    return projects.call("query_documents", {"query": "harbour boats"}, NOBODY)["results"][0]["title"]
+
+
+def with_projects(roots: dict[str, Path], work: Callable[[Projects], None], most_open: int = 9) -> None:
+    projects = Projects(roots, None, load_contract(), most_open)
+
+    async def serve() -> None:
+        await anyio.to_thread.run_sync(work, projects)
+
+    anyio.run(partial(projects.run, serve))
+
+
+def wait_for(projects: Projects, states: dict[str, str]) -> None:
+    async def reached() -> None:
+        with anyio.fail_after(60):
+            while projects.states() != states:
+                await anyio.sleep(0.01)
+
+    anyio.from_thread.run(reached)
+
+
+def test_the_project_that_was_unused_for_longest_makes_room_and_opens_again(roots: dict[str, Path]) -> None:
+    def work(projects: Projects) -> None:
+        assert projects.states() == dict.fromkeys(NAMES, "closed")
+        for name in (*NAMES, "one"):
+            assert ask(projects, name) == f"Harbour {name}"
+        wait_for(projects, {"one": "open", "two": "closed", "three": "open"})
+        assert not is_in_use(roots["two"] / ".lore")
+
+    with_projects(roots, work, most_open=2)
+    assert not any(is_in_use(root / ".lore") for root in roots.values())
+
+
+def test_an_idle_project_is_closed_while_the_others_stay(
+    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_project(tmp_path, {"config/lore/config.toml": "[owner]\nidle_minutes = 0.005\n"})
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def work(projects: Projects) -> None:
+        with projects.opened("two"):
+            ask(projects, "one")
+            wait_for(projects, {"one": "closed", "two": "open", "three": "closed"})
+
+    with_projects(roots, work)
+
+
+def test_a_background_owner_makes_way_and_another_server_does_not(roots: dict[str, Path]) -> None:
+    run_lore("search", "boats", cwd=roots["one"])
+    assert owner_of(roots["one"]).kind == "background"
+
+    def work(projects: Projects) -> None:
+        assert ask(projects, "one") == "Harbour one"
+        others = Projects(roots, None, load_contract())
+
+        async def serve() -> None:
+            with pytest.raises(Busy):
+                await anyio.to_thread.run_sync(ask, others, "one")
+
+        anyio.from_thread.run(others.run, serve)
+        assert others.states()["one"] == "BUSY"
+
+    with_projects(roots, work)
