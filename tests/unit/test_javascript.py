@@ -147,7 +147,7 @@ def test_definitions_become_chunks_with_their_comments(path: str, text: str, exp
         ("a.js", "/**\n * @class my.app.View\n */\nexport default class View extends ns.Base {}\n",
          [ClassDefinition("View", (4, 4), ("ns.Base",), "my.app.View")]),
         ("src/button/Base.mjs", NEO, [ClassDefinition("Button", (8, 24), ("Component",), "Neo.button.Base")]),
-        ("a.mjs", "class A extends B {\n  static config = {mixins: [C, D, 'E'], x: [F]}\n  config = {mixins: null}\n}\n",
+        ("a.mjs", "class A extends B {\n  static config = {mixins: [C, D, 'E'], x: [F]}\n  config = {mixins: 0}\n}\n",
          [ClassDefinition("A", (1, 4), ("B", "C", "D"))]),
     ],
 )  # fmt: skip

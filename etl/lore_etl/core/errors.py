@@ -8,6 +8,8 @@ LoreError                       exit  HTTP
 │   │   └── StaleCursor            2   409   a cursor of another query, or of an earlier state of the index
 │   ├── UnknownOperation           2   404   the contract has no operation with this name
 │   ├── TokenRequired              2   401   a change, or a remote request, without the server's token
+│   ├── Forbidden                  2   403   the token has no right to this, or there is no such project
+│   ├── LimitReached               2   429   the token has made its requests of this minute
 │   ├── ConfigError                2   500   the configuration has a wrong key or value
 │   │   └── PackageMissing         2   500   a required package is not installed, or not in the right version
 │   ├── ConfirmationRequired       2   409   a destructive action without `confirm`
@@ -108,6 +110,16 @@ class TokenRequired(UsageError):
         "Send `Authorization: Bearer <token>`: the value of LORE_TOKEN on the server, or else the content of the file "
         "`token` in the index folder (.lore)."
     )
+
+
+class Forbidden(UsageError):
+    code, http_status = "FORBIDDEN", 403
+    default_hint = "Ask the administrator of this server for a token with this right; `lore token add` creates one."
+
+
+class LimitReached(UsageError):
+    code, http_status = "LIMIT_REACHED", 429
+    default_hint = "Wait for a minute."
 
 
 class ConfigError(UsageError):

@@ -156,6 +156,7 @@ async def _serve(
     import uvicorn
 
     from lore_server.http import build_http
+    from lore_server.http.audit import audited
     from lore_server.http.many import Chooser, routes_of_many
     from lore_server.http.protocol import LimitedProtocol
     from lore_server.mcp.mcp_server import build_server
@@ -167,7 +168,7 @@ async def _serve(
             yield
 
     contract = load_contract()
-    calls = Calls(contract, call)
+    calls = Calls(contract, audited(call, contract, site))
     mcp = build_server(contract, calls, toolsets)
     web = build_http(contract, calls, mcp, site, pulse, routes_of_many(projects.states) if projects else ())
     config = uvicorn.Config(

@@ -17,13 +17,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from lore_etl.core.errors import LoreError, TokenRequired, UnknownOperation
+from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
 from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.threads import Calls
+from lore_server.http.access import ANYONE_HERE
 from lore_server.http.arguments import Reader
 from lore_server.http.events import events_of, streaming_operations, wants_events
-from lore_server.http.guard import Guard, has_token, refused
+from lore_server.http.guard import RIGHTS, Guard, check, refused
 from lore_server.http.page import Pulse, page_routes, pulse_routes, rendering_routes
+from lore_server.http.protocol import LimitedProtocol
 from lore_server.http.site import Site
 from lore_server.mcp.follow import Context
 from lore_server.mcp.lines import MCPServer
@@ -63,7 +65,8 @@ def build_http(
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # a wrong path is an error, not a redirect
-    return Guard(GZipMiddleware(app, minimum_size=1000, compresslevel=5), site)  # it leaves event streams alone
+    compressed = GZipMiddleware(app, minimum_size=1000, compresslevel=5)  # it leaves event streams alone
+    return Guard(compressed, site, LimitedProtocol.crowd)
 
 
 def _mcp_routes(mcp_app: Starlette) -> list[Route]:
@@ -89,7 +92,6 @@ async def _unforeseen(request: Request, error: Exception) -> Response:
 
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
     """Check the token before the server's own handlers for listing and calling tools."""
-    guarded = {operation.id for operation in contract if operation.needs_token}
     listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")
     if listing is None or calling is None:
         return
@@ -99,27 +101,27 @@ def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
         if not isinstance(listed, types.ListToolsResult):
             raise TypeError(f"tools/list returned {type(listed).__name__}")
         served = (tool for tool in listed.tools if site.serves(tool.name))
-        allowed = [tool for tool in served if tool.name not in guarded or _is_allowed(context, site)]
+        allowed = [tool for tool in served if _refusal(contract[tool.name], context, site) is None]
         return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
-        if params.name in guarded and not _is_allowed(context, site):
-            return _refusal(contract[params.name], context)
-        return await calling.handler(context, params)
+        operation = contract.operations.get(params.name)
+        refusal = operation and _refusal(operation, context, site)
+        return refusal or await calling.handler(context, params)
 
     mcp.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
     mcp.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
 
 
-def _is_allowed(context: Context, site: Site) -> bool:
-    return context.request is not None and has_token(context.request.scope, site)
-
-
-def _refusal(operation: Operation, context: Context) -> types.CallToolResult:
-    error = TokenRequired(f"{operation.id} needs the token, and this client has none.")
-    record = problem(in_envelope(error, operation.envelope, {}))
-    record["hint"] = f"Configure the client to send a header. {record['hint']}"
-    return result_of(operation, record, context)
+def _refusal(operation: Operation, context: Context, site: Site) -> types.CallToolResult | None:
+    """Return the reply to a client that may not call the tool; None if it may."""
+    try:
+        check(operation, context.request.scope if context.request else {RIGHTS: ANYONE_HERE}, site)
+    except UsageError as error:
+        record = problem(in_envelope(error, operation.envelope, {}))
+        record["hint"] = f"Configure the client to send a header. {record['hint']}"
+        return result_of(operation, record, context)
+    return None
 
 
 API = "/api"
@@ -136,8 +138,7 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
 
         async def endpoint(request: Request) -> Response:
             try:
-                if operation.needs_token and not has_token(request.scope, site):
-                    raise TokenRequired(f"{operation.id} needs the token, and the request has none.")
+                check(operation, request.scope, site)
                 arguments = await reader.arguments(request)
                 if operation.id in streaming and wants_events(request):
                     return await events_of(operation, arguments, calls)

@@ -9,10 +9,12 @@ from urllib.parse import SplitResult, urlsplit
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lore_etl.core.errors import InvalidArgument, LoreError, TokenRequired
-from lore_server.execution.lanes import CLIENT
+from lore_etl.core.errors import Forbidden, InvalidArgument, LimitReached, LoreError, TokenRequired
+from lore_server.contract import Operation
+from lore_server.execution.lanes import CLIENT, PROJECTS
+from lore_server.http.access import ACCESS, Access, Level, Limits
 from lore_server.http.crowd import Crowd
-from lore_server.http.site import ASSETS, Site
+from lore_server.http.site import ASSETS, PROJECT, Site
 from lore_server.replies.problem import problem
 
 POLICY = (
@@ -27,15 +29,17 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 PORTS = {"http": 80, "https": 443}
+RIGHTS = "lore.access"  # of a request, in its scope
 
 
 class Guard:
     """A filter that rejects requests that a foreign web page could have caused, and remote requests without a token."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: Site, crowd: Crowd) -> None:
         self._app = app
         self._site = site
-        self.crowd = Crowd()
+        self._crowd = crowd
+        self._limits = Limits()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -49,13 +53,12 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = with_our_headers(message.get("headers", ()))
                 if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
-                    headers.append((b"retry-after", b"%d" % self.crowd.count_refusal()))
+                    headers.append((b"retry-after", b"%d" % self._crowd.count_refusal()))
                 else:
-                    self.crowd.count_answer()
+                    self._crowd.count_answer()
                 message = {**message, "headers": headers}
             await send(message)
 
-        CLIENT.set((scope.get("client") or ("",))[0])
         refusal = self._refusal(scope)
         await (self._app if refusal is None else refusal)(scope, receive, send_guarded)
 
@@ -74,18 +77,50 @@ class Guard:
             )
             return refused(unasked, 405, {"Allow": "GET, POST"})
         is_page = scope["path"] == "/" or scope["path"].startswith(ASSETS)
-        if not (is_page or self._site.is_private(name.hostname) or has_token(scope, self._site)):
-            return refused(TokenRequired("Every request to this server needs the token."))
+        try:
+            self._admit(scope, name.hostname)
+        except LoreError as error:
+            return None if is_page else refused(error)
         return None
 
+    def _admit(self, scope: Scope, name: str | None) -> None:
+        """Determine the rights of a request, and limit one about all projects to those that it may read.
 
-def has_token(scope: Scope, site: Site) -> bool:
-    given = _header(scope, b"authorization")
-    return given is not None and site.token.is_in(given.encode("latin-1"))
+        Raises:
+            TokenRequired: it has no valid token.
+            Forbidden: it may not read the project, or there is none of this name.
+            LimitReached: its token has no more requests in this minute.
+        """
+        access = self._site.access(_header(scope, b"authorization"), name)
+        scope[RIGHTS] = access
+        ACCESS.set(access)
+        CLIENT.set(access.author or (scope.get("client") or ("",))[0])
+        if not self._limits.admit(access):
+            raise LimitReached(f"The limit of {access.per_minute} requests in a minute is reached.")
+        if access.everywhere >= Level.READ:
+            return
+        is_unknown = scope["path"].startswith((PROJECT, "/mcp/")) and scope["path"] != "/mcp/"  # else it was rewritten
+        asked = self._site.asked()
+        if self._site.many and not PROJECTS.get():
+            asked = tuple(one for one in asked if access.level((one,)))
+            PROJECTS.set(asked)
+        if is_unknown or not asked or access.level(asked) < Level.READ:
+            raise Forbidden("This token does not give access to this project.")
+
+
+def check(operation: Operation, scope: Scope, site: Site) -> None:
+    """Raise TokenRequired or Forbidden if the request may not run the operation."""
+    access: Access = scope[RIGHTS]
+    if access.may(operation, site.asked()):
+        return
+    if access.is_anonymous:
+        raise TokenRequired(f"{operation.id} needs the token, and the request has none.")
+    raise Forbidden(f"This token does not give the right to {operation.id}.")
 
 
 def refused(error: LoreError, status: int | None = None, headers: dict[str, str] | None = None) -> JSONResponse:
     more = {"WWW-Authenticate": 'Bearer realm="lore"'} if isinstance(error, TokenRequired) else {}
+    more |= {"Retry-After": "60"} if isinstance(error, LimitReached) else {}
     return JSONResponse(problem(error), status or error.http_status, {**more, **(headers or {})})
 
 

@@ -56,16 +56,19 @@ def chosen(path: str, known: Collection[str]) -> tuple[Names, str]:
 def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
     """Return the list of the projects, as a page and for monitoring; `states` has the state of each."""
 
+    def permitted() -> list[tuple[str, str]]:
+        return [(name, state) for name, state in states().items() if name in (PROJECTS.get() or states())]
+
     async def listed(request: Request) -> Response:
         rows = (
             f'<li><a href="{PROJECT}{quote(name)}/">{html.escape(name)}</a> {html.escape(state)}</li>'
-            for name, state in states().items()
+            for name, state in permitted()
         )
         return HTMLResponse(_PAGE.format("".join(rows)))
 
     async def ready(request: Request) -> Response:
         """Tell which projects answer; the server is ready as long as any does."""
-        found = states()
+        found = dict(permitted())
         is_ready = any(state in ("open", "closed") for state in found.values())
         return JSONResponse({"ready": is_ready, "projects": found}, 200 if is_ready else 503)
 

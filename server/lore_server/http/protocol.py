@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lore_etl.core.errors import Busy, InvalidArgument, LoreError
-from lore_server.http.guard import Guard, refused, with_our_headers
+from lore_server.http.crowd import Crowd
+from lore_server.http.guard import refused, with_our_headers
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -25,6 +25,7 @@ class LimitedProtocol(HttpToolsProtocol):
     max_surplus = 1_000  # connections that are refused at the same time; more are closed at once
     max_headers = 100
     max_head_bytes = 65_536  # of the line with the path and all headers, also of those after a body
+    crowd = Crowd()
 
     _head_bytes = 0
     _unread_bytes = 0  # received since the last part of the request that is complete
@@ -127,7 +128,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_refused:
             return
         self._is_refused = True
-        seconds = cast(Guard, self.config.app).crowd.count_refusal()
+        seconds = self.crowd.count_refusal()
         full = Busy(f"The limit of {self.max_connections} connections is reached.")
         self._write(full, more={"Retry-After": str(seconds)})
         self.transport.write_eof()

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 
 from lore_etl.config.settings import LOOPBACK, ServerSettings, Settings
 from lore_etl.config.user_folders import user_state_folder
-from lore_etl.core.errors import ConfigError
+from lore_etl.core.errors import ConfigError, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS
 from lore_server.execution.lanes import PROJECTS
+from lore_server.http.access import ANYONE_HERE, OWNER, Access, NamedTokens
 from lore_server.http.token import Token, token_of
 
 ASSETS = "/assets/"
@@ -38,6 +39,25 @@ class Site:
     hosts: frozenset[str] = LOOPBACK
     is_open: bool = False
     many: Mapping[str, Path] = field(default_factory=dict)
+    tokens: NamedTokens = field(default_factory=lambda: NamedTokens(user_state_folder()))
+
+    def access(self, authorization: str | None, name: str | None) -> Access:
+        """Return the rights of a request with this header to this host name. Raises TokenRequired."""
+        if authorization is None:
+            if self.is_private(name):
+                return ANYONE_HERE
+            raise TokenRequired("Every request to this server needs the token.")
+        if self.token.is_in(authorization.encode("latin-1")):
+            return OWNER
+        scheme, _, given = authorization.partition(" ")
+        found = self.tokens.access(given.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise TokenRequired("The token is unknown, expired or revoked.")
+        return found
+
+    def asked(self) -> tuple[str, ...]:
+        """Return the names of the projects that the current request is about."""
+        return PROJECTS.get() or tuple(self.many or (self.project,))
 
     def serves(self, operation: str) -> bool:
         """Return whether an operation is served at the address of the current call, which may be for many projects."""

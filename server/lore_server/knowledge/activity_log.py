@@ -18,10 +18,10 @@ KEPT = 3
 
 
 class ActivityLog:
-    """The log in a knowledge folder; if the folder does not exist, nothing is logged."""
+    """The log in a folder; if the folder does not exist, nothing is logged."""
 
-    def __init__(self, home: Path, largest_bytes: int = LARGEST_BYTES) -> None:
-        self._path = home / ACTIVITY
+    def __init__(self, home: Path, largest_bytes: int = LARGEST_BYTES, name: str = ACTIVITY) -> None:
+        self._path = home / name
         self._largest = largest_bytes
 
     def add(self, record: Mapping[str, object]) -> None:
@@ -40,8 +40,8 @@ class ActivityLog:
         return self._path.lstat().st_size > self._largest
 
     def _rotate(self) -> None:
-        """Rename the log to `activity.log.1`, unless another process is doing so or has just done so."""
-        lock = self._path.with_name(f"{ACTIVITY}.lock")
+        """Rename the log to `<name>.1`, unless another process is doing so or has just done so."""
+        lock = self._path.with_name(f"{self._path.name}.lock")
         descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT)
         if not try_lock(descriptor):
             os.close(descriptor)
@@ -49,10 +49,10 @@ class ActivityLog:
         try:
             if self._is_full():
                 for number in range(KEPT - 1, 0, -1):
-                    older = self._path.with_name(f"{ACTIVITY}.{number}")
+                    older = self._path.with_name(f"{self._path.name}.{number}")
                     if older.exists():
-                        replace(older, older.with_name(f"{ACTIVITY}.{number + 1}"))
-                replace(self._path, self._path.with_name(f"{ACTIVITY}.1"))
+                        replace(older, older.with_name(f"{self._path.name}.{number + 1}"))
+                replace(self._path, self._path.with_name(f"{self._path.name}.1"))
         finally:
             close_locked(descriptor)
             lock.unlink(missing_ok=True)

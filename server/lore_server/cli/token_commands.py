@@ -1,0 +1,65 @@
+"""`lore token …`: create, list and revoke the named tokens for `lore serve`."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated
+
+import typer
+
+from lore_etl.config.user_folders import user_state_folder
+from lore_server.cli.command import cli, commands_of
+from lore_server.owner.session import Session
+
+group = typer.Typer(no_args_is_help=True, help="Manage the named tokens for `lore serve`.")
+cli.add_typer(group, name="token")
+command = commands_of(group)
+_PROJECT = "A project that it may {}; `*` is every project."
+Projects = list[str] | None
+
+
+@command
+def add(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="Who uses it; the audit log names it.")],
+    read: Annotated[Projects, typer.Option(help=_PROJECT.format("read"))] = None,
+    write: Annotated[Projects, typer.Option(help=_PROJECT.format("read and change"))] = None,
+    admin: Annotated[Projects, typer.Option(help=_PROJECT.format("administer"))] = None,
+    days: Annotated[float, typer.Option(min=0.0, max=3650, help="Days until it expires.")] = 90,
+    per_minute: Annotated[int, typer.Option(min=0, help="Most requests in a minute; 0: any number.")] = 0,
+) -> None:
+    """Create a token and print it. It cannot be shown again, because only its hash is stored."""
+    from lore_server.http.access import NamedTokens
+
+    levels = {"read": read, "write": write, "admin": admin}
+    rights = {project: level for level, projects in levels.items() for project in projects or ()}
+    token = NamedTokens(user_state_folder()).add(name, rights, days, per_minute)
+    session.show({"name": name, "token": token}, token)
+
+
+@command
+def list_(session: Session) -> None:
+    """List the tokens, with their rights and the end of their validity."""
+    from lore_server.http.access import NamedTokens
+
+    rows = [
+        {"name": name, **{key: value for key, value in record.items() if key != "sha256"}}
+        for name, record in NamedTokens(user_state_folder()).all().items()
+    ]
+    session.show({"tokens": rows}, *map(_row, rows))
+
+
+@command
+def revoke(session: Session, name: str) -> None:
+    """Revoke a token, at once."""
+    from lore_server.http.access import NamedTokens
+
+    NamedTokens(user_state_folder()).revoke(name)
+    session.show({"revoked": name}, f"{name} is revoked.")
+
+
+def _row(record: dict[str, object]) -> str:
+    rights = record["rights"]
+    assert isinstance(rights, dict)
+    day = datetime.datetime.fromtimestamp(float(str(record["expires"])), datetime.UTC).date()
+    return f"{record['name']}  until {day}  {', '.join(f'{level} {project}' for project, level in rights.items())}"
