@@ -164,7 +164,7 @@ def test_fr_007_refused_connections_are_retried_until_the_server_is_available(ho
 
 
 def test_the_pause_requested_by_a_server_is_made_unless_it_is_too_long(hook: Hook, server: MemoryServer) -> None:
-    server.set({"do": "503", "wait": 3600}, {"do": "429", "wait": 7})
+    server.set(*[{"do": "503", "wait": 3600}] * 2, {"do": "429", "wait": 7})
 
     assert hook.run() == Tally(found=3, failed=3)
     assert hook.run() == Tally(found=3, succeeded=3)
@@ -571,7 +571,7 @@ def test_if_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: Memo
     assert server.calls() == []
 
 
-def test_after_a_limit_the_next_runs_send_the_rest(hook: Hook, server: MemoryServer) -> None:
+def test_a_limit_is_shared_fairly_and_the_next_runs_send_the_rest(hook: Hook, server: MemoryServer) -> None:
     for number in range(8):
         hook.write(f"LEARNING/{number}.md", f"text {number}")
 
@@ -579,6 +579,7 @@ def test_after_a_limit_the_next_runs_send_the_rest(hook: Hook, server: MemorySer
 
     assert [tally.succeeded for tally in done] == [4, 4, 3, 0]
     assert [tally.waiting for tally in done] == [7, 3, 0, 0]
+    assert "# Gamma\n\nc" in [call["episode_body"] for call in server.calls()[:4]]
 
 
 def test_a_memory_from_the_server_is_skipped_until_it_is_the_users_own(hook: Hook, server: MemoryServer) -> None:

@@ -15,7 +15,7 @@ from lore_server.hook.episode import digest_of
 from lore_server.hook.knowledge_server import ServerUnreachable
 from lore_server.hook.memory_folders import MAX_BYTES, MemoryFile, find_memory_files, read_memory_file
 from lore_server.hook.target import target_of
-from lore_server.hook.upload_plan import GUARDED, UploadPlan, in_order, plan_for
+from lore_server.hook.upload_plan import GUARDED, UploadPlan, in_turns, plan_for
 from lore_server.hook.upload_run import RetryPolicy
 from lore_server.hook.upload_state import Tally, UploadedFile, UploadState, make_folder, read_state
 from tests.harness.projects import write_project
@@ -138,10 +138,23 @@ def test_unreadable_files_are_reported_and_not_treated_as_deleted(
     assert (plan.gone, plan.tally) == ([], Tally(found=3, failed=2, skipped=1))
 
 
-def test_the_newest_files_come_first_and_those_that_failed_before_last() -> None:
-    files = [MemoryFile(f"/m/{name}", name, "g", modified) for name, modified in {"old": 1, "bad": 9, "new": 5}.items()]
+def file(label: str, modified: int) -> MemoryFile:
+    return MemoryFile(f"/m/{label}", label, "g", modified)
 
-    assert [file.label for file in in_order(files, {"/m/bad"})] == ["new", "old", "bad"]
+
+def test_sources_take_turns() -> None:
+    many = [file(f"many/m{n}", n) for n in range(100)]
+    few = [file(f"few/f{n}", n) for n in range(2)]
+
+    assert [turn.label for turn in in_turns([*many, *few], set())[:5]] == [
+        "many/m99", "few/f1", "many/m98", "few/f0", "many/m97",
+    ]  # fmt: skip
+
+
+def test_files_that_failed_before_come_last() -> None:
+    files = [file("a/bad", 9), file("a/good", 1), file("b/other", 1)]
+
+    assert [turn.label for turn in in_turns(files, {"/m/a/bad"})] == ["a/good", "b/other", "a/bad"]
 
 
 def test_an_incomplete_entry_is_resumed(folder: Path) -> None:

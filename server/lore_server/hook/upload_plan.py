@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -72,7 +73,7 @@ def plan_for(found: FoundFiles, state: UploadState, everything: bool = False, li
     to_send = [file for file in wanted if digests[file.path] not in known]
     plan.tally.skipped += len(wanted) - len(to_send)
     plan.gone += _gone(found, state, {*digests.values()}, everything, plan.warnings)
-    ordered = in_order(to_send, {path for path, entry in state.files.items() if entry.failure})
+    ordered = in_turns(to_send, {path for path, entry in state.files.items() if entry.failure})
     plan.send = ordered[: limit or None]
     plan.waiting = len(ordered) - len(plan.send)
     return plan
@@ -100,6 +101,11 @@ def _gone(
             yield from gone
 
 
-def in_order(files: Iterable[MemoryFile], failed: Container[str]) -> list[MemoryFile]:
-    """Return the files sorted: newest first, but files that failed before last."""
-    return sorted(files, key=lambda file: (file.path in failed, -file.modified_ns, file.path))
+def in_turns(files: Iterable[MemoryFile], failed: Container[str]) -> list[MemoryFile]:
+    """Return the files sorted: folders take turns, newest files first; files that failed before come last."""
+    turns, seen = list[tuple[bool, int, MemoryFile]](), Counter[tuple[bool, tuple[str, ...]]]()
+    for file in sorted(files, key=lambda file: (-file.modified_ns, file.path)):
+        line = (file.path in failed, PurePath(file.label).parent.parts[:2])
+        turns.append((line[0], seen[line], file))
+        seen[line] += 1
+    return [file for *_, file in sorted(turns, key=lambda turn: turn[:2])]
