@@ -303,21 +303,20 @@ def test_sc_006_a_session_with_a_healthy_server_is_opened_at_the_first_attempt(
     assert hook.pauses == []
 
 
-def test_the_limit_of_the_command_line_overrides_the_configuration(
+def test_a_dry_run_plans_at_most_as_many_files_as_requested_of_the_folders_given_or_configured(
     hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LORE_HOME", str(tmp_path / "home"))
-    configuration = "[hook]\nmax_files = 1\nmemory_dirs = ['notes']\n"
-    project = write_project(tmp_path / "p", {"lore.toml": configuration, "notes/a.md": "a"})
-    session = Session(project=project, as_json=True)
-    target = target_of(None, {}, project)
+    files = {"lore.toml": "[hook]\nmemory_dirs = ['notes']\n", "notes/a.md": "a"}
+    session = Session(project=write_project(tmp_path / "p", files), as_json=True)
+    target = target_of(None, {}, session.root)
 
-    for options in ({"folders": [hook.folder]}, {"folders": [hook.folder], "limit": 2}, {}):
-        session_start(session, target, upload_request(session, target, **options), is_dry=True)
+    for request in (upload_request(session, target, [hook.folder], limit=2), upload_request(session, target)):
+        session_start(session, target, request, is_dry=True)
     plans = [json.loads(word + "}") for word in capsys.readouterr().out.split("\n}")[:-1]]
 
-    assert [len(plan["send"]) for plan in plans] == [1, 2, 1]
-    assert plans[2]["send"] == ["notes/a.md"]
+    assert [len(plan["send"]) for plan in plans] == [2, 1]
+    assert plans[1]["send"] == ["notes/a.md"]
 
 
 SYNC = """

@@ -141,7 +141,6 @@ RULES: dict[str, KeyPolicy] = {
     ),
     "insights.days": _at_most("Your questions are private.", 90),
     "insights.max_questions": _at_most("Your questions are private.", 10_000),
-    "hook.max_files": _project("It only limits how much one run sends."),
 }
 
 

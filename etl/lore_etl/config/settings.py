@@ -200,7 +200,6 @@ class HookSettings(SettingsTable):
     memory_dirs: list[str] = Field(
         default_factory=list, description="empty: `LORE_MEMORY_DIR`, else `~/.claude/MEMORY`"
     )
-    max_files: int = Field(default=0, ge=0, description="maximum number in one run; 0: no limit")
 
 
 class Settings(SettingsTable):

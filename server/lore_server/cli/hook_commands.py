@@ -34,7 +34,7 @@ def session_start(
     ] = False,
     all: Annotated[bool, typer.Option("-a", "--all", help="Also send unchanged files.")] = False,
     status: Annotated[bool, typer.Option("-s", "--status", help="Show the result of the last run and exit.")] = False,
-    max: Annotated[int | None, typer.Option("--max", min=0, help="Maximum number of files per run; 0: all.")] = None,
+    max: Annotated[int, typer.Option("--max", min=0, help="Maximum number of files per run; 0: all.")] = 0,
     budget: Annotated[
         float, typer.Option("--budget", min=0, max=600, help="Seconds to wait before continuing in the background.")
     ] = 15,

@@ -40,17 +40,11 @@ _FORMAT = VisibleFormatter("%(asctime)s %(process)d %(levelname)s %(message)s", 
 
 
 def upload_request(
-    session: Session, target: Target, folders: Sequence[Path] = (), everything: bool = False, limit: int | None = None
+    session: Session, target: Target, folders: Sequence[Path] = (), everything: bool = False, limit: int = 0
 ) -> UploadRequest:
     """Return the command line's options, completed from configuration and environment. Raises ConfigError."""
-    settings = session.settings.hook
-    return UploadRequest(
-        memory_folders(folders, settings.memory_dirs, session.root, os.environ),
-        target.file("state.json"),
-        target.name,
-        everything,
-        settings.max_files if limit is None else limit,
-    )
+    found = memory_folders(folders, session.settings.hook.memory_dirs, session.root, os.environ)
+    return UploadRequest(found, target.file("state.json"), target.name, everything, limit)
 
 
 def session_start(
