@@ -215,17 +215,6 @@ def test_a_long_document_is_returned_in_parts_with_each_character_once(tmp_path:
         read.user(path="docs/long.md", max_tokens=400, cursor="MC4xOmFiY2RlZg")
 
 
-@pytest.mark.requirement("UQ-044")
-def test_an_edit_is_read_immediately_without_a_sync(tmp_path: Path) -> None:
-    write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My PRP\n"})
-    read = reader(tmp_path)
-    before = read.user(path="PRPs/executed/PRP-TEST.md", max_tokens=BUDGET)
-    write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My edited PRP\n"})
-
-    assert before["content"] == "# My PRP\n"
-    assert read.user(path="PRPs/executed/PRP-TEST.md", max_tokens=BUDGET)["content"] == "# My edited PRP\n"
-
-
 SWAPPER = """
 import os, sys
 os.chdir(sys.argv[1])

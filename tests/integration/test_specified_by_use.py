@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,11 +148,3 @@ def test_pictures_and_dependencies_are_left_out(app: App) -> None:
 
     assert "picture" not in str(knowledge)
     assert knowledge["user_patterns"]["api-errors"]["referenced_by"] == ["PRP-10", "PRP-11", "PRP-12"]
-
-
-@pytest.mark.requirement("UQ-044", "KM-033")
-def test_a_document_is_read_as_it_is_now(app: App) -> None:
-    for text in ("# One\n", "# Two\n"):
-        Path(app.index.root, "PRPs/now.md").write_text(text, encoding="utf-8")
-
-        assert app.call("get_user_doc", {"path": "PRPs/now.md"})["content"] == text
