@@ -20,6 +20,7 @@ from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.integrity import is_suspect
 from tests.harness.chunks import make_chunk
+from tests.harness.damaging import cut, overwrite
 
 
 @pytest.fixture
@@ -248,18 +249,11 @@ def filled_file(folder: Path) -> Path:
     return folder / CATALOGUE
 
 
-def overwrite(file: Path, start: float, length: int) -> None:
-    size = file.stat().st_size
-    with file.open("r+b") as opened:
-        opened.seek(int(size * start))
-        opened.write(b"\xa5" * length)
-
-
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "garbage": lambda file: file.write_bytes(b"garbage" * 1_000),
     "header garbage": lambda file: overwrite(file, 0, 100),
     "middle garbage": lambda file: overwrite(file, 0.2, file.stat().st_size // 2),
-    "cut in half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
+    "cut in half": cut,
     "emptied": lambda file: file.write_bytes(b""),
     "a table is gone": lambda file: sqlite3.connect(file).executescript("DROP TABLE chunk; CREATE TABLE chunk (id)"),
     "a record is no chunk": lambda file: sqlite3.connect(file).executescript("UPDATE chunk SET own = '{}'"),

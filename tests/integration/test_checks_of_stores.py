@@ -1,8 +1,11 @@
-"""Changes of a store by another program or a failing disk are found when it is opened, and before each sync."""
+"""Changes of a store by another program or a failing disk are found when it is opened and before each sync.
+
+After each error, whose hint says to run `lore sync`, one sync cures the store, whoever met the error.
+"""
 
 from __future__ import annotations
 
-import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,16 +14,23 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.integrity import SEAL, is_suspect, mark
+from lore_server.contract import load_contract
+from lore_server.query.freshness import Freshness
+from lore_server.services.health import HealthService
+from tests.harness.damaging import flip, turn_cached_vectors_around
 from tests.harness.indexes import assert_equals_fresh
-from tests.harness.projects import open_index, write_project
+from tests.harness.models import HashModel
+from tests.harness.projects import chunks_of, copy_project, open_index, write_project
 
-pytestmark = pytest.mark.promise(7)
+pytestmark = [pytest.mark.promise(7), pytest.mark.usefixtures("prepared_python")]
+MANY = 1_010  # more than Chroma keeps in its log, so that its HNSW files exist
+WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a separate chunk
 PAGES: dict[str, str | bytes] = {
     "a.md": "# Alpha\n\nThe zebra text.\n",
     "b.md": "# Beta\n\nThe okapi text.\n",
@@ -47,10 +57,26 @@ UNREAD = {
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return a project with a closed index."""
-    root = write_project(tmp_path / "project", PAGES)
-    with closing(open_index(root)) as index:
+    return synced(write_project(tmp_path / "project", PAGES))
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project with a closed index that has HNSW files."""
+    text = "\n".join(f"## Page {n}\n\nsubject{n} lighthouse {WORDS}\n" for n in range(MANY))
+    return synced(write_project(tmp_path_factory.mktemp("pristine") / "project", {"docs/all.md": text}))
+
+
+@pytest.fixture
+def large_project(pristine: Path, tmp_path: Path) -> Path:
+    copy_project(pristine, tmp_path / "large")
+    return tmp_path / "large"
+
+
+def synced(project: Path) -> Path:
+    with closing(open_index(project)) as index:
         sync(index)
-    return root
+    return project
 
 
 @pytest.fixture
@@ -136,16 +162,8 @@ def keyword_file(project: Path) -> Path:
     return next((project / ".lore" / KEYWORDS).glob("*.store"))
 
 
-def garble(file: Path) -> None:
-    """Change a byte, and neither the size of the file nor its time."""
-    info, content = file.stat(), bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    file.write_bytes(content)
-    os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
-
-
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "a byte is changed": garble,
+    "a byte is changed": flip,
     "a file is missing": Path.unlink,
     "a file was added": lambda file: file.with_name("added.store").write_bytes(b"x"),
 }
@@ -176,3 +194,112 @@ def test_a_write_to_the_keyword_index_breaks_its_seal_first(index: Index) -> Non
     index.keywords.replace(chunks(), ())
 
     assert seal.exists()
+
+
+def repaired(project: Path) -> SyncReport:
+    """Return the report of one sync, after which the index must be whole without the model."""
+    model = HashModel()
+    with closing(open_index(project, model=model)) as index:
+        report = sync(index)
+        assert is_loaded(index)
+        assert_equals_fresh(index)
+    assert model.embedder.embedded == []
+    with closing(open_index(project)) as again:
+        assert again.keywords.count() == again.vectors.count() == again.catalogue.total()
+    return report
+
+
+def interrupt_a_commit(project: Path) -> None:
+    """Leave the keyword files of a sync that was killed before it renamed `meta.json`, among them one of deletions."""
+    lore = project / ".lore"
+    before, written = project.parent / "before", project.parent / "written"
+    shutil.copytree(lore, before)
+    (project / "a.md").write_text("# Alpha\n\nanother text\n")
+    synced(project)
+    (lore / KEYWORDS).rename(written)
+    shutil.copytree(before, lore, dirs_exist_ok=True)
+    (lore / KEYWORDS / SEAL).unlink()
+    for file in written.iterdir():
+        if not (lore / KEYWORDS / file.name).exists() and file.name != SEAL:
+            shutil.copy2(file, lore / KEYWORDS)
+    assert list((lore / KEYWORDS).glob("*.del"))
+
+
+def test_a_sync_succeeds_after_a_commit_of_the_keyword_index_was_interrupted(project: Path) -> None:
+    interrupt_a_commit(project)
+
+    with closing(open_index(project)) as index:
+        report = sync(index)
+
+        assert (report.updated, is_loaded(index)) == (1, True)
+        assert [id_ for id_, _ in index.keywords.search("another", 5)]
+        assert_equals_fresh(index)
+
+
+def asked_for_a_sync(project: Path, use: Callable[[Index], object]) -> None:
+    """Use a store, which must fail with the hint to sync; status must report that in a new process, too."""
+    with closing(open_index(project)) as index, pytest.raises(IndexDamaged, match="damaged") as caught:
+        use(index)
+    assert "lore sync" in caught.value.hint
+
+
+def part(project: Path, name: str) -> str:
+    """Return the state of a part of the health check."""
+    with closing(open_index(project)) as index:
+        checks = HealthService(index, load_contract(), lambda: None, lambda: None, Freshness(index)).check()["checks"]
+    return next(check["status"] for check in checks if check["part"] == name)
+
+
+@pytest.mark.parametrize("pattern", ["*.term", "*.idx", "*.store", "*.fast", "meta.json"])
+@pytest.mark.promise(30)
+def test_a_flipped_byte_of_a_keyword_file_is_reported_until_one_sync(project: Path, pattern: str) -> None:
+    flip(next((project / ".lore" / KEYWORDS).glob(pattern)))
+
+    asked_for_a_sync(project, lambda index: index.keywords)
+
+    assert part(project, "keywords") == "failed"
+    assert "keyword index was damaged" in " ".join(repaired(project).warnings)
+    assert part(project, "keywords") == "ok"
+
+
+@pytest.mark.parametrize("name", ["data_level0.bin", "link_lists.bin", "header.bin", "length.bin", "chroma.sqlite3"])
+@pytest.mark.parametrize("at", [0.1, 0.7])
+def test_a_flipped_byte_of_a_vector_file_is_reported_until_one_sync(large_project: Path, name: str, at: float) -> None:
+    flip(next(path for path in (large_project / ".lore").glob(f"vectors-*/**/{name}") if path.stat().st_size), at)
+
+    asked_for_a_sync(large_project, lambda index: index.vectors)
+
+    assert repaired(large_project).rebuilt
+
+
+def test_damage_that_a_call_of_chroma_met_is_cured_by_a_sync_of_the_same_process(project: Path) -> None:
+    with closing(open_index(project)) as index:
+        store = index.vectors
+        with pytest.raises(IndexDamaged) as caught:  # of another dimension: Chroma's error could also mean damage
+            store.search(index.embedder.embed_query("x")[:3], 5)
+        assert "lore sync" in caught.value.hint
+        assert not is_loaded(index)
+
+        report = sync(index)
+
+        assert report.rebuilt
+        assert is_loaded(index)
+        assert_equals_fresh(index)
+        assert not list(index.folder.glob("*.suspect"))
+
+
+def test_a_changed_bit_of_a_cached_vector_is_never_used_and_cured_by_one_sync(project: Path) -> None:
+    turn_cached_vectors_around(project / ".lore", "rowid = 1")
+    model = HashModel()
+    with closing(open_index(project, model=model)) as index:
+        names = {chunk.content_hash for chunk in chunks_of(index)}
+        assert len(index.cache.get(names)) == len(PAGES) - 1
+        assert not is_loaded(index)
+
+        report = sync(index)
+
+        assert report.warnings == ["1 cached vector damaged: deleted, or computed again."]
+        assert len(model.embedder.embedded) == 1
+        assert index.cache.get(names).keys() == names
+        assert is_loaded(index)
+        assert_equals_fresh(index)

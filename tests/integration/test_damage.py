@@ -20,6 +20,7 @@ from lore_etl.stores.export import CHUNKS, HIERARCHY
 from lore_etl.stores.owner_file import note_of
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
+from tests.harness.damaging import cut, garble, garble_middle
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, write_project
@@ -76,20 +77,6 @@ def is_intact_after_a_sync(project: Path) -> bool:
         sync(index)
         hashes = {chunk.content_hash for chunk in chunks_of(index)}
         return is_loaded(index) and index.cache.get(hashes).keys() == hashes
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def garble(path: Path) -> None:
-    path.write_bytes(b"\xa5" * path.stat().st_size)
-
-
-def garble_middle(path: Path) -> None:
-    data = path.read_bytes()
-    third = len(data) // 3
-    path.write_bytes(data[:third] + b"\xa5" * third + data[2 * third :])
 
 
 def one_of(folder: Path, pattern: str) -> Path:
@@ -245,18 +232,6 @@ def assert_repaired(project: Path, damage: Callable[[Path], object], searched_be
         assert is_loaded(index)
     with closing(open_index(project)) as again:
         assert answer(again) == ("docs/77.md", True)
-
-
-def test_broken_records_found_by_a_reader_are_repaired_by_the_next_sync(project: Path) -> None:
-    sql(project / ".lore" / "catalogue.sqlite", "UPDATE chunk SET own = 'x'")
-    with closing(open_index(project)) as index:
-        assert "lore sync" in answer(index)
-
-    with closing(open_index(project)) as index:
-        report = sync(index)
-
-        assert ["catalogue is damaged" in warning for warning in report.warnings] == [True]
-        assert (report.embedded, answer(index)) == (0, ("docs/77.md", True))
 
 
 @pytest.mark.promise(7)

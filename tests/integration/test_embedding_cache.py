@@ -16,6 +16,7 @@ from lore_etl.pipeline.embed import SPREAD
 from lore_etl.stores.embedding_cache import CACHE, EmbeddingCache
 from lore_etl.stores.integrity import is_suspect
 from lore_etl.stores.shared_vectors import SHARED, SharedVectors
+from tests.harness.damaging import overwrite
 
 DIMENSION = 8
 
@@ -204,15 +205,9 @@ def test_a_damaged_vector_has_no_similarity(cache: EmbeddingCache, tmp_path: Pat
     assert list(cache.similarities(vectors_of(1)[0], hashes(2))) == hashes(2)[1:]
 
 
-def overwrite(file: Path, start: int) -> None:
-    with file.open("r+b") as opened:
-        opened.seek(start)
-        opened.write(b"\xa5" * (file.stat().st_size - start))
-
-
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "garbage": lambda file: file.write_bytes(b"garbage" * 5_000),
-    "all but the first page": lambda file: overwrite(file, 4_096),
+    "all but the first page": lambda file: overwrite(file, 4_096 / file.stat().st_size, file.stat().st_size),
     "cut": lambda file: file.write_bytes(file.read_bytes()[:10_000]),
     "emptied": lambda file: file.write_bytes(b""),
     "deleted": lambda file: file.unlink(),

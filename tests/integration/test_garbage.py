@@ -21,6 +21,7 @@ from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.export import CHUNKS
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
+from tests.harness.damaging import overwrite
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
@@ -53,13 +54,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
-def overwrite(path: Path, percent: int, garbage: bytes, length: int = PAGE) -> None:
-    """Write garbage into the middle of a file, like a failing disk."""
-    with open(path, "r+b") as file:
-        file.seek(path.stat().st_size * percent // 100)
-        file.write((garbage * length)[: min(length, path.stat().st_size - file.tell())])
-
-
 def found(index: Index) -> list[str] | str:
     """Return the sources found for a word, or the hint of the error."""
     try:
@@ -87,7 +81,7 @@ def heal(project: Path) -> list[str]:
 def test_a_sync_repairs_a_catalogue_with_garbage_at_any_position(project: Path, kind: str, length: int) -> None:
     complete = sorted(path for path in FILES if path.startswith("docs/"))
     for percent in POSITIONS:
-        overwrite(project / ".lore" / CATALOGUE, percent, GARBAGE[kind], length)
+        overwrite(project / ".lore" / CATALOGUE, percent / 100, length, GARBAGE[kind])
         with closing(open_index(project)) as index:
             answer = found(index)
             assert answer == complete or "lore sync" in answer
@@ -101,8 +95,8 @@ def test_a_sync_repairs_a_catalogue_with_the_log_of_a_killed_process(project: Pa
     assert (killed.returncode, killed.stderr) == (9, "")
     log = catalogue.with_name(f"{CATALOGUE}-wal")
     assert log.stat().st_size
-    overwrite(catalogue, percent, b"\xa5", 2 * PAGE)
-    overwrite(log, percent, b"\xa5")
+    overwrite(catalogue, percent / 100, 2 * PAGE)
+    overwrite(log, percent / 100, PAGE)
 
     heal(project)
 
@@ -111,7 +105,7 @@ def test_a_running_process_repairs_a_catalogue_overwritten_by_another(project: P
     for percent in POSITIONS:
         with closing(open_index(project)) as index:
             assert sync(index).unchanged
-            overwrite(project / ".lore" / CATALOGUE, percent, b"\xa5", 2 * PAGE)
+            overwrite(project / ".lore" / CATALOGUE, percent / 100, 2 * PAGE)
             sync(index)
             assert_equals_fresh(index)
 
@@ -152,7 +146,7 @@ def test_a_sync_repairs_garbage_in_the_cache_and_in_the_chunks(tmp_path: Path, n
         sync(index)
     for percent in POSITIONS:
         for garbage in GARBAGE.values():
-            overwrite(project / ".lore" / name, percent, garbage, length)
+            overwrite(project / ".lore" / name, percent / 100, length, garbage)
         (project / "docs/1.md").write_text(f"# New {percent}\n\nlighthouse\n", encoding="utf-8")
         with closing(open_index(project)) as index:
             assert sync(index).failed == []

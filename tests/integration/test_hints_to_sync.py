@@ -31,11 +31,11 @@ from lore_server.operations.table import render
 from lore_server.replies.problem import error_record
 from lore_server.replies.reply_text import error_text
 from tests.harness.commands import run_lore
+from tests.harness.damaging import flip, turn_cached_vectors_around
 from tests.harness.models import HashModel
 from tests.harness.office_files import epub
 from tests.harness.processes import run
 from tests.harness.projects import ROOT, open_index, write_project
-from tests.integration.test_one_sync_cures import flip, turn_cached_vectors_around
 from tests.integration.test_prebuilt import FILES as PAGES
 from tests.integration.test_prebuilt import QUESTION, poison
 
@@ -174,7 +174,7 @@ def search_a_flipped_catalogue(project: Path) -> None:
 
 def turn_vectors(project: Path) -> None:
     synced(project)
-    turn_cached_vectors_around(project)
+    turn_cached_vectors_around(project / ".lore")
 
 
 def write_another_version(project: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import GuardTripped, LoreError, StorageError
+from lore_etl.core.errors import LoreError, StorageError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.integrity import SEAL
@@ -324,18 +324,4 @@ def test_after_a_full_disk_synced_files_are_searchable_once_there_is_space(tmp_p
     with closing(open_on(small_disk, root)) as index:
         assert retrieve(index, parse("subject77"), None, 10).found
         sync(index)
-        assert_equals_fresh(index)
-
-
-def test_repeated_rejected_syncs_change_nothing(tmp_path: Path) -> None:
-    become(tmp_path, 0)
-    with closing(open_index(tmp_path)) as index:
-        sync(index)
-        for path in (tmp_path / "docs").iterdir():
-            path.unlink()
-        for _ in range(2):
-            with pytest.raises(GuardTripped):
-                sync(index)
-        become(tmp_path, 0)
-        assert sync(index).embedded == 0
         assert_equals_fresh(index)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lore_etl.core.errors import IndexDamaged
 from lore_etl.core.model import Chunk
 from lore_etl.stores import integrity
 from lore_etl.stores.keywords import KeywordStore
@@ -189,31 +188,6 @@ def test_words_count_equally_however_they_are_separated(tmp_path: Path) -> None:
         scores = dict(store.search(word, 20))
         assert set(scores) == {chunk.id for chunk in chunks}
         assert len({round(score, 5) for score in scores.values()}) == 1
-
-
-def a_segment_file(folder: Path, ending: str) -> Path:
-    return next(folder.glob(f"*.{ending}"))
-
-
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "meta garbage": lambda folder: (folder / "meta.json").write_text("garbage"),
-    "meta deleted": lambda folder: (folder / "meta.json").unlink(),
-    "terms deleted": lambda folder: a_segment_file(folder, "term").unlink(),
-    "store deleted": lambda folder: a_segment_file(folder, "store").unlink(),
-    "postings garbage": lambda folder: a_segment_file(folder, "idx").write_bytes(b"\xa5" * 500),
-    "terms cut": lambda folder: a_segment_file(folder, "term").write_bytes(b""),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_damaged_files_are_reported(tmp_path: Path, damage: Callable[[Path], object]) -> None:
-    KeywordStore(tmp_path).replace((make_chunk(f"{n}.md", text=f"word{n}") for n in range(200)), ())
-
-    damage(tmp_path)
-
-    with pytest.raises(IndexDamaged) as caught:
-        KeywordStore(tmp_path)
-    assert "lore sync" in caught.value.hint
 
 
 def test_a_store_without_a_seal_is_read_as_last_committed(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from lore_etl.stores.chroma.backend import effort
 from lore_etl.stores.chroma.client import open_client
 from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import VectorStore
+from tests.harness.damaging import cut, garble
 from tests.harness.models import HashModel
 from tests.harness.processes import run
 from tests.harness.projects import write_project
@@ -382,14 +383,6 @@ def test_a_running_search_finishes_before_the_store_closes(tmp_path: Path, open_
         thread.join(120)
 
     assert outcomes == [Busy.default_hint] * 8
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def garble(path: Path) -> None:
-    path.write_bytes(b"\xa5" * path.stat().st_size)
 
 
 DAMAGES: dict[str, Callable[[Path], None]] = {

@@ -21,6 +21,7 @@ from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.soundness import row_seal
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
+from tests.harness.damaging import turn_cached_vectors_around
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, open_index, write_project
@@ -91,7 +92,6 @@ def add_a_vector(index: Index) -> None:
 
 def sql(index: Index, file: str, statement: str, *values: object) -> None:
     with closing(sqlite3.connect(index.folder / file)) as connection, connection:
-        connection.create_function("turned", 1, lambda value: bytes([value[0], value[1] ^ 0x80]) + value[2:])
         connection.execute(statement, values)
 
 
@@ -106,7 +106,7 @@ def change_a_class(index: Index) -> None:
 
 
 def turn_a_cached_vector(index: Index) -> None:
-    sql(index, CACHE, "UPDATE embedding SET value = turned(value) WHERE rowid = 2")
+    turn_cached_vectors_around(index.folder, "rowid = 2")
 
 
 DAMAGES: dict[str, list[Callable[[Index], None]]] = {
