@@ -107,15 +107,19 @@ def as_list(value: Any) -> list[Any]:
 SAFE = [
     "query_documents", "get_class_hierarchy", "list_documents", "get_document_by_id", "list_sources", "get_source",
 ]  # fmt: skip
+KNOWLEDGE = ["get_project_main", "get_knowledge_file", "get_chapter", "get_knowledge_history", "search_knowledge"]
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"], ids=["right", "wrong"])
-@pytest.mark.parametrize("name", SAFE)
+@pytest.mark.parametrize("name", [*SAFE, *KNOWLEDGE])
 @pytest.mark.promise(28)
 def test_generated_requests_never_break_the_contract(url: str, contract: Contract, name: str, mode: str) -> None:
     """Let schemathesis send valid and invalid requests from the contract, and check every reply."""
     import schemathesis
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+    # a name or commit that matches the schema may still be invalid, and is refused
+    excluded: list[Any] = [positive_data_acceptance] if name in KNOWLEDGE else []
     schema = schemathesis.openapi.from_dict(contract.document)
     operation = schema.find_operation_by_id(name)
 
@@ -132,6 +136,6 @@ def test_generated_requests_never_break_the_contract(url: str, contract: Contrac
                     query = part.get("query")
                     if isinstance(query, str):
                         part["query"] = query.replace('"', "'")  # a quote must be closed
-        case.call_and_validate(base_url=f"{url}/api", timeout=SECONDS)
+        case.call_and_validate(base_url=f"{url}/api", timeout=SECONDS, excluded_checks=excluded)
 
     check()

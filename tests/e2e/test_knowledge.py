@@ -8,23 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
 
-from lore_server.contract import Contract
 from tests.harness import http_client
 from tests.harness.agent import agent
-from tests.harness.commands import SECONDS, run_lore
+from tests.harness.commands import run_lore
 from tests.harness.interfaces import bearer, serving
 from tests.harness.knowledge import assert_sound, git, seed_store
 from tests.harness.owners import owner_of, wait_until
 from tests.harness.projects import write_project
-from tests.harness.trying import trying
 
 if TYPE_CHECKING:  # it takes a second to import, in every worker
-    import schemathesis
+    pass
 
 JSON = dict[str, Any]
-READING = ["get_project_main", "get_knowledge_file", "get_chapter", "get_knowledge_history", "search_knowledge"]
 
 
 @pytest.fixture
@@ -176,22 +172,3 @@ def test_writing_over_http_requires_the_token_and_errors_have_the_common_format(
     assert (wrong.status_code, wrong.json()["code"]) == (400, "INVALID_INPUT")
     assert wrong.json()["context"]["filename"] == "x"
     assert (done.status_code, len(read.json()["content"])) == (200, 3_000_000)
-
-
-@pytest.mark.parametrize("mode", ["positive", "negative"], ids=["right", "wrong"])
-@pytest.mark.promise(28)
-def test_generated_requests_never_break_the_contract(url: str, contract: Contract, mode: str) -> None:
-    import schemathesis
-    from schemathesis.specs.openapi.checks import positive_data_acceptance
-
-    schema = schemathesis.openapi.from_dict(contract.document)
-    for name in READING:
-        strategy = schema.find_operation_by_id(name).as_strategy(generation_mode=schemathesis.GenerationMode(mode))
-
-        @trying(8, database=None)
-        @given(strategy)
-        def check(case: schemathesis.Case[Any]) -> None:
-            # a value that matches the schema may still be an invalid name or commit, which is refused
-            case.call_and_validate(base_url=f"{url}/api", timeout=SECONDS, excluded_checks=[positive_data_acceptance])
-
-        check()

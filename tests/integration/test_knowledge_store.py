@@ -24,7 +24,6 @@ from lore_etl.core.errors import (
     InvalidContent,
     InvalidFilename,
     InvalidPath,
-    InvalidProjectId,
     LoreError,
     ProjectNotFound,
     StorageError,
@@ -44,7 +43,6 @@ from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import (
     AGENT,
     HOSTILE_FILENAMES,
-    HOSTILE_IDS,
     PROJECT,
     SAFE_FILENAMES,
     assert_sound,
@@ -259,17 +257,6 @@ def test_sanitized_names_are_found_by_their_original_form(store: KnowledgeStore)
     for given, safe in SAFE_FILENAMES.items():
         assert store.reader.document(PROJECT, given).info.filename == safe
     assert_sound(store.home)
-
-
-@pytest.mark.parametrize("name", HOSTILE_IDS, ids=ascii)
-def test_hostile_project_ids_are_rejected(store: KnowledgeStore, name: str) -> None:
-    for act in (
-        lambda: store.write_main(name, "x", AGENT),
-        lambda: store.reader.main(name),
-        lambda: store.listing.documents(name),
-    ):
-        with pytest.raises(InvalidProjectId):
-            act()
 
 
 @pytest.mark.requirement("KB-063")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_etl.core.errors import InvalidFilename, InvalidProjectId
+from lore_etl.core.errors import InvalidFilename, InvalidGroupId, InvalidProjectId
 from lore_server.knowledge.names import checked_project_id, document_name, group_folder, project_slug, slug
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES
 
@@ -28,9 +28,11 @@ def test_a_name_with_special_characters_is_made_safe(name: str, safe: str) -> No
 
 @pytest.mark.parametrize("name", HOSTILE_IDS, ids=ascii)
 @pytest.mark.requirement("KB-047")
-def test_an_unreadable_project_id_is_rejected(name: str) -> None:
+def test_an_unreadable_id_of_a_project_or_group_is_rejected(name: str) -> None:
     with pytest.raises(InvalidProjectId):
         checked_project_id(name)
+    with pytest.raises(InvalidGroupId):
+        group_folder(name)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from lore_etl.core.text import shortened
 from lore_server.knowledge.limits import MEMORY_PART_CHARACTERS
 from lore_server.knowledge.memory_files import Memory, file_place, files_of, new_memory, read_memory
 from lore_server.knowledge.names import checked_group_id, group_folder
-from tests.harness.knowledge import HOSTILE_IDS
 
 NOW = "2026-01-02T03:04:05.000Z"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -113,12 +112,6 @@ def test_secrets_are_redacted_and_counted() -> None:
 def test_text_that_cannot_be_stored_in_a_file_is_rejected(name: str, body: str, metadata: dict[str, str]) -> None:
     with pytest.raises(InvalidContent):
         new_memory(name, "g", body, "", metadata, NOW)
-
-
-@pytest.mark.parametrize("group", HOSTILE_IDS, ids=ascii)
-def test_an_unreadable_group_id_is_rejected(group: str) -> None:
-    with pytest.raises(InvalidGroupId):
-        group_folder(group)
 
 
 def test_each_group_has_its_own_folder() -> None:
