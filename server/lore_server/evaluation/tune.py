@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -23,9 +24,8 @@ from lore_etl.core.progress import Progress, silent
 from lore_etl.models.embedder import Model
 from lore_server.evaluation.bench import Bench, opened, read_chosen
 from lore_server.evaluation.measures import ALPHA, Comparison, compare, per_question
-from lore_server.evaluation.sets import EvaluationSet, Judgements, Question
+from lore_server.evaluation.sets import EvaluationSet
 from lore_server.knowledge.safe_files import Files
-from lore_server.query.query_service import Retrieved
 from lore_server.query.weights import weights
 
 MEASURE = "ndcg@10"
@@ -45,16 +45,16 @@ STEPS: Mapping[str, Sequence[float]] = {
     "releasePenalty": (-40, 0),
 }
 Scores = dict[str, float]
-"""Question -> value of the measure."""
+"""Question, with its set -> value of the measure."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A set under test: its answered questions, and a cached function from weights to the value of each."""
+    """A set under test: its answered questions, and a cached function from the items of weights to their values."""
 
     name: str
     questions: Sequence[str]
-    score: Callable[[Mapping[str, float]], Scores]
+    score: Callable[[frozenset[tuple[str, float]]], Scores]
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,16 @@ def trial(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> T
     if len(questions) < SMALLEST_SET:
         hint = f"Use a set of at least {SMALLEST_SET} questions with an answer."
         raise InvalidArgument(f"{len(questions)} questions are too few to fit the weights.", hint)
-    score = _scorer(bench, questions, chosen.judgements, bench.retrieve(questions, progress))
-    return Trial(chosen.name, [question.id for question in questions], score)
+    names = {question.id: f"{chosen.name}/{question.id}" for question in questions}
+    retrieved = bench.retrieve(questions, progress)
+
+    @cache
+    def score(items: frozenset[tuple[str, float]]) -> Scores:
+        runs = bench.runs(questions, bench.rank(questions, retrieved, "hybrid", dict(items)))
+        values = per_question(chosen.judgements, runs)[MEASURE]
+        return {name: values[question] for question, name in names.items()}
+
+    return Trial(chosen.name, list(names.values()), score)
 
 
 def fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress = silent) -> Fit:
@@ -143,22 +151,14 @@ def fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress 
 
 def _folds(trials: Sequence[Trial]) -> list[frozenset[str]]:
     if len(trials) > 1:
-        return [frozenset(_keys(trial)) for trial in trials]
-    return [frozenset(_keys(trials[0])[number::FOLDS]) for number in range(FOLDS)]
-
-
-def _keys(trial: Trial) -> list[str]:
-    return [f"{trial.name}/{question}" for question in trial.questions]
+        return [frozenset(trial.questions) for trial in trials]
+    return [frozenset(trials[0].questions[number::FOLDS]) for number in range(FOLDS)]
 
 
 def _scores(trials: Sequence[Trial], weights: Mapping[str, float]) -> Scores:
     """Return the value of every question of all sets."""
-    return {
-        key: values[question]
-        for trial in trials
-        for values in (trial.score(weights),)
-        for key, question in zip(_keys(trial), trial.questions, strict=True)
-    }
+    items = frozenset(weights.items())
+    return {question: value for trial in trials for question, value in trial.score(items).items()}
 
 
 def write(file: Path, weights: Mapping[str, float]) -> None:
@@ -183,32 +183,16 @@ def write(file: Path, weights: Mapping[str, float]) -> None:
         raise ConfigError(f"{CONFIG_NAME} is not valid: {error}.") from error
 
 
-def _scorer(
-    bench: Bench, questions: Sequence[Question], judgements: Judgements, retrieved: Mapping[str, Retrieved]
-) -> Callable[[Mapping[str, float]], Scores]:
-    """Return a cached function from weights to the value of every question."""
-    known: dict[tuple[tuple[str, float], ...], Scores] = {}
-
-    def score(weights: Mapping[str, float]) -> Scores:
-        key = tuple(sorted(weights.items()))
-        if key not in known:
-            runs = bench.runs(questions, bench.rank(questions, retrieved, "hybrid", weights))
-            known[key] = per_question(judgements, runs)[MEASURE]
-        return known[key]
-
-    return score
-
-
 def _search(trials: Sequence[Trial], start: Mapping[str, float], left_out: frozenset[str]) -> dict[str, float]:
     """Return the best weights for the questions that are not left out, optimised one after another.
 
     Every set counts equally, however many questions it has.
     """
-    asked = [[key for key in _keys(trial) if key not in left_out] for trial in trials]
+    asked = [[question for question in trial.questions if question not in left_out] for trial in trials]
 
     def mean(weights: Mapping[str, float]) -> float:
         values = _scores(trials, weights)
-        return fmean(fmean(values[key] for key in keys) for keys in asked if keys)
+        return fmean(fmean(values[question] for question in questions) for questions in asked if questions)
 
     best, value = dict(start), mean(start)
     for name, steps in STEPS.items():
