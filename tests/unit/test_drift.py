@@ -16,9 +16,7 @@ PATHS = st.sampled_from(["a.py", "b.py", "ce/c.py", "../d.py"])
 
 
 def entry(path: str, group: Group = Group.USER_PATTERNS, spec: Spec | None = None, key: str = "") -> ViewEntry:
-    return ViewEntry(
-        key or path.rpartition("/")[2].partition(".")[0], group, path, "Title", "Text", (), "hash", 0.0, spec=spec
-    )
+    return ViewEntry(key or path.rpartition("/")[2].partition(".")[0], group, path, "Title", "Text", (), spec=spec)
 
 
 def prp(key: str, path: str = "", **about: object) -> ViewEntry:

@@ -23,7 +23,7 @@ _NOT_IN_KEY = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class ViewEntry:
-    """The data of a document or rule. `key` is unique in its group, `modified` is in seconds since 1970.
+    """The data of a document or rule. `key` is unique in its group.
 
     Only rules have `line`, only PRPs have `spec`, and only patterns have `referenced_by`, the ids of PRPs.
     """
@@ -34,8 +34,6 @@ class ViewEntry:
     title: str
     excerpt: str
     tags: tuple[str, ...]
-    hash: str
-    modified: float
     line: int | None = None
     spec: Spec | None = None
     referenced_by: tuple[str, ...] = ()
@@ -67,16 +65,13 @@ def entries_of(row: FileRow, digest: Digest) -> Iterator[ViewEntry]:
     group = group_of(row.path, digest.type)
     if group is None:
         return
-    modified = modified_of(row.stamp)
     if group is Group.SYSTEM_RULES:
         for rule in digest.rules:
             title = clip(rule.text, LONGEST_TITLE)
-            yield ViewEntry(_slug(rule.text), group, row.path, title, rule.text, (), row.hash, modified, rule.line)
+            yield ViewEntry(_slug(rule.text), group, row.path, title, rule.text, (), rule.line)
         return
     key = _prp_key(row.path, digest.spec) if group in PRPS else PurePosixPath(row.path).stem
-    yield ViewEntry(
-        key, group, row.path, digest.title, digest.excerpt, digest.tags, row.hash, modified, spec=digest.spec
-    )
+    yield ViewEntry(key, group, row.path, digest.title, digest.excerpt, digest.tags, spec=digest.spec)
 
 
 def other_keys(entry: ViewEntry) -> Iterator[str]:
