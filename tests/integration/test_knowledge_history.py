@@ -216,7 +216,7 @@ def test_opening_commits_uncommitted_files_and_removes_temporary_files(store: Kn
     (git_folder / "objects" / "aa").mkdir(exist_ok=True)
     (git_folder / "objects" / "aa" / "tmp_obj_lore_9").touch()
 
-    assert KnowledgeStore(store.home).open() == (1, False, None)
+    assert not KnowledgeStore(store.home).open()
 
     assert messages(store.home)[-1] == f"{INTERRUPTED}Update knowledge"
     assert_sound(store.home)
@@ -359,7 +359,7 @@ def write_after_a_killed_init(home: Path, left: dict[str, str]) -> None:
         (home / ".git" / name).write_text(text)
     store = KnowledgeStore(home)
     assert store.history.tip is None
-    assert store.open().problem is None
+    store.open()
 
     create(store)
 

@@ -153,7 +153,7 @@ class Writers(RuleBasedStateMachine):
     @rule()
     def begin_anew(self) -> None:
         self.store = KnowledgeStore(self.home / "home")
-        assert self.store.open() == (0, False, None)
+        assert not self.store.open()
 
     def content(self, key: Key) -> str | None:
         return text_of(self.store.reader, *key)

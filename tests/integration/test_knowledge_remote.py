@@ -72,7 +72,7 @@ def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) 
     notifications = list[str]()
     theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
 
-    assert theirs.open() == (0, True, None)
+    assert theirs.open()
 
     assert notifications == ["changed"]
     assert content(theirs, "First") == "from elsewhere"
@@ -88,7 +88,7 @@ def test_unpushed_commits_are_pushed_to_a_remote_that_is_behind(pair: Pair) -> N
     pair.find_remote(pair.ours)
     assert pair.ours.remote.state().ahead == 1
 
-    assert pair.ours.open() == (0, False, None)
+    assert not pair.ours.open()
     assert pair.ours.close(300)
 
     assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
@@ -99,7 +99,7 @@ def test_a_remote_can_be_fetched_in_the_background(pair: Pair) -> None:
     notifications = list[str]()
     theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
 
-    assert theirs.open(wait_for_remote=False) == (0, False, None)
+    assert not theirs.open(wait_for_remote=False)
     assert theirs.close(300)
 
     assert (notifications, content(theirs, "First")) == (["changed"], "from elsewhere")
@@ -121,7 +121,7 @@ def diverge(pair: Pair, ours: str, theirs: str) -> KnowledgeStore:
 def test_histories_that_changed_different_lines_are_merged_and_pushed(pair: Pair) -> None:
     store = diverge(pair, "First", "Second")
 
-    assert store.open() == (0, True, None)
+    assert store.open()
     assert store.close(300)
 
     assert (content(store, "First"), content(store, "Second")) == ("ours", "theirs")
@@ -137,7 +137,7 @@ def test_conflicting_histories_are_kept_and_reported_and_writing_continues(pair:
     store = diverge(pair, "First", "First")
     before = messages(store.home)
 
-    assert not store.open().pulled
+    assert not store.open()
 
     state = store.remote.state()
     assert (state.state, state.ahead, state.behind) == ("diverged", 2, 2)
@@ -181,7 +181,7 @@ def test_an_unreachable_remote_is_reported_and_does_not_block_writes(pair: Pair,
     git(pair.ours.home, "remote", "set-url", "origin", address)
     store = KnowledgeStore(pair.ours.home)
 
-    assert store.open() == (0, False, None)
+    assert not store.open()
     pair.update(store, "First", "offline")
 
     assert content(store, "First") == "offline"
@@ -245,7 +245,7 @@ def test_a_remote_with_a_hostile_path_is_refused_as_a_whole_and_reported(
     before = git(store.home, "ls-files")
     storage = StorageService(Library(store.home, tmp_path))
 
-    assert not store.open().pulled
+    assert not store.open()
     for _ in range(2):
         with pytest.raises(GitError, match=r"^Neither pulled nor pushed: The remote was refused") as refused:
             storage.sync(request=WriteRequest())
@@ -287,7 +287,7 @@ def test_an_empty_remote_receives_everything_and_an_empty_folder_fetches_everyth
     first = KnowledgeStore(tmp_path / "first")
     create(first)
     remote = bare_remote(tmp_path / "remote.git", first.home)
-    assert first.open() == (0, False, None)
+    assert not first.open()
     assert first.sync(AGENT).pushed
 
     second = tmp_path / "second"
@@ -295,6 +295,6 @@ def test_an_empty_remote_receives_everything_and_an_empty_folder_fetches_everyth
     git(second, "init", "-q", "-b", "main")
     git(second, "remote", "add", "origin", str(remote))
     store = KnowledgeStore(second)
-    assert store.open().pulled
+    assert store.open()
     assert content(store, "First") == "Text of First."
     assert_sound(second)

@@ -47,7 +47,7 @@ class Remote:
     The branch of the remote's HEAD is used, whatever the local branch is called, so that all machines share a history.
     """
 
-    def __init__(self, history: History, writing: Callable[[], AbstractContextManager[int]]) -> None:
+    def __init__(self, history: History, writing: Callable[[], AbstractContextManager[None]]) -> None:
         self._history = history
         self._git = history.git
         self._writing = writing

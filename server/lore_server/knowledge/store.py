@@ -27,14 +27,6 @@ WAIT_SECONDS = 20.0
 CLOSE_SECONDS = 5.0
 
 
-class Opened(NamedTuple):
-    """The result of opening: the number of files that were not committed, and whether the remote changed files."""
-
-    recovered: int
-    pulled: bool
-    problem: str | None = None
-
-
 class Synced(NamedTuple):
     """The result of a sync; without a remote, `pushed` is False."""
 
@@ -79,25 +71,26 @@ class KnowledgeStore:
         """Return whether the folder has a remote but no commit yet, for example on a new machine."""
         return self.history.exists and self.history.tip is None and self.remote.look()
 
-    def open(self, wait_for_remote: bool = True) -> Opened:
+    def open(self, wait_for_remote: bool = True) -> bool:
         """Recover the writes of a killed process, commit changes made outside Lore, and pull from the remote.
 
         This may take a minute if the remote does not respond; without waiting, the remote is contacted in the
         background, and `changed` is called if files change. An empty folder stays empty, and no error is raised.
+        Return whether the remote changed files.
         """
         if not self.history.exists and not self.files.exists(INDEX):
-            return Opened(0, False)
+            return False
         try:
-            with self.writer.writing() as before:
-                count = before + self.history.recover()
+            with self.writer.writing():
+                self.history.recover()
             self.history.tidy()
-        except LoreError as error:
-            return Opened(0, False, error.message)
+        except LoreError:
+            return False  # the next call reports it
         has_remote = self.remote.look()
         pulled = has_remote and wait_for_remote and self.remote.pull()
         if has_remote and (not wait_for_remote or self.remote.state().ahead):
             self.remote.push_soon()  # it pulls if the remote is ahead
-        return Opened(count, pulled)
+        return pulled
 
     def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
         """Wait for the background push; return False if it has not finished, so that the next start repeats it."""

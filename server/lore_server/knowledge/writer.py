@@ -59,8 +59,8 @@ class Writer:
         self._tidying: threading.Thread | None = None
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[int]:
-        """Lock the folder and recover a killed writer's changes; yield the number of recovered files."""
+    def writing(self) -> Iterator[None]:
+        """Lock the folder, and recover a killed writer's changes."""
         folder = self._history.home / ".git"
         if folder.is_symlink():
             raise InvalidPath("`.git` of the knowledge folder is a symlink.")
@@ -75,7 +75,7 @@ class Writer:
             self._wait_for_others()
             self._history.refresh_index()
             before = self._history.tip
-            yield count
+            yield
             has_changed = self._history.tip != before
         if has_changed or count:
             self._changed()
