@@ -149,11 +149,11 @@ class App:
         self._called_at = time.monotonic()
 
         attempts = _attempts(operation)
-        is_filled = READS_TEXT.get() and operation.is_paged
-        ask = partial(self._methods[operation.id], listener)
+        is_filled = READS_TEXT.get() and operation.has_budget
+        ask, again = (partial(self._methods[operation.id], hearing) for hearing in (listener, NOBODY))
 
         def once() -> JSON:
-            return filled(ask, accepted, partial(render, operation.id)) if is_filled else ask(accepted)
+            return filled(ask, again, accepted, partial(render, operation.id)) if is_filled else ask(accepted)
 
         def work() -> JSON:
             try:

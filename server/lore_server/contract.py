@@ -93,9 +93,9 @@ class Operation:
         return "wait_seconds" in self.input_schema["properties"]
 
     @property
-    def is_paged(self) -> bool:
-        """Return whether replies have a budget, and cursors to the rest."""
-        return all(name in self.input_schema["properties"] for name in ("max_tokens", "cursor"))
+    def has_budget(self) -> bool:
+        """Return whether the length of replies can be limited."""
+        return "max_tokens" in self.input_schema["properties"]
 
     @property
     def queue(self) -> Queue:

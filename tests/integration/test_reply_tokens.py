@@ -13,6 +13,7 @@ from mcp.client.client import Client
 
 from benchmarks.reply_tokens import CALLS, READ_BY, as_json, estimate, indexed, replies, text_of
 from lore_server.app import App
+from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
 from lore_server.mcp.tools import TEXT_READERS
@@ -107,6 +108,18 @@ def test_a_text_fills_its_budget_and_cursors_return_the_rest_once(
             asked["cursor"] = reply["next_cursor"]
 
     assert rows == [row for name in lists for row in whole[name]]
+
+
+def test_the_text_of_an_answer_fills_its_budget_and_is_heard_once(app: App) -> None:
+    asked, heard = {"query": "How does routing match a path?", "limit": 20, "max_tokens": 600}, list[str]()
+    alone = app.call("ask_knowledge_base", asked)
+    with read_as_text():
+        filled = app.call("ask_knowledge_base", asked, Listener(text=heard.append))
+
+    short, long = (len(render("ask_knowledge_base", reply).whole()) for reply in (alone, filled))
+    assert "truncated" in alone
+    assert short < long <= 600 * CHARACTERS_PER_TOKEN
+    assert len(heard) == 1
 
 
 def test_a_call_is_logged_once_however_often_its_reply_is_lengthened(app: App) -> None:

@@ -226,5 +226,5 @@ def bounded(reply: AnswerRecord, max_tokens: int = budget.REPLY_TOKENS) -> Answe
         "references": len(reply["references"]) - len(shown["references"]),
     }
     if cut := " and ".join(f"{count:,} {what}" for what, count in missing.items() if count):
-        shown["truncated"] = f"{cut} omitted to stay within {max_tokens:,} tokens: use a larger max_tokens."
+        shown["truncated"] = f"{cut} omitted to stay within max_tokens: use a larger one."
     return shown

@@ -50,7 +50,7 @@ _DEFINED = re.compile(
     r"\bwhere\b.{1,80}\b(?:defined|declared|implemented|located)\b|\bdefinition of\b|\bwhich file defines\b",
     re.IGNORECASE,
 )
-_DIRECT = re.compile(r"\b(?:directly?|immediate(?:ly)?)\b", re.IGNORECASE)
+_DIRECT = re.compile(r"\b(?:direct|immediate)(?:ly)?\b", re.IGNORECASE)
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
