@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lore_etl.config.settings import load_settings
-from lore_server.answer.passage_answers import EVIDENCE
+from lore_server.answer.passage_answers import CLOSEST, EVIDENCE
 from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.texts import prose_of
@@ -88,7 +88,7 @@ def _half(question: Question) -> str:
 
 def _is_lead_whole(reply: Reply) -> bool | None:
     """Return whether the lead is a whole sentence from the prose of a document; None if there is no lead."""
-    if reply["mode"] != "extractive" or not reply["citations"] or reply["answer"].startswith(EVIDENCE):
+    if reply["mode"] != "extractive" or not reply["citations"] or reply["answer"].startswith((EVIDENCE, CLOSEST)):
         return None
     lead, _, number = reply["answer"].partition("\n\n")[0].removesuffix("]").rpartition(" [")
     source = reply["citations"][int(number) - 1]["source"]

@@ -21,6 +21,14 @@ def test_names_are_known_by_their_spelling_except_at_the_beginning(question: str
     assert [noun.text for noun in nouns(question) if noun.is_name] == names
 
 
+def test_contractions_are_no_subjects() -> None:
+    assert [noun.text for noun in nouns("Why doesn't the dashboard’s page poll? It isn’t new")] == [
+        "dashboard",
+        "page",
+        "poll",
+    ]
+
+
 def test_other_words_are_no_names() -> None:
     assert [noun for noun in nouns("how do I deploy to heroku") if not noun.is_name] == nouns("deploy, heroku?")
 

@@ -17,7 +17,7 @@ from lore_server.query.reference import ASKING, spelled
 FEW_FILES = 3
 MANY = 100  # passages
 ONLY_IN, PART_OF = "`{}` occurs only in", "`{}` occurs only within other names, as in"
-_TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+|/\d[\d.]*)*")
+_TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+|/\d[\d.]*)*(?:['’]\w+)?")
 _JOINED = re.compile(r"[/@:]·|·(?:[/@:]\S|  )")  # around a word: of a path, or in a column
 _IN_DATA = re.compile(r"[/@:._-]·|·[/@:._-]")
 _OPENING = re.compile(r"(?:^|[.?!:]\s)\W*$")
@@ -39,10 +39,12 @@ def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
         question = re.sub(re.escape(name), " ", question, flags=re.IGNORECASE)
     found = []
     for token in _TOKEN.finditer(question):
-        word, before = token[0].removesuffix("'s"), question[: token.start()]
+        word, before = re.sub("['’]s$", "", token[0]), question[: token.start()]
         is_opening = _OPENING.search(before) is not None
         is_name = looks_like_name(word) or (word[0].isupper() and len(word) > 1 and not is_opening)
-        if word.casefold() not in STOPWORDS and (is_name or (len(word) > 3 and not ASKING.fullmatch(word))):
+        if word.casefold() not in STOPWORDS and (
+            is_name or (len(word) > 3 and "’" not in word.replace("'", "’") and not ASKING.fullmatch(word))
+        ):
             found.append(Noun(word, is_name))
     return found
 
