@@ -1,4 +1,4 @@
-"""Measure answers without a model: `python -m benchmarks.answers [--list]`.
+"""Measure answers without a model, and their time beside that of a search: `python -m benchmarks.answers [--list]`.
 
 The questions of `data/evaluation` are asked of the index that `index.toml` describes; sync it first. `--list` prints
 the questions that fail.
@@ -10,6 +10,7 @@ import ast
 import json
 import os
 import re
+import statistics
 import sys
 import time
 from collections import defaultdict
@@ -173,13 +174,16 @@ def _resolves(citation: Reply) -> bool:
 def main(is_listed: bool) -> None:
     os.environ.pop("GEMINI_API_KEY", None)
     app = App(ROOT, load_settings(ROOT, EVALUATION / "index.toml"), load_contract())
-    judged, times = [], []
-    asked = questions()
+    judged, replies = list[Judged](), dict[str, Reply]()
+    times: dict[str, list[float]] = {"query_documents": [], "ask_knowledge_base": []}
     try:
-        for question in asked:
-            started = time.perf_counter()
-            reply = app.call("ask_knowledge_base", {"query": question["text"]})
-            times.append(time.perf_counter() - started)
+        for number, question in enumerate(questions()):
+            for operation in [*times][:: 1 if number % 2 else -1]:
+                text = question["text"] + " " * (operation == "query_documents")  # or one finds the other's result
+                started = time.perf_counter()
+                replies[operation] = app.call(operation, {"query": text})
+                times[operation].append(time.perf_counter() - started)
+            reply = replies["ask_knowledge_base"]
             judged.append(judge(question, reply))
             if is_listed and not (
                 _is_right(judged[-1]) and judged[-1].is_resolved and judged[-1].is_lead_whole is not False
@@ -191,7 +195,9 @@ def main(is_listed: bool) -> None:
     print("| | all | chosen on (dev) | held out (test) |\n|---|---|---|---|")
     for name in columns[0]:
         print("|", name, "|", " | ".join(column[name] for column in columns), "|")
-    print(f"median time: {sorted(times)[len(times) // 2] * 1000:.0f} ms")
+    for operation, seconds in times.items():
+        points = (1000 * statistics.quantiles(seconds, n=100)[percent - 1] for percent in (50, 95))
+        print("{}: median {:.0f} ms, p95 {:.0f} ms".format(operation, *points))
 
 
 def _of_half(judged: list[Judged], half: str) -> list[Judged]:
