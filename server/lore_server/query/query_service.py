@@ -225,7 +225,8 @@ class QueryService:
         gone = {id_ for source in sources for id_ in files[source]}
         every = found.among or {id_: row for rows in files.values() for id_, row in rows.items()}
         among = {id_: row for id_, row in every.items() if id_ not in gone}
-        return self._outcome(self.candidates(found.query, type_, among, vector), among, found.is_quoted)
+        candidates = self.candidates(found.query, type_, among, vector, named=found.named)
+        return self._outcome(candidates, among, found.is_quoted)
 
     def _rows_by_source(self) -> dict[str, Mapping[str, str]]:
         return {file.source: rows for file, rows in self._all_files().items()}
@@ -270,8 +271,13 @@ class QueryService:
         among: Mapping[str, str] | None = None,
         vector: QueryVector | None = None,
         watch: Stopwatch | None = None,
+        named: Sequence[Reference] | None = None,
     ) -> Retrieved:
-        """Return the candidates for a query. Raises IndexMissing, IndexDamaged, ModelMismatch."""
+        """Return the candidates for a query; `named` is what it names, if known.
+
+        Raises:
+            IndexMissing, IndexDamaged, ModelMismatch: see `retrieve`.
+        """
         watch = watch or Stopwatch()
         query = with_defined(query, self._index.keywords)
         found = retrieve(self._index, query, type_, self._depth, among, vector, watch)
@@ -279,7 +285,7 @@ class QueryService:
             found = found.joined(retrieve(self._index, query, sought, self._depth, among, vector, watch))
         if type_ is None and libraries.are_most(found) and (own := self._without_libraries(among)):
             found = found.joined(retrieve(self._index, query, None, self._depth, own, vector, watch))
-        return Retrieved(query, type_, found, self._named(query))
+        return Retrieved(query, type_, found, self._named(query) if named is None else named)
 
     def _without_libraries(self, among: Mapping[str, str] | None) -> dict[str, str]:
         """Return the chunks that do not document a library: chunk id -> row."""

@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lore_etl.config.settings import InsightsSettings
 from lore_etl.config.user_folders import private_folder, user_state_folder
@@ -47,13 +46,11 @@ CREATE TABLE IF NOT EXISTS asked (
 CREATE TABLE IF NOT EXISTS mark (query TEXT, source TEXT, is_right INTEGER, at TEXT, PRIMARY KEY (query, source));
 """
 _PLAIN = re.compile(r"[\"'(\[`*]*(?:[a-zA-Z]{1,15}|[^\W\d_a-zA-Z]+)(?:[-'’/][a-zA-Z]{1,15}){0,2}[\"')\]`*?.,!;]*")
-_COLUMNS = "at, operation, query, searched, answer, found, doubtful, milliseconds, sources, cited"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class AskedQuestion:
-    """A question or search, and its outcome."""
+class AskedQuestion(NamedTuple):
+    """A question or search, and its outcome. The fields are the columns of the log."""
 
     at: str
     operation: str
@@ -67,8 +64,10 @@ class AskedQuestion:
     cited: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ResultMark:
+COLUMNS = ", ".join(AskedQuestion._fields)
+
+
+class ResultMark(NamedTuple):
     """A person's judgement on a file as the answer to a question."""
 
     query: str
@@ -117,12 +116,12 @@ class QuestionLog:
     def rows(self, days: int) -> list[AskedQuestion]:
         """Return the questions of the last days and the files that were read after them (`READ`), oldest first."""
         since = timestamp(self._now() - min(days, self._settings.days) * DAY_SECONDS)
-        sql = f"SELECT {_COLUMNS} FROM asked WHERE at >= ? ORDER BY number"
+        sql = f"SELECT {COLUMNS} FROM asked WHERE at >= ? ORDER BY number"
         return [_question(row) for row in self._all(sql, since)]
 
     def earlier(self, answer: str) -> EarlierAnswer | None:
         """Return the question of a logged answer, with the ids of the chunks that it cited."""
-        sql = f"SELECT {_COLUMNS} FROM asked WHERE answer = ? ORDER BY number DESC LIMIT 1"
+        sql = f"SELECT {COLUMNS} FROM asked WHERE answer = ? ORDER BY number DESC LIMIT 1"
         return next((EarlierAnswer(one.searched, one.cited) for one in map(_question, self._all(sql, answer))), None)
 
     def mark(self, query: str, source: str, is_right: bool | None) -> str:
@@ -201,7 +200,7 @@ class QuestionLog:
                     continue
                 if row[1] == SEARCH:
                     _forget_unfinished(connection, row[2], self._now())
-                connection.execute(f"INSERT INTO asked ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
+                connection.execute(f"INSERT INTO asked ({COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
             self._trim(connection)
 
     def _trim(self, connection: sqlite3.Connection) -> None:
@@ -284,18 +283,14 @@ def _is_found(connection: sqlite3.Connection, sources: str, now: float) -> bool:
 def _row(asked: AskedQuestion) -> tuple[Any, ...]:
     """Return the columns of a question, without secrets."""
     query, searched = (without_secrets(text)[:MAX_CHARACTERS] for text in (asked.query, asked.searched))
-    lists = (json.dumps(asked.sources), json.dumps(asked.cited))
-    return (asked.at, asked.operation, query, searched, asked.answer, asked.found, asked.doubtful,
-            asked.milliseconds, *lists)  # fmt: skip
+    lists = {name: json.dumps(getattr(asked, name)) for name in ("sources", "cited")}
+    return asked._replace(query=query, searched=searched, **lists)  # type: ignore[arg-type]
 
 
 def _question(row: tuple[Any, ...]) -> AskedQuestion:
-    *values, sources, cited = row
-    at, operation, query, searched, answer, found, doubtful, milliseconds = values
-    return AskedQuestion(
-        at, operation, query, searched, answer, bool(found), bool(doubtful), milliseconds,
-        tuple(json.loads(sources)), tuple(json.loads(cited)),
-    )  # fmt: skip
+    asked = AskedQuestion._make(row)
+    lists = {name: tuple(json.loads(getattr(asked, name))) for name in ("sources", "cited")}
+    return asked._replace(found=bool(asked.found), doubtful=bool(asked.doubtful), **lists)  # type: ignore[arg-type]
 
 
 def _failure(error: Exception) -> StorageError:
