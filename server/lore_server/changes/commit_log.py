@@ -16,6 +16,7 @@ MAX_BYTES = 4_000_000
 MAX_FOLLOWED = 20_000  # latest commits that are searched for the merge of a commit
 MAX_FILE_BYTES = 20_000_000
 _FORMAT = "--format=%H%n%as%n%an%n%B"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -71,6 +72,30 @@ def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
     """Return the latest commits whose message may name one of these tickets. Raises the errors of `read_git`."""
     patterns = [f"--grep={_pattern(name)}" for name in names]
     return _log(root, count, "-E", *patterns)
+
+
+def changed_since(root: Path, point: str) -> dict[str, list[str]]:
+    """Return the latest commits after a date, a commit or a tag by the files that they changed: day and subject.
+
+    Raises InvalidArgument for an unknown point, and the errors of `read_git`.
+    """
+    if _DATE.fullmatch(point):
+        after = [f"--since={point}T00:00:00"]
+    else:
+        try:
+            read_git(root, "rev-parse", "--verify", "--quiet", f"{point}^{{commit}}", seconds=SECONDS)
+        except InvalidArgument as error:
+            hint = "Give a date such as 2026-01-31, or a commit or tag of this repository."
+            raise InvalidArgument(f"There is no commit or tag `{point}`.", hint) from error
+        after = [f"{point}..HEAD"]
+    wanted = ("--no-merges", "--name-only", "--relative", f"--max-count={MAX_FOLLOWED}", "--format=%x01%as  %s", *after)
+    output = read_git(root, *LOG, *wanted, "--", ".", seconds=SECONDS, max_bytes=MAX_BYTES)
+    files: dict[str, list[str]] = {}
+    for record in output.text.split("\1")[1:]:
+        subject, _, paths = record.partition("\0")
+        for path in filter(None, paths.removeprefix("\n").split("\0")):
+            files.setdefault(path, []).append(subject)
+    return files
 
 
 def merges_of(root: Path, ids: Collection[str]) -> dict[str, str]:

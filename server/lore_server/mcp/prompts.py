@@ -43,7 +43,7 @@ Report what changed in this project since {value} (a commit, a tag, a version or
 1. Every query_documents reply reports the state of the index in `freshness`: `commit` is the current HEAD,
    `synced_commit` the commit the index was built from if it differs. If `state` is `stale` or they differ, call
    manage_knowledge_base with action=sync first.
-2. The index holds the current state of the project, git the earlier ones. If you can run git, begin with
+2. Call list_sources with since={bare}: files with their last commit and subject. If you can run git, also read
    `git log --oneline '{bare}..HEAD'` and `git diff --stat '{bare}..HEAD'`; for a date `git log --since='{bare}'`.
 3. Call list_sources with type=release and read the newer files with get_source. Then call query_documents with
    type=ticket, type=prp and type=adr for the versions and subjects that you found: they give the reasons.

@@ -11,7 +11,7 @@ from lore_server.contract import Operation, Schema
 LARGE = 100  # a limit that is rarely reached by accident
 MANY = 8  # a longer enum is listed only once
 _SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
-_KNOWN = ("query", "brief", "max_tokens", "cursor")  # the same in every tool
+_KNOWN = ("query", "brief", "max_tokens", "cursor", "id")  # the same in every tool
 Outline = tuple[Schema, Schema]
 
 

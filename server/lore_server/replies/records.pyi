@@ -239,6 +239,7 @@ class SourceRowRecord(TypedDict):
     title: str
     chunks: int
     lines: int
+    change: NotRequired[str]
 
 class SourceListRecord(TypedDict):
     total: int
@@ -270,6 +271,13 @@ class FileChangeRecord(TypedDict):
     body: NotRequired[str]
     tickets: list[NamedTicketRecord]
 
+class SourceTextOthersRecord(TypedDict):
+    source: str
+    type: str
+    lines: list[int]
+    text: str
+    changed: NotRequired[bool]
+
 class SourceTextRecord(TypedDict):
     source: str
     origin: str
@@ -281,6 +289,7 @@ class SourceTextRecord(TypedDict):
     chunks: list[SourceTextChunksRecord]
     history: NotRequired[list[FileChangeRecord]]
     history_note: NotRequired[str]
+    others: NotRequired[list[SourceTextOthersRecord]]
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
     freshness: FreshnessRecord

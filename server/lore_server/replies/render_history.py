@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 def source(result: records.SourceTextRecord) -> ReplyText:
     """Render a file or some of its lines, with their history before them if it was requested."""
-    changed = "  (changed since the last sync)" if result.get("changed") else ""
     kind = ", ".join(filter(None, (result["type"], shown(result["origin"], result["type"]))))
-    head = f"{result['source']}:{span(result['lines'])}  [{kind}]{changed}"
-    lines = list(_changes(result))
-    return ReplyText("\n".join([head, *lines, "", result["text"]]), notes(result))
+    blocks = ["\n".join([_head(result, kind), *_changes(result), "", result["text"]])]
+    blocks += [f"{_head(other, other['type'])}\n\n{other['text']}" for other in result.get("others", ())]
+    return ReplyText("\n\n".join(blocks), notes(result))
+
+
+def _head(part: records.SourceTextRecord | records.SourceTextOthersRecord, kind: str) -> str:
+    changed = "  (changed since the last sync)" if part.get("changed") else ""
+    return f"{part['source']}:{span(part['lines'])}  [{kind}]{changed}"
 
 
 def history(result: records.SourceTextRecord) -> ReplyText:

@@ -201,7 +201,10 @@ def _facts(result: records.DocumentRecord) -> Iterator[str]:
 
 
 def sources(result: records.SourceListRecord) -> ReplyText:
-    rows = [f"{row['source']}  [{row['type']}]  {counted(row['lines'], 'line')}" for row in result["sources"]]
+    rows = [
+        f"{row['source']}  [{row['type']}]  {row.get('change') or counted(row['lines'], 'line')}"
+        for row in result["sources"]
+    ]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 

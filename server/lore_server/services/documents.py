@@ -17,16 +17,20 @@ from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.agent_files import origin_of_file
 from lore_etl.sources.source import syntax_of
 from lore_etl.stores.file_facts import members_of
+from lore_server.changes import commit_log
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
 from lore_server.query.scope import type_or_none
 from lore_server.query.usage import functions_named, not_covered
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import whole_lines
-from lore_server.services.file_part import LineRange, file_part
+from lore_server.services.file_part import LineRange, file_part, place_of
 
 if TYPE_CHECKING:
     from lore_server.replies import records
+
+
+MOST_PLACES = 20  # of one call
 
 
 class DocumentService:
@@ -76,14 +80,27 @@ class DocumentService:
         return cast("records.DocumentRecord", paging.of_parts(record, parts, at, mark, max_tokens))
 
     def sources(
-        self, *, type: str, max_tokens: int, under: str | None = None, cursor: str | None = None
+        self,
+        *,
+        type: str,
+        max_tokens: int,
+        under: str | None = None,
+        since: str | None = None,
+        cursor: str | None = None,
     ) -> records.SourceListRecord:
-        """Return a page of the indexed files."""
+        """Return a page of the indexed files, or of those changed after a point, the latest first.
+
+        Raises InvalidArgument if git does not know the point.
+        """
         self._index.require()
-        mark = self._mark("sources", type, under)
+        mark = self._mark("sources", type, under, since)
         start = budget.offset_of(cursor, mark)
         found = self._index.catalogue.sources(type_or_none(type), under.rstrip("/") if under else None)
         rows = cast("list[records.SourceRowRecord]", found)
+        if since is not None:
+            by_path = {row["source"]: row for row in rows}
+            changes = commit_log.changed_since(self._index.root, since)
+            rows = [{**by_path[path], "change": _change(changes[path])} for path in changes if path in by_path]
         reply: records.SourceListRecord = {"total": len(rows), "sources": [], "freshness": self._freshness.brief()}
         shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
         return {**reply, "sources": shown, **more}
@@ -106,6 +123,12 @@ class DocumentService:
         """
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
+        if not chunks and "\n" in path.strip():
+            return self._several(list(filter(None, path.split("\n"))), max_tokens, history)
+        if not chunks and start is None and end is None:
+            path, asked = place_of(path.strip())
+            start, end = asked or (None, None)
+            chunks = self._index.catalogue.of_source(path)
         if not chunks:
             near = ", ".join(nearest_paths(path, self._index.catalogue.paths()))
             hint = f"Did you mean {near}?" if near else "list_sources lists the indexed files."
@@ -129,6 +152,23 @@ class DocumentService:
         if history and cursor is None:
             self._add_history(reply, lines, LineRange(start or 1, end), max_tokens)
         return file_part(reply, chunks, lines, LineRange(start or 1, end), at, mark, max_tokens)
+
+    def _several(self, places: Sequence[str], max_tokens: int, history: bool) -> records.SourceTextRecord:
+        """Return parts of several files, each with its share of the tokens that the ones before it left."""
+        if len(places) > MOST_PLACES:
+            raise InvalidArgument(f"{len(places)} places are too many.", f"Name at most {MOST_PLACES}.")
+        parts: list[records.SourceTextRecord] = []
+        left = max_tokens
+        for number, place in enumerate(places):
+            parts.append(self.source(path=place, max_tokens=left // (len(places) - number), history=history))
+            left -= budget.size(parts[-1]) // budget.CHARACTERS_PER_TOKEN
+        first, *others = parts
+        cut = [f"{part['source']} after line {part['lines'][1]}" for part in parts if "truncated" in part]
+        first.pop("next_cursor", None)
+        if cut:
+            first["truncated"] = budget.clipped(f"{', '.join(cut)}: read the rest by its lines.", 1000)
+        first["others"] = [_other(part) for part in others]
+        return first
 
     def _lines(self, path: str, chunks: Sequence[Chunk]) -> list[str]:
         """Return the lines of a file. Its front matter, which is in no chunk, comes from the unchanged file."""
@@ -222,6 +262,19 @@ def _class_rows(tree: Hierarchy, nodes: Sequence[ClassNode]) -> list[JSON]:
         deeper = sum(child not in shown for child in tree.children(node.name))
         rows.append({**node.record(), "deeper": deeper} if deeper else node.record())
     return rows
+
+
+def _change(commits: Sequence[str]) -> str:
+    return budget.clipped(commits[0], 250) + (f" (and {len(commits) - 1} more)" if commits[1:] else "")
+
+
+def _other(part: records.SourceTextRecord) -> records.SourceTextOthersRecord:
+    other: records.SourceTextOthersRecord = {
+        "source": part["source"], "type": part["type"], "lines": part["lines"], "text": part["text"]
+    }  # fmt: skip
+    if part.get("changed"):
+        other["changed"] = True
+    return other
 
 
 def _row(chunk: Chunk) -> records.DocumentRowRecord:

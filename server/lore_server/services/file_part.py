@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
 
 MIN_TEXT = 20  # the minimum number of characters of the file in a reply
+_PLACE = re.compile(r"(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 LONGEST = 120  # the maximum length of a title or heading, in characters
 
 
@@ -23,6 +25,15 @@ class LineRange(NamedTuple):
 
     first: int = 1
     last: int | None = None
+
+
+def place_of(text: str) -> tuple[str, LineRange | None]:
+    """Return the path and the lines of a place such as `src/a.py:10-40`, as results name it."""
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        return text, None
+    first = max(1, int(found["first"]))
+    return found["path"], LineRange(first, max(first, int(found["last"] or first)))
 
 
 def file_part(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
-from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import origin_of_file
@@ -23,12 +25,15 @@ from lore_server.query.syntax import ALL, Request, read_request
 from lore_server.query.usage import relations_of
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
+from lore_server.services.file_part import place_of
 from lore_server.services.question_log import BETWEEN
 
 if TYPE_CHECKING:
     from lore_server.replies import records
 
 
+_LIKE = re.compile(r'(?<!\S)like:(?P<place>"[^"]+"|\S+)')
+LONGEST_LIKE = 2000  # characters of a passage
 LONGEST_ECHO = 300  # the maximum number of characters of the question in the reply
 SMALL_BUDGET = 500  # tokens; below this, optional fields are shortened or omitted
 SHORT_NOTE = 40
@@ -68,7 +73,7 @@ class SearchService:
         Raises InvalidArgument for wrong syntax.
         """
         phrasings = [query] if isinstance(query, str) else list(dict.fromkeys(query))
-        requests = [read_request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
+        requests = [self._request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
         request = requests[0]
         if any(other.filters != request.filters for other in requests):
             raise InvalidArgument("Only some phrasings have filters.", "Pass filters as arguments, not in a phrasing.")
@@ -121,6 +126,24 @@ class SearchService:
         phrasings = [query] if isinstance(query, str) else query
         requests = [read_request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
         return max(self._queries.look(one.text, one.filters) for one in requests)
+
+    def _request(self, text: str, *filters: Any) -> Request:
+        """Return the request of a phrasing; `like:` an id or a place searches for others with the text of that chunk.
+
+        Raises DocumentNotFound.
+        """
+        like = _LIKE.search(text)
+        if like is None:
+            return read_request(text, *filters)
+        id_, (path, asked) = like["place"].strip('"'), place_of(like["place"].strip('"'))
+        chunks = [*self._index.catalogue.chunks([id_]).values()] or self._index.catalogue.of_source(path)
+        inside = [chunk for chunk in chunks if asked is None or chunk.lines[1] >= asked.first]
+        if not inside:
+            raise DocumentNotFound(f"There is no passage `{id_}`.", "Give like: the id or `path:lines` of a result.")
+        chunk = inside[0]
+        others = f'{_LIKE.sub("like", text)} -path:"{chunk.source}"'
+        found = f"{chunk.title} {' '.join(chunk.heading)}\n{chunk.text}"[:LONGEST_LIKE]
+        return replace(read_request(others, *filters), text=found)
 
     def _find(self, request: Request, filters: Filters) -> SearchOutcome:
         return self._queries.find(request.text, filters=filters, group_copies=True)

@@ -1,0 +1,115 @@
+"""Agents read several places in one call, find passages like another, and list what changed since a point."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.operations.table import render
+from tests.harness.calls import synced_app
+
+PROJECT = {
+    "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
+    "docs/rope.md": "# Rope\n\nTie the rope with a knot to the bollard.\n",
+    "docs/bread.md": "# Bread\n\nBake the bread for an hour.\n",
+    "src/crew.py": "".join(f"def task_{n}():\n    return {n}\n\n\n" for n in range(200)),
+    "src/odd:3.py": "ODD = 1\n",
+}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    with synced_app(tmp_path_factory.mktemp("places"), PROJECT, contract) as app:
+        yield app
+
+
+def git(app: App, *arguments: str) -> str:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=app.index.root, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def read(app: App, path: str, **more: Any) -> Any:
+    return app.call("get_source", {"path": path, **more})
+
+
+def test_a_place_is_read_as_results_name_it(app: App) -> None:
+    assert read(app, "src/crew.py:5-6")["text"] == "def task_1():\n    return 1"
+    assert read(app, "src/crew.py:6")["lines"] == [6, 6]
+    assert read(app, "src/odd:3.py")["text"].startswith("ODD = 1")
+
+
+def test_several_places_are_read_in_one_call(app: App) -> None:
+    reply = read(app, "docs/bread.md\nsrc/crew.py:5-6\ndocs/mooring.md:3")
+
+    assert (reply["source"], [(other["source"], other["lines"]) for other in reply["others"]]) == (
+        "docs/bread.md", [("src/crew.py", [5, 6]), ("docs/mooring.md", [3, 3])],
+    )  # fmt: skip
+    text = render("get_source", reply).whole()
+    assert text.index("Bake the bread") < text.index("def task_1") < text.index("docs/mooring.md:3  [guide]")
+
+
+@pytest.mark.parametrize("max_tokens", [600, 1000, 2000])
+def test_several_places_share_the_budget_and_name_what_is_missing(app: App, max_tokens: int) -> None:
+    reply = read(app, "docs/bread.md\nsrc/crew.py", max_tokens=max_tokens)
+
+    assert len(str(reply)) <= 3 * max_tokens
+    last = reply["others"][0]["lines"][1]
+    assert f"src/crew.py after line {last}" in reply["truncated"]
+    assert "next_cursor" not in reply
+    rest = read(app, f"src/crew.py:{last + 1}-{last + 2}")
+    assert rest["lines"][0] == last + 1
+
+
+def test_a_missing_place_is_named(app: App) -> None:
+    with pytest.raises(DocumentNotFound, match=r"docs/bred\.md"):
+        read(app, "docs/bread.md\ndocs/bred.md")
+    with pytest.raises(InvalidArgument, match="too many"):
+        read(app, "\n".join(["docs/bread.md"] * 21))
+
+
+@pytest.mark.parametrize("place", ["docs/mooring.md", "docs/mooring.md:1-3", '"docs/mooring.md:3"'])
+def test_passages_like_another_are_found_without_it(app: App, place: str) -> None:
+    reply = app.call("query_documents", {"query": f"like:{place}"})
+    found = [result["source"] for result in reply["results"]]
+
+    assert found[0] == "docs/rope.md"
+    assert "docs/mooring.md" not in found
+
+
+def test_passages_like_a_result_are_found_by_its_id_and_with_filters(app: App) -> None:
+    (first,) = app.call("query_documents", {"query": "bollard path:docs/mooring.md"})["results"]
+
+    assert app.call("query_documents", {"query": f"like:{first['id']}"})["results"][0]["source"] == "docs/rope.md"
+    only = app.call("query_documents", {"query": f"like:{first['id']} type:src"})["results"]
+    assert {result["type"] for result in only} <= {"src"}
+    with pytest.raises(DocumentNotFound, match="nowhere"):
+        app.call("query_documents", {"query": "like:nowhere.md:3"})
+
+
+def test_files_changed_since_a_point_are_listed_with_their_commit(app: App) -> None:
+    git(app, "init", "-q")
+    git(app, "add", "docs")
+    git(app, "commit", "-qm", "Write the guides", "--date", "2020-01-01T00:00:00")
+    git(app, "tag", "v1")
+    for number in range(2):
+        (app.index.root / "docs" / "bread.md").write_text(f"# Bread\n\nBake it for {number} hours.\n")
+        git(app, "commit", "-qam", f"Bake longer {number}")
+
+    for point in ("v1", git(app, "rev-parse", "v1"), git(app, "rev-parse", "--short", "v1")):
+        rows = app.call("list_sources", {"since": point})["sources"]
+        assert [row["source"] for row in rows] == ["docs/bread.md"]
+        assert "Bake longer 1 (and 1 more)" in rows[0]["change"]
+    rows = app.call("list_sources", {"since": "2001-01-01", "under": "docs"})["sources"]
+    assert {row["source"] for row in rows} == {"docs/bread.md", "docs/mooring.md", "docs/rope.md"}
+    for wrong in ("v2", "--help", "v1^{tree}"):
+        with pytest.raises(InvalidArgument):
+            app.call("list_sources", {"since": wrong})
