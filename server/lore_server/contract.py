@@ -167,8 +167,9 @@ class Contract:
 
     def __getitem__(self, operation_id: str) -> Operation:
         if operation_id not in self.operations:
-            known = ", ".join(sorted(self.operations))
-            raise UnknownOperation(f"There is no operation `{operation_id[:100]}`.", f"Operations: {known}.")
+            near = ", ".join(get_close_matches(operation_id, self.operations))
+            hint = f"Did you mean {near}?" if near else f"Operations: {', '.join(sorted(self.operations))}."
+            raise UnknownOperation(f"There is no operation `{operation_id[:100]}`.", hint)
         return self.operations[operation_id]
 
     def __iter__(self) -> Iterator[Operation]:

@@ -10,6 +10,7 @@ import pytest
 
 from lore_server.answer.passage_answers import NOT_HERE
 from lore_server.app import App
+from lore_server.console.output import in_shell
 from lore_server.operations.table import OPERATIONS
 from lore_server.query.confidence import SUGGESTION
 from tests.harness.commands import run_lore
@@ -101,4 +102,4 @@ def test_a_command_that_finds_nothing_exits_with_one(sample: Path, tmp_path: Pat
     done = run_lore("--no-daemon", *command, "qwxyzzy", "florbnix", cwd=tmp_path / "project")
 
     assert done.returncode == 1, done.stderr
-    assert SUGGESTION in done.stdout
+    assert in_shell(SUGGESTION) in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -29,11 +30,34 @@ def print_result(operation: str, result: JSON, root: Path, printed: str = "") ->
     """
     from lore_server.operations.table import render
 
-    text = render(operation, result)
-    if text.body:
+    advice = {name: in_shell(result[name]) for name in ("suggestion", "hint") if isinstance(result.get(name), str)}
+    text = render(operation, {**result, **advice})
+    if text.body and printed:
         line(text.body[len(printed) :] if text.body.startswith(printed) else f"\n\n{text.body}", root)
+    elif text.body:
+        terminal.page(f"{text.body}\n", root)
     for remark in text.notes:
-        note(remark)
+        note(in_shell(remark))
+
+
+def in_shell(text: str) -> str:
+    """Return advice with the names of commands instead of tools."""
+    for tool, command in () if text.startswith("Operations:") else _COMMANDS:
+        text = re.sub(tool, command, text)
+    return text
+
+
+_COMMANDS = (
+    (r",? or (call )?manage_knowledge_base with action=sync", ""),
+    (r" \(healthcheck\)", ""),
+    (r"\bget_job \(id=(\w+)\)", r"`lore call get_job id=\1`"),
+    (r"`?\blist_documents\b`? with type=(\w+)", r"`lore docs -t \1`"),
+    (r"`?\blist_documents\b`?", "`lore docs`"),
+    (r"`?\bquery_documents\b`?", "`lore search`"),
+    (r"`?\bsearch_memories\b`?", "`lore memory search`"),
+    (r"(?<!lore call )`?\b((?:get|list|cancel)_\w+|knowledge_search)\b`?", r"`lore call \1`"),
+)
+"""What a message to an agent names, and what a person types."""
 
 
 class StreamedAnswer:
@@ -63,5 +87,5 @@ def fail(error: BaseException, as_json: bool) -> int:
     if as_json:
         print_json(record)
     else:
-        terminal.err(f"{record['message']}\n{record['hint']}\n")
+        terminal.err(f"{record['message']}\n{in_shell(record['hint'])}\n")
     return error.exit_code if isinstance(error, LoreError) else 70

@@ -6,6 +6,9 @@ import json
 import logging
 import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TextIO
@@ -25,6 +28,25 @@ def out(text: str, root: Path | None = None) -> None:
     """Write a text to standard output; on a terminal, results of the project at `root` are coloured and linked."""
     shown = visible(text)
     sys.stdout.write(styled(shown, root) if root and takes_style(sys.stdout) else shown)
+
+
+def page(text: str, root: Path | None = None) -> None:
+    """Write a text as `out` does, through the user's pager if it is longer than the terminal, as git does."""
+    pager = os.environ.get("LORE_PAGER", os.environ.get("PAGER", "less"))
+    is_long = sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines
+    command = shlex.split(pager) if is_long and os.environ.get("TERM", "dumb") != "dumb" else []
+    if not command or shutil.which(command[0]) is None:
+        out(text, root)
+        return
+    shown = visible(text)
+    sys.stdout.flush()
+    subprocess.run(
+        command,
+        input=styled(shown, root) if root and takes_style(sys.stdout) else shown,
+        encoding="utf-8",
+        env={"LESS": "FRX", **os.environ},
+        check=False,
+    )
 
 
 def err(text: str) -> None:
