@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lore_server.contract import Contract, Operation
 from lore_server.execution.threads import Calls
@@ -30,6 +32,10 @@ TEXT_READERS = {  # clients by the name in `clientInfo`, and what they pass to t
 """Agents that get only the text of a reply, which is shorter than its data. All their versions pass it on alone."""
 
 
+_CONFIRMED_BY = {"CONFIRMATION_REQUIRED": "confirm", "SYNC_GUARD": "allow_mass_delete"}
+_NO_FIELDS: dict[str, Any] = {"type": "object", "properties": {}}
+
+
 class Tools:
     """The tools of the `listed` toolsets, with calls to those in the `allowed` toolsets, which may be more.
 
@@ -48,8 +54,13 @@ class Tools:
         tools = self._without_results if reads_only_text(context) else self._tools.values()
         return types.ListToolsResult(tools=list(tools))
 
-    async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run a tool; an error becomes a result with `isError`, so that the agent reads the hint."""
+    async def call(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Run a tool; an error becomes a result with `isError`, so that the agent reads the hint.
+
+        If an action needs a confirmation and the client can ask its user, the user is asked instead of the agent.
+        """
         operation = self._offered(params.name)
         follower, arguments = Follower(context), dict(params.arguments or {})
         if operation.is_waiting and follower.wants_progress:
@@ -57,14 +68,28 @@ class Tools:
         if "author" in operation.input_schema["properties"] and (client := context.session.client_params):
             arguments.setdefault("author", client.client_info.name[:LONGEST_NAME])
         READS_TEXT.set(reads_only_text(context))
+        result = await self._reply(operation, arguments, follower)
+        if question := _question(operation, result):
+            answer = await _asked(context, params, question)
+            if isinstance(answer, types.InputRequiredResult):
+                return answer
+            if answer:
+                result = await self._reply(operation, {**arguments, question.argument: True}, follower)
+            elif answer is False:
+                result = {**result, "hint": "The user was asked and refused. Do not repeat the call."}
+        return result_of(operation, result, context)
+
+    async def _reply(
+        self, operation: Operation, arguments: dict[str, object], follower: Follower
+    ) -> Mapping[str, object]:
+        """Return the result of an operation, or the record of its error."""
         try:
-            result = await self._calls.run(operation.id, arguments, follower.listener)
+            return await self._calls.run(operation.id, arguments, follower.listener)
         except anyio.get_cancelled_exc_class():
             follower.leave()
             raise
         except Exception as error:  # noqa: BLE001 - outermost boundary: an exception's text must not reach the client
-            return result_of(operation, problem(error), context)
-        return result_of(operation, result, context)
+            return problem(error)
 
     def _offered(self, name: str) -> Operation:
         if name not in self._contract.operations:
@@ -78,6 +103,43 @@ class Tools:
             f"{name} is in the toolset `{operation.toolset}`, which is not enabled on this server. "
             f"Start it with --toolsets {','.join((*self._allowed, operation.toolset))}.",
         )
+
+
+class Question(NamedTuple):
+    """A question to the user, and the argument that a yes sets."""
+
+    text: str
+    argument: str
+
+
+def _question(operation: Operation, result: Mapping[str, Any]) -> Question | None:
+    """Return the question that would let a refused action pass, such as a mass delete."""
+    found = result.get("problem") or result
+    argument = _CONFIRMED_BY.get(found.get("code", ""))
+    if argument not in operation.input_schema["properties"]:
+        return None
+    return Question(f"{operation.title}: {found['message']} Continue?", str(argument))
+
+
+async def _asked(
+    context: Context, params: types.CallToolRequestParams, question: Question
+) -> bool | types.InputRequiredResult | None:
+    """Ask the user through the client: since 2026 by a result that makes it repeat the call, before by a request.
+
+    Return None if the client cannot ask.
+    """
+    able = context.session.client_capabilities
+    if able is None or able.elicitation is None:
+        return None
+    if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        answer = (params.input_responses or {}).get(question.argument)
+        if answer is None:
+            form = types.ElicitRequestFormParams(message=question.text, requested_schema=_NO_FIELDS)
+            return types.InputRequiredResult(input_requests={question.argument: types.ElicitRequest(params=form)})
+        return isinstance(answer, types.ElicitResult) and answer.action == "accept"
+    if not context.session.can_send_request:
+        return None
+    return (await context.session.elicit_form(question.text, _NO_FIELDS, context.request_id)).action == "accept"
 
 
 def _tool(operation: Operation, outline: Outline) -> types.Tool:
