@@ -30,7 +30,8 @@ def print_result(operation: str, result: JSON, root: Path, printed: str = "") ->
     """
     from lore_server.operations.table import render
 
-    advice = {name: in_shell(result[name]) for name in ("suggestion", "hint") if isinstance(result.get(name), str)}
+    named = ("suggestion", "answer") if result.get("found") is False and not printed else ("suggestion",)
+    advice = {name: in_shell(result[name]) for name in named if name in result}
     text = render(operation, {**result, **advice})
     if text.body and printed:
         line(text.body[len(printed) :] if text.body.startswith(printed) else f"\n\n{text.body}", root)
