@@ -11,8 +11,9 @@ from contextlib import redirect_stderr
 
 import pytest
 
+from lore_etl.core.progress import time_left
 from lore_server.console import output
-from lore_server.console.progress_bar import progress_bar
+from lore_server.console.progress_bar import _Lines, progress_bar
 from tests.harness.owners import wait_until
 
 NEVER = 3600.0
@@ -52,6 +53,27 @@ def test_a_pipe_gets_the_last_step_again_after_each_interval(step: tuple[str, in
 
     assert not any(thread.name == "progress" for thread in threading.enumerate())
     assert heard.getvalue() == written
+
+
+def test_the_time_left_is_named_once_early_in_a_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar(quiet=False, seconds=NEVER) as progress:
+        for done in (0, 32, 64):
+            progress("embedding", done, 15_000)
+    assert "left" not in capsys.readouterr().err  # before anything is known about the pace
+
+    lines = _Lines(quiet=False, estimate_seconds=0)
+    for done in (0, 32, 64):
+        lines.report("embedding", done, 15_000)
+    assert re.fullmatch(
+        r"Embedding: 0 of 15,000\.\nEmbedding: 32 of 15,000, .+/s, .+ left\.\n", capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("done", "elapsed", "left"), [(0, 9, ""), (1, 60, ""), (10, 2, "18 s left"), (32, 120, "4 min left"), (100, 9, "")]
+)
+def test_the_time_left_follows_from_the_pace(done: int, elapsed: float, left: str) -> None:
+    assert time_left(done, 100, elapsed) == left
 
 
 def test_with_json_only_slow_downloads_are_announced(capsys: pytest.CaptureFixture[str]) -> None:

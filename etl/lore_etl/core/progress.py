@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
 
+ENOUGH = 32  # steps, as in the first batch of passages: the first of them also load models and rules
 Progress = Callable[[str, int, int], None]
 """A fast function called with (stage, done, total) between steps. If it raises, the run ends consistently."""
 
@@ -30,3 +31,11 @@ def unannounced(plan: Plan) -> None:
 
 def silent(stage: str, done: int, total: int) -> None:
     """Ignore progress."""
+
+
+def time_left(done: int, total: int, elapsed: float) -> str:
+    """Return how long the rest of a stage takes at its pace so far, as text; empty if that is not known yet."""
+    if not done < total or not (done >= ENOUGH or 10 * done >= total):
+        return ""
+    seconds = (total - done) * max(0.001, elapsed) / done
+    return f"{seconds:.0f} s left" if seconds < 120 else f"{seconds / 60:.0f} min left"

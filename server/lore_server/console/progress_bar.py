@@ -9,18 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lore_etl.core.progress import Progress
+from lore_etl.core.progress import Progress, time_left
 from lore_server.console import output
 
 LINE_SECONDS = 30.0
+ESTIMATE_SECONDS = 4.0  # after the start of a stage
 _Step = tuple[str, int, int]
 
 
 class _Lines:
     """The progress as lines: one when a stage begins, and one about the last step at each interval."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
+    def __init__(self, quiet: bool, estimate_seconds: float) -> None:
+        self._quiet, self._estimate_seconds, self._estimated = quiet, estimate_seconds, ""
         self._guard = threading.Lock()
         self._step: _Step = ("", 0, 0)
         self._since = 0.0
@@ -30,6 +31,11 @@ class _Lines:
             is_new, self._step = stage != self._step[0], (stage, done, total)
             if is_new:
                 self._since = time.monotonic()
+            elapsed = time.monotonic() - self._since
+        if elapsed >= self._estimate_seconds and self._estimated != stage and time_left(done, total, elapsed):
+            self._estimated = stage  # early, because the user wants to know whether to wait
+            if not self._quiet:
+                output.note(f"{_place(self._step)}, {_pace(self._step, elapsed)}.")
         if is_new and stage.endswith("the model"):
             output.note(f"{stage.capitalize()}: this can take minutes.")
         elif is_new and not self._quiet:
@@ -53,9 +59,7 @@ def _pace(step: _Step, elapsed: float) -> str:
     _, done, total = step
     if not (done and total):
         return f"for {elapsed:.0f} s"
-    rate = done / max(0.001, elapsed)
-    left = (total - done) / rate
-    return f"{rate:,.1f}/s, {left:.0f} s left" if left < 120 else f"{rate:,.1f}/s, {left / 60:.0f} min left"
+    return ", ".join(filter(None, (f"{done / max(0.001, elapsed):,.1f}/s", time_left(done, total, elapsed))))
 
 
 @contextmanager
@@ -68,7 +72,7 @@ def progress_bar(quiet: bool, seconds: float = LINE_SECONDS) -> Iterator[Progres
         with _bar() as report:
             yield report
         return
-    lines, ended = _Lines(quiet), threading.Event()
+    lines, ended = _Lines(quiet, min(ESTIMATE_SECONDS, seconds / 3)), threading.Event()
     repeating = threading.Thread(target=lines.repeat, args=(seconds, ended), name="progress", daemon=True)
     if not quiet:
         repeating.start()

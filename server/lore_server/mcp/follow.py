@@ -11,9 +11,11 @@ import anyio.lowlevel
 from mcp.server.context import ServerRequestContext
 
 from lore_etl.core.errors import Cancelled
+from lore_etl.core.progress import time_left
 from lore_server.execution.progress import Listener, ignore_text
 
 PROGRESS_SECONDS = 0.2
+ESTIMATE_SECONDS = 4.0  # of a stage, before the time that is left is named
 Context: TypeAlias = ServerRequestContext[Any]
 """The context of a request to a server without lifespan state."""
 _DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
@@ -29,7 +31,7 @@ class Follower:
         self._session = context.session
         self._loop = anyio.lowlevel.current_token()
         self._steps = Steps()
-        self._reported_at = 0.0
+        self._reported_at = self._stage_began = 0.0
         self._is_left = False
 
     def leave(self) -> None:
@@ -46,12 +48,14 @@ class Follower:
             return
         is_new = self._steps.take(stage, done, total)
         now = time.monotonic()
+        self._stage_began = now if is_new else self._stage_began
         if not is_new and now - self._reported_at < PROGRESS_SECONDS and done < total:
             return
         if not self._steps.advance():
             return
         self._reported_at = now
-        self._send(f"{stage}: {done} of {total}" if total else stage)
+        left = time_left(done, total, now - self._stage_began) if now - self._stage_began > ESTIMATE_SECONDS else ""
+        self._send(", ".join(filter(None, (f"{stage}: {done} of {total}" if total else stage, left))))
 
     def _report_text(self, text: str) -> None:
         """Report a part of an answer as a message; called from the thread that works."""
