@@ -120,7 +120,6 @@ class App:
         )
         self._methods = methods(contract, self._services)
         self._calls = Lane[JSON]("call", CONCURRENT_CALLS, QUEUE_SECONDS, CALLS_OF_ONE)
-        self._looks = Lane[Fit]("look", CONCURRENT_CALLS, QUEUE_SECONDS, CALLS_OF_ONE)
         self._calls_out = Lane[JSON]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._together = Together[JSON]()
 
@@ -141,7 +140,7 @@ class App:
     def fit(self, arguments: JSON) -> Fit:
         """Return how well the index answers `query_documents` with these arguments. Raises LoreError."""
         self._called_at = time.monotonic()
-        return self._looks.run("fit", lambda: self._services.search.fit(**arguments), QUEUE_SECONDS)
+        return self._services.search.fit(**arguments)
 
     def answer(self, operation: Operation, arguments: JSON, listener: Listener = NOBODY) -> JSON:
         """Do the same as `call`, but note nothing in the logs."""
@@ -223,7 +222,6 @@ class App:
         self.verifier.stop()
         self.jobs.stop()
         self._calls.close()
-        self._looks.close()
         self._library.close()
         self._questions.close()
         self._answer_model.close()

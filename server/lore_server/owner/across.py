@@ -2,7 +2,7 @@
 
 Scores of different indexes cannot be compared: each is a sum of shares of the best in its own index. How well the best
 passages of an index fit the question can (`query.confidence`). So all projects are asked for that first, only the
-closest ones are searched, and the score of a result is its share of its project's best, times the project's fit.
+closest ones are searched, and the score of a result is its share of its project's best, times the project's confidence.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lore_server.query.confidence import DOUBT, DOUBTFUL, SUGGESTION, Fit
 from lore_server.replies import budget
 
 SEARCH, ASK = ACROSS_PROJECTS
-SEARCHED = 5  # projects, of those that fit best
+SEARCHED = 4  # projects, of those that fit best
 LEAST_SHARE = 0.5  # of the best fit; a project below it has nothing to add
 POINTS = 100.0  # of the best passage of a project that fits fully
 SMALLEST = 200  # tokens of a reply
-THREADS = 8
+THREADS = 4
 STATES = ("partial", "stale", "fresh")  # the state of the least fresh index is that of the reply
 Result = TypeVar("Result")
 Opened = Callable[[str], AbstractContextManager[App]]
@@ -76,7 +76,7 @@ class Across:
             "query": next((part["query"] for part in parts.values()), _text(given)[:300]),
             "total": total,
             "results": [],
-            "confidence": round(max((fit.confidence for fit in fits.values()), default=0.0), 3),
+            "confidence": round(_confidence(fits), 3),
             "freshness": _least_fresh(parts.values()),
             **_remarks(fits, failed, bool(rows)),
         }
@@ -90,7 +90,7 @@ class Across:
         fits, failed = self._fits(names, given)
         ranked, _ = self._ranked(fits, {**self._defaults(SEARCH, given), "limit": min(given["limit"], 20)})
         best = [row["project"] for row in ranked[:1]]
-        others = sorted(fits, key=lambda name: -fits[name].relevance)
+        others = sorted(fits, key=lambda name: -fits[name].confidence)
         reply, answering = self._answered(list(dict.fromkeys(best + others)), given, listener)
         for citation in reply["citations"]:
             citation["project"] = answering
@@ -132,9 +132,9 @@ class Across:
 
     def _ranked(self, fits: Mapping[str, Fit], given: JSON) -> tuple[list[JSON], int]:
         """Return the best results of the projects that fit best, without excerpts, and the number of files found."""
-        best = max((fit.relevance for fit in fits.values()), default=0.0)
-        close = [name for name, fit in fits.items() if fit.relevance and fit.relevance >= LEAST_SHARE * best]
-        close = sorted(close, key=lambda name: -fits[name].relevance)[:SEARCHED]
+        best = _confidence(fits)
+        close = [name for name, fit in fits.items() if fit.confidence and fit.confidence >= LEAST_SHARE * best]
+        close = sorted(close, key=lambda name: -fits[name].confidence)[:SEARCHED]
         brief = {**given, "brief": True, "passages": 0, "explain": False, "facets": False, "max_tokens": 100_000}
 
         def search(name: str) -> JSON:
@@ -145,7 +145,7 @@ class Across:
         for name, found in [(name, self._start(search, name)) for name in close]:
             reply = found.result()
             total += reply["total"]
-            rows += list(_compared(name, reply["results"], fits[name].relevance))
+            rows += list(_compared(name, reply["results"], fits[name].confidence))
         return sorted(rows, key=lambda row: -row["score"])[: given["limit"]], total
 
     def _defaults(self, operation: str, given: JSON) -> JSON:
@@ -156,7 +156,11 @@ class Across:
         return self._pool.submit(copy_context().run, work, name)
 
 
-def _compared(name: str, rows: Sequence[JSON], relevance: float) -> Iterator[JSON]:
+def _confidence(fits: Mapping[str, Fit]) -> float:
+    return max((fit.confidence for fit in fits.values()), default=0.0)
+
+
+def _compared(name: str, rows: Sequence[JSON], confidence: float) -> Iterator[JSON]:
     """Yield the results of a project with scores that can be compared with those of other projects."""
     best = max((row["score"] for row in rows), default=0.0)
     for row in rows:
@@ -164,7 +168,7 @@ def _compared(name: str, rows: Sequence[JSON], relevance: float) -> Iterator[JSO
         yield {
             "project": name,
             **{key: row[key] for key in row if key != "excerpt"},
-            "score": round(POINTS * relevance * share, 3),
+            "score": round(POINTS * confidence * share, 3),
         }
 
 
@@ -180,7 +184,7 @@ def _fitting(rows: Sequence[JSON], room: int, max_tokens: int) -> list[JSON]:
 
 def _remarks(fits: Mapping[str, Fit], failed: Mapping[str, LoreError], has_results: bool) -> JSON:
     remarks: JSON = {}
-    if has_results and max((fit.confidence for fit in fits.values()), default=0.0) < DOUBTFUL:
+    if has_results and _confidence(fits) < DOUBTFUL:
         remarks["doubt"] = DOUBT
     if not has_results:
         remarks["suggestion"] = SUGGESTION

@@ -95,9 +95,9 @@ class Owner:
             await entrance.close()
 
     def _warm(self, server: SocketServer) -> None:
-        self.app.warm()
-        server.prepare()
-        if self._kind != SERVE_MANY:  # the objects of an index that is closed would stay in memory
+        if self._kind != SERVE_MANY:  # of many, most are asked rarely, and their objects should not stay in memory
+            self.app.warm()
+            server.prepare()
             keep_present_objects()
         self.app.verify_when_quiet()
 

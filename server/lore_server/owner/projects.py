@@ -39,7 +39,7 @@ from lore_server.owner.process import CLOSE_SECONDS, Owner
 
 log = logging.getLogger(__name__)
 MARKS = (CONFIG_NAME, ".git", INDEX_NAME)  # a folder with one of them is a project
-MOST_OPEN = 48  # idle ones beyond it are closed before their time, those unused for longest first
+MOST_OPEN = 100  # idle ones beyond it are closed before their time, those unused for longest first
 AT = "/projects/"
 COMMA = ","  # between the names of several projects in an address
 
@@ -158,7 +158,7 @@ class Projects:
     def opened(self, name: str) -> Iterator[App]:
         """Keep a project open, from a worker thread. Raises LoreError if it cannot be opened."""
         project = self.all[name]
-        app = anyio.from_thread.run(self._entered, project, token=self._loop)
+        app = self._held(project) or anyio.from_thread.run(self._entered, project, token=self._loop)
         try:
             yield app
         finally:
@@ -170,9 +170,14 @@ class Projects:
         async with project.turn:
             if project.app is None:
                 await self._open(project)
-            assert project.app is not None
-            with self._guard:
-                project.uses += 1
+            app = self._held(project)
+            assert app is not None
+            return app
+
+    def _held(self, project: Project) -> App | None:
+        """Return the application of a project that is open, and keep it open."""
+        with self._guard:
+            project.uses += project.app is not None
             return project.app
 
     async def _open(self, project: Project) -> None:
@@ -192,11 +197,12 @@ class Projects:
     def _make_room(self) -> None:
         """Close the project that was unused for longest, if too many are open."""
         present = [project for project in self.all.values() if project.app is not None]
-        free = [project for project in present if project.is_free]
-        if len(present) >= self._most_open and free:
-            oldest = min(free, key=lambda project: project.used_at)
-            oldest.app = None
-            oldest.connections.stopping.set()
+        with self._guard:
+            free = [project for project in present if project.is_free]
+            if len(present) >= self._most_open and free:
+                oldest = min(free, key=lambda project: project.used_at)
+                oldest.app = None
+                oldest.connections.stopping.set()
 
     def _owner(self, project: Project) -> Owner:
         """Take the index of a project over. Raises LoreError."""
@@ -243,7 +249,8 @@ class Projects:
             return not project.is_free or time.monotonic() < project.used_at + idle_seconds
 
         await until_quiet(connections, idle_seconds, is_needed)
-        project.app = None
+        with self._guard:
+            project.app = None
         with anyio.move_on_after(CLOSE_SECONDS):
             while project.uses:
                 await anyio.sleep(0.05)

@@ -28,6 +28,7 @@ from lore_server.query.confidence import (
 )
 from lore_server.query.defined import with_defined
 from lore_server.query.filters import NO_FILTERS, Filters
+from lore_server.query.look import best_passages
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import Reference
@@ -261,7 +262,8 @@ class QueryService:
         with self._index.gate.reading():
             self._index.require()
             among = self._among(None, type_, filters)
-            found = retrieve(self._index, query, type_, BEST, among, vector)
+            kept = best_passages(self._index, query.text, vector.vector) if among is None else None
+            found = kept or retrieve(self._index, query, type_, BEST, among, vector)
             return Fit(0.0, 0.0) if finds_nothing(found) else self.fit(Retrieved(query, type_, found))
 
     def candidates(
