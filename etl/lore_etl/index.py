@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lore_etl.stores.embedding_cache import EmbeddingCache
     from lore_etl.stores.keywords import KeywordStore
     from lore_etl.stores.shared_vectors import SharedVectors
+    from lore_etl.stores.vector_packs import VectorPacks
 
 KEYWORDS = "keywords"
 CLASSES = Derived[Hierarchy]("class tree")
@@ -266,6 +267,15 @@ class Index:
         from lore_etl.stores.shared_vectors import SharedVectors
 
         return SharedVectors(cache_folder() / "vectors", settings.cache_mb * 1_000_000)
+
+    def vector_packs(self) -> VectorPacks | None:
+        """Return the vectors that machines share, if there are any for this model. Raises PackageMissing."""
+        settings = self.settings.embedding
+        if not settings.shared or settings.base_url:  # the name of a model may mean another one at that address
+            return None
+        from lore_etl.stores.vector_packs import VectorPacks
+
+        return VectorPacks(settings.shared, self.model, self.embedder.dimension)
 
     @property
     def hierarchy(self) -> Hierarchy:

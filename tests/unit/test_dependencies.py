@@ -21,6 +21,7 @@ MODULES_OF_EXTRAS = {
     "models": ("export", "export_embedder", "export_reranker", "model_cache"),
     "eval": ("measures",),
     "openai": ("openai_writer",),
+    "team": ("vector_packs",),
 }
 
 
@@ -67,7 +68,7 @@ def test_the_modules_of_an_extra_import_only_the_core_and_the_extra(extra: str) 
 def test_the_command_that_installs_an_extra_names_all_its_packages() -> None:
     assert {extra: {*found} for extra, found in EXTRAS.items()} == {
         "documents": OPTIONAL["documents"], "models": OPTIONAL["models"], "eval": OPTIONAL["eval"],
-        "openai": OPTIONAL["openai"],
+        "openai": OPTIONAL["openai"], "team": OPTIONAL["team"],
     }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def test_only_the_missing_packages_of_an_extra_are_named(monkeypatch: pytest.Mon
 
     assert found.value.message == "`lore eval` needs the extra `eval`, which is not installed (scipy)."
     assert found.value.hint == (
-        "Repeat the command that installed Lore, with `'.[documents,models,eval,openai]'` instead of `.`."
+        "Repeat the command that installed Lore, with `'.[documents,models,eval,openai,team]'` instead of `.`."
     )
     assert (found.value.code, found.value.exit_code) == ("PACKAGE_MISSING", 2)
 
@@ -36,4 +36,4 @@ def test_the_advice_keeps_the_installed_extras_and_leaves_out_the_others(monkeyp
     monkeypatch.setitem(sys.modules, "openai", None)
     monkeypatch.setitem(sys.modules, "scipy", None)
 
-    assert "`'.[documents,models,eval]'`" in install_advice("eval")
+    assert "`'.[documents,models,eval,team]'`" in install_advice("eval")

@@ -80,7 +80,7 @@ def test_a_missing_client_library_is_reported_with_the_extra_that_installs_it(
 
     missing = chosen(settings(provider="openai", model="x"), KEYS).missing
     assert "extra `openai`" in missing
-    assert "'.[documents,models,eval,openai]'" in missing
+    assert "'.[documents,models,eval,openai,team]'" in missing
 
 
 def test_the_key_is_not_shown() -> None:

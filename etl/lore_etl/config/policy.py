@@ -91,6 +91,8 @@ RULES: dict[str, KeyPolicy] = {
     "embedding.threads": _project("It only divides the work, within fixed limits."),
     "embedding.base_url": _user("Every chunk and your Gemini key would be sent there."),
     "embedding.cache_mb": _user("The cache is shared by all your projects."),
+    "embedding.shared": _user("Vectors are read from there, and sent there with `shared_writes`."),
+    "embedding.shared_writes": _user("Vectors, which reveal much of a text, would be sent to `shared`."),
     "database.mode": _only(_VECTORS, "embedded", "server"),
     "database.host": _user(_VECTORS),
     "database.port": _user(_VECTORS),

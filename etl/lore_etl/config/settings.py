@@ -85,6 +85,10 @@ class EmbeddingSettings(SettingsTable):
     threads: int = Field(default=0, ge=0, le=1024, description="number of cores for embedding; 0: all")
     base_url: GeminiAddress = None
     cache_mb: int = Field(default=500, ge=0, le=1_000_000, description="megabytes of the cache of all projects; 0: off")
+    shared: str = Field(
+        default="", max_length=2_000, description="folder or address of vectors that machines share: `s3://bucket/lore`"
+    )
+    shared_writes: bool = Field(default=False, description="add the vectors computed here to `shared`")
 
 
 class DatabaseSettings(SettingsTable):

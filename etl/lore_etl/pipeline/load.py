@@ -37,6 +37,7 @@ from lore_etl.core.text import counted
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.changes import Changes, SyncPlan, plan
 from lore_etl.pipeline.embed import Filler
+from lore_etl.pipeline.shared import take_shared
 from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores.catalogue import ChunkKey, ChunkState
 from lore_etl.stores.chroma.vector_store import VectorStore
@@ -197,6 +198,8 @@ def _differing_words(run: _Load, changes: Changes) -> tuple[list[str], list[str]
 
 def _load_all_vectors(run: _Load) -> None:
     reason = _rebuild_reason(run)
+    if run.index.catalogue.meta("refused") is None:  # else these vectors may be the wrong ones again
+        take_shared(run.index, run.index.catalogue.chunk_keys(waiting_only=not reason), run.report)
     if reason:
         _rebuild(run, reason)
     else:

@@ -3,7 +3,7 @@
 The file contains a line that names the format, a line of JSON, one record for each vector (the SHA-256 of the text,
 then little-endian floats), and the SHA-256 of everything before it. It contains no text: an import reads the project's
 own files, and uses only the vectors of texts found in them. The file is not trusted: an import recomputes a share of
-its vectors, and a search those that reach its first results (`refuse_wrong`).
+its vectors, and a search those that reach its first results (`pipeline.distrust`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import random
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,12 +19,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from lore_etl.chunking.recipe import embedding_input
 from lore_etl.core.atomic import remove_temporary, write_atomically
-from lore_etl.core.errors import IndexMissing, InvalidArgument, ModelMismatch, NotFound, ProviderError, StorageError
-from lore_etl.core.model import Chunk, SyncReport
+from lore_etl.core.errors import IndexMissing, InvalidArgument, ModelMismatch, NotFound, StorageError
+from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
+from lore_etl.pipeline.distrust import chosen_by_chance, differ
 from lore_etl.pipeline.sync import create_only, sync
 from lore_etl.system.nofollow import open_regular
 
@@ -37,10 +36,8 @@ HEADER_BYTES = 4_096
 HASH_BYTES = 32
 BLOCK = 1_024  # records that are read or written at a time
 LEAST_RECOMPUTED, RECOMPUTED_SHARE = 64, 0.1  # a forged vector passes with a probability of .9, 44 of them with .01
-SIMILARITY = 0.98  # of a vector to one computed here; other processors and versions differ by less than 0.001
 LENGTH_TOLERANCE = 0.01
 _NOT_THESE = "The vectors in the file are not those of this project's texts. Nothing was imported."
-_by_chance = random.SystemRandom().sample
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ def import_index(
     file: Path,
     progress: Progress = silent,
     allow_mass_delete: bool = False,
-    choose: Callable[[Sequence[str], int], Collection[str]] = _by_chance,
+    choose: Callable[[Sequence[str], int], Collection[str]] = chosen_by_chance,
 ) -> tuple[int, SyncReport]:
     """Sync the index with the vectors of a file; return how many of them its chunks use, and the report.
 
@@ -118,7 +115,7 @@ def import_index(
         some = choose(sorted(vectors), recomputed(len(vectors)))
         chunks = index.catalogue.chunks(wanted[name] for name in some)
         chosen = {name: chunks[wanted[name]] for name in some}
-        if _wrong(index, chosen, lambda name, vector: float(vectors[name] @ vector)):
+        if differ(index, chosen, lambda name, vector: float(vectors[name] @ vector)):
             raise InvalidArgument(_NOT_THESE)
         index.cache.add(list(vectors), list(vectors.values()))
         index.cache.distrust(vectors.keys() - set(some))
@@ -128,36 +125,6 @@ def import_index(
 def recomputed(count: int) -> int:
     """Return the number of vectors that the import of a file with so many useful vectors recomputes."""
     return min(count, max(LEAST_RECOMPUTED, round(RECOMPUTED_SHARE * count)))
-
-
-def refuse_wrong(index: Index, chunks: Sequence[Chunk]) -> bool:
-    """Recompute the imported vectors of these chunks, each once; if one is wrong, refuse all imported vectors.
-
-    Return whether they were refused: searches then use words only, until the next sync has replaced them.
-    """
-    texts = {chunk.content_hash: chunk for chunk in chunks}
-    unverified = {name: texts[name] for name in index.cache.distrusted(texts)}
-    if not unverified:
-        return False
-
-    def stored(name: str, vector: Vectors) -> float:
-        return index.cache.similarities(vector, [name]).get(name, 1.0)  # a missing one is not used either
-
-    try:
-        is_wrong = _wrong(index, unverified, stored)
-    except ProviderError:  # the next search compares them
-        return False
-    if is_wrong:
-        index.catalogue.set_meta(refused="1")
-    else:
-        index.cache.trust(unverified)
-    return is_wrong
-
-
-def _wrong(index: Index, chunks: Mapping[str, Chunk], similarity: Callable[[str, Vectors], float]) -> bool:
-    """Return whether a vector of these chunks, by content hash, differs from the one that the model computes here."""
-    expected = index.embedder.embed([embedding_input(chunk) for chunk in chunks.values()])
-    return any(similarity(name, vector) < SIMILARITY for name, vector in zip(chunks, expected, strict=True))
 
 
 @contextmanager

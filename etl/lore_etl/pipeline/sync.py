@@ -15,6 +15,7 @@ from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.extract import extract
 from lore_etl.pipeline.failure import forget_failure, remember_failure
 from lore_etl.pipeline.load import is_loaded, load, load_words, show_words
+from lore_etl.pipeline.shared import share
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.export import CHUNKS, HIERARCHY, write_export
 
@@ -132,6 +133,7 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress, change
     if changes or not is_loaded(index):
         looked = {"synced_at": timestamp(), "synced_commit": commit}
         load(index, report, progress, looked, changes or Changes())
+        share(index, report)
         return
     report.unchanged = index.catalogue.total()
     if index.catalogue.meta("synced_commit") != commit:  # `synced_at` stays: caches depend on it

@@ -13,7 +13,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
 from lore_etl.models.bundled import ENGLISH_ONLY
 from lore_etl.models.embedder import model_name
-from lore_etl.pipeline.prebuilt import refuse_wrong
+from lore_etl.pipeline.distrust import refuse_wrong
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.snapshot import Derived
 from lore_server.query import classic, hybrid, libraries, lineage, outdated, reference, similar, single_leg, structure
