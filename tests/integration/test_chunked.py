@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lore_etl.chunking.tokens import TokenCounter
-from lore_etl.core.model import Document
+from lore_etl.core.model import Document, FrontMatter
 from lore_etl.pipeline.chunked import BATCH_CHARACTERS, Chunked, all_chunked, chunked
 from lore_etl.system.processes import born
 from tests.harness.models import counter
@@ -56,9 +56,9 @@ class Releasing(Document):
 
     @property
     def lines(self) -> list[str]:
-        opened = self.front["opened"]
+        opened = self.front.values["opened"]
         assert isinstance(opened, list)
-        opened.append(os.open(str(self.front["fifo"]), os.O_RDWR))
+        opened.append(os.open(str(self.front.values["fifo"]), os.O_RDWR))
         return super().lines
 
 
@@ -68,7 +68,7 @@ def documents(rounds: int = 2, front: dict[str, object] | None = None) -> Iterat
     for n in range(copies):
         for path, text in TEXTS.items():
             found = document(f"{n}/{path}", text)
-            yield replace(found, front=front) if front and n == copies // 2 else found
+            yield replace(found, front=FrontMatter(values=front)) if front and n == copies // 2 else found
 
 
 def summary(found: Chunked) -> tuple[object, ...]:
@@ -102,9 +102,9 @@ def test_this_process_chunks_documents_instead_of_waiting_for_a_child(tmp_path: 
     first, *others, last = documents(rounds=3)
     values = {field.name: getattr(last, field.name) for field in fields(last)}
     all_documents = [
-        replace(first, front={"x": Waiting(fifo)}),
+        replace(first, front=FrontMatter(values={"x": Waiting(fifo)})),
         *others,
-        Releasing(**values | {"front": {"fifo": fifo, "opened": opened}}),
+        Releasing(**values | {"front": FrontMatter(values={"fifo": fifo, "opened": opened})}),
     ]
 
     found = list(all_chunked(all_documents, counter, MANY, alone=0, children=1))  # otherwise this would wait forever

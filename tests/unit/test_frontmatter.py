@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore_etl.core.frontmatter import MAX_BYTES, FrontMatter, FrontMatterError, front_matter_lines, read_front_matter
+from lore_etl.core.frontmatter import MAX_BYTES, FrontMatterError, front_matter_lines, read_front_matter
+from lore_etl.core.model import FrontMatter
 
 
 def test_the_keys_of_tickets_releases_and_prps_are_understood() -> None:
@@ -17,7 +18,6 @@ def test_the_keys_of_tickets_releases_and_prps_are_understood() -> None:
         details=("executed", "PRP-1"),
         created="2024-01-02",
         updated="2024-01-03T04:05:06+00:00",
-        lines=8,
     )
 
 
@@ -52,7 +52,7 @@ def test_front_matter_is_between_dashes_at_the_top_of_the_file(text: str, lines:
 
 def test_text_without_front_matter_has_no_keys() -> None:
     assert read_front_matter("# A\n") == FrontMatter()
-    assert read_front_matter("---\n---\n") == FrontMatter(lines=2)
+    assert read_front_matter("---\n---\n") == FrontMatter()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathspec import GitIgnoreSpec
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.frontmatter import FrontMatterError
-from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.ignore import FilePatterns
 from lore_etl.sources import REGISTRY, SourceSet
 from lore_etl.sources.source import Source, SourceContext
@@ -233,9 +233,7 @@ def test_a_document_has_the_values_of_its_front_matter() -> None:
         text=text,
         title="Crash",
         syntax="markdown",
-        tags=("bug", "ui"),
-        details=("OPEN",),
-        created="2024-01-02T03:04:05Z",
+        front=FrontMatter("Crash", tags=("bug", "ui"), details=("OPEN",), created="2024-01-02T03:04:05Z"),
         state="open",
     )
 
@@ -278,7 +276,7 @@ def test_broken_front_matter_is_reported_and_code_has_no_front_matter() -> None:
     with pytest.raises(FrontMatterError):
         read("a.md", "---\na: [\n---\n")
 
-    assert read("a.py", "---\na: [\n---\n").tags == ()
+    assert read("a.py", "---\ntags: [a]\n---\n").front == FrontMatter()
 
 
 @pytest.mark.parametrize(("below", "title"), [("# Broken\n", "Broken"), ("Sub\n---\n", "Sub"), ("no heading\n", "a")])

@@ -49,7 +49,7 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
         number = seen[section.anchor] = seen.get(section.anchor, 0) + 1
         anchor = section.anchor if number == 1 else f"{section.anchor}#{number}"
         chunks.append(_chunk(document, section, columns, anchor, lines))
-    return chunks, replace(parsed.facts, supersedes=document.supersedes), parsed.warning
+    return chunks, replace(parsed.facts, supersedes=document.front.supersedes), parsed.warning
 
 
 def parse(document: Document) -> Parsed:
@@ -77,11 +77,11 @@ def _chunk(
         columns=columns,
         symbols=section.names(),
         class_name=section.class_name,
-        tags=document.tags,
-        details=document.details,
-        created=section.created or document.created,
-        updated=document.updated,
-        valid_until=document.valid_until,
+        tags=document.front.tags,
+        details=document.front.details,
+        created=section.created or document.front.created,
+        updated=document.front.updated,
+        valid_until=document.front.valid_until,
         state=document.state,
         library=document.library,
         text=text,

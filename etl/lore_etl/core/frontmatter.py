@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 import yaml
 
 from lore_etl.core.dates import day_or_none
 from lore_etl.core.headings import lines_of
 from lore_etl.core.json_types import JSON
+from lore_etl.core.model import FrontMatter
 from lore_etl.core.text import one_line, storable
 
 MAX_BYTES = 64_000
@@ -34,24 +34,6 @@ class FrontMatterError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True)
-class FrontMatter:
-    """The keys known to Lore, the number of lines of the block, and all its values.
-
-    `details` are values that are searched like tags, but are not tags.
-    """
-
-    title: str | None = None
-    tags: tuple[str, ...] = ()
-    details: tuple[str, ...] = ()
-    created: str | None = None
-    updated: str | None = None
-    valid_until: str | None = None
-    supersedes: tuple[str, ...] = ()
-    lines: int = 0
-    values: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
-
-
 def front_matter_lines(text: str) -> int:
     """Return the number of lines of the front matter, including its `---` lines; 0 without front matter."""
     return len(lines_of(text[: _end(text)]))
@@ -70,9 +52,6 @@ def _end(text: str) -> int:
 
 def read_front_matter(text: str) -> FrontMatter:
     """Parse the block at the top of a Markdown text. Raises FrontMatterError if the block is not a YAML mapping."""
-    count = front_matter_lines(text)
-    if not count:
-        return FrontMatter()
     values = front_matter_values(text)
     return FrontMatter(
         title=_text(values.get("title") or values.get("name") or values.get("tagName")),
@@ -82,7 +61,6 @@ def read_front_matter(text: str) -> FrontMatter:
         updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
         valid_until=day.isoformat() if (day := day_or_none(values.get("valid_until"))) else None,
         supersedes=tuple(dict.fromkeys(_texts(values.get("supersedes"), LONGEST_PATH))),
-        lines=count,
         values=values,
     )
 

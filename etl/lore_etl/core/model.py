@@ -40,21 +40,32 @@ class KnowledgeType(StrEnum):
 
 
 @dataclass(frozen=True)
+class FrontMatter:
+    """The keys known to Lore, and all values of the block.
+
+    `details` are values that are searched like tags, but are not tags.
+    """
+
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    created: str | None = None
+    updated: str | None = None
+    valid_until: str | None = None
+    supersedes: tuple[str, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Document:
-    """A document as read: its text with `\\n` line ends, the facts from its source, and its whole front matter."""
+    """A document as read: its text with `\\n` line ends, its front matter, and the other facts from its source."""
 
     source: str
     type: KnowledgeType
     text: str
     title: str
     syntax: str
-    tags: tuple[str, ...] = ()
-    details: tuple[str, ...] = ()
-    created: str | None = None
-    updated: str | None = None
-    front: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
-    valid_until: str | None = None
-    supersedes: tuple[str, ...] = ()
+    front: FrontMatter = FrontMatter()
     state: str | None = None
     library: str | None = None
 

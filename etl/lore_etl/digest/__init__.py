@@ -33,7 +33,7 @@ def digest(document: Document) -> Digest | None:
         type=document.type,
         title=document.title,
         excerpt=excerpt_of(text),
-        tags=tags_of(document.front, text),
+        tags=tags_of(document.front.values, text),
         rules=rules_of(text) if document.type is KnowledgeType.RULE else (),
-        spec=spec_of(document.front, text) if document.type is KnowledgeType.PRP else None,
+        spec=spec_of(document.front.values, text) if document.type is KnowledgeType.PRP else None,
     )

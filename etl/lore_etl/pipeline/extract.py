@@ -233,7 +233,7 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
     document, problem = _document(claim, text)
     if problem:
         remarks.append(["failed", f"{problem}; the text was indexed without it"])
-    if wrong := problem_of(document.front.get("valid_until")):
+    if wrong := problem_of(document.front.values.get("valid_until")):
         remarks.append(["warning", f"{path}: {wrong}"])
     return document, FileRow(path, entry.stamp, seal, recipe, "", ""), remarks
 

@@ -98,7 +98,7 @@ class Tickets(Source):
     def document(self, path: str, text: str) -> Document:
         """Return the ticket with its state from the front matter: open, closed, merged or any other."""
         found = super().document(path, text)
-        return replace(found, state=_state(found.front))
+        return replace(found, state=_state(found.front.values))
 
     def title(self, path: str, text: str, syntax: str) -> str:
         """Return the ticket's name and its heading."""
@@ -145,7 +145,7 @@ class Libraries(Source):
     def document(self, path: str, text: str) -> Document:
         """Return the page, with the library in its title, because few pages name it in every passage."""
         found = super().document(path, text)
-        name, version = (_plain(found.front.get(key)) for key in ("library", "version"))
+        name, version = (_plain(found.front.values.get(key)) for key in ("library", "version"))
         if not name:
             return found
         title = found.title if name.casefold() in found.title.casefold() else clip(f"{name}: {found.title}", 300)

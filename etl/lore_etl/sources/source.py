@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from lore_etl.chunking.code_languages import code_syntax_of, plain_title_of
 from lore_etl.chunking.titles import title_of
-from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, body_of, read_front_matter
-from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matter
+from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS
 from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
 from lore_etl.files.ignore import FilePatterns, Included
@@ -107,13 +107,7 @@ class Source:
             text=text,
             title=front.title or self.title(path, text, syntax),
             syntax=syntax,
-            tags=front.tags,
-            details=front.details,
-            created=front.created,
-            updated=front.updated,
-            front=front.values,
-            valid_until=front.valid_until,
-            supersedes=front.supersedes,
+            front=front,
         )
 
     def read_leniently(self, path: str, text: str) -> tuple[Document, str | None]:

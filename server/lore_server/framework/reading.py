@@ -82,7 +82,7 @@ class DocReader:
         kind = self._sources.owner(source)
         assert kind is not None
         document, _ = kind.read_leniently(source, text)
-        tags = list(tags_of(document.front, ProseLines(document)))
+        tags = list(tags_of(document.front.values, ProseLines(document)))
         return {"title": document.title, "tags": tags, "last_modified": modified}
 
     def _read(self, source: str, folder: str) -> tuple[str, str]:
