@@ -33,18 +33,18 @@ _CODE = frozenset({"fence", "code_block", "table_open"})
 _WORD = re.compile(r"[^\W_]+")
 
 
-def choose(found: SearchOutcome, files: int, characters: int) -> list[Passage]:
-    """Return up to four passages of the best `files` files, at most `characters` long; at least one passage.
+def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters: int) -> list[Passage]:
+    """Return `first` and others of the best `files` files, up to four, at most `characters` long; at least one passage.
 
     Files come in the order of the search: the best passage of each of the first three, then further passages. A file
     far below the first is left out.
     """
     leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
     position = {file.source: number for number, file in enumerate(leading)}
-    passages = [file.chunk for file in leading[:LEADING]]
+    passages = [*first, *(file.chunk for file in leading[:LEADING])]
     passages += [passage.chunk for passage in found.passages if passage.source in position]
     chosen = fitting(passages, characters)
-    chosen.sort(key=lambda chunk: position[chunk.source])
+    chosen.sort(key=lambda chunk: -1 if chunk in first else position[chunk.source])
     return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
 

@@ -15,7 +15,7 @@ from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.evidence import LEADING, PER_FILE, SHOWN, choose, coverage, fitting, in_parts, widened
-from lore_server.answer.lead import defining, find_lead, steps
+from lore_server.answer.lead import Lead, defining, find_lead, steps
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.release_facts import first_release, release_of
@@ -67,6 +67,7 @@ class PassageAnswers:
         question = found.query.text
         named = [one for one in found.named if any(_is_among(chunk, found) for chunk in one.passages)]
         missing = " ".join(one.missing for one in found.named if not one.passages)
+        share = coverage(question, self._index.keywords.rarity)
         known = nouns(question, [name for one in found.named for name in (one.name, one.name.lstrip("#"))])
         fact = first_release(question, self._index)
         refusal = missing or (None if fact else self._refusal(found, known))
@@ -77,10 +78,9 @@ class PassageAnswers:
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
         else:
-            leading = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
-            share = coverage(question, self._index.keywords.rarity)
+            near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
             first = (
-                [fact[1]] if fact else defining(question, lambda: self._prose(found)) or steps(question, leading, share)
+                [fact[1]] if fact else defining(question, lambda: self._prose(found)) or steps(question, near, share)
             )
             passages = self._chosen(found, first, limit, room)
             if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
@@ -88,10 +88,9 @@ class PassageAnswers:
         lead, mode = self._looked_up(named, passages)
         if fact is not None:
             lead, mode = f"{fact[0]} [1].", EXTRACTIVE if fact[0].startswith(CLOSEST) else STRUCTURAL
-        lead = " ".join(filter(None, (missing, lead))) or self._lead(found, passages)
+        lead = " ".join(filter(None, (missing, lead))) or _quoted(find_lead(question, passages, share))
         rest = ", ".join(f"[{passage.number}]" for passage in passages if f"[{passage.number}]" not in lead)
         evidence = f"{MORE_EVIDENCE if lead else EVIDENCE} {rest}." if rest else ""
-        share = coverage(question, self._index.keywords.rarity)
         differing = " ".join(conflicts(question, passages, share, found.today))
         return {
             "answer": "\n\n".join(filter(None, (lead, evidence, differing))),
@@ -163,16 +162,9 @@ class PassageAnswers:
 
     def _chosen(self, found: SearchOutcome, first: Sequence[Chunk], limit: int, room: int) -> list[Passage]:
         """Return the passages to show, beginning with `first`."""
-        others = [passage.chunk for passage in choose(found, limit, room)]
-        chosen = fitting([*first, *others], room)
-        passages = [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
+        passages = choose(found, first, limit, room)
         left = room - sum(len(passage.chunk.text) for passage in passages)
         return widened(passages, max(0, left), self._index.catalogue.of_source)
-
-    def _lead(self, found: SearchOutcome, passages: Sequence[Passage]) -> str:
-        """Return the sentence that answers the question, with its citation; an empty string if there is none."""
-        lead = find_lead(found.query.text, passages, coverage(found.query.text, self._index.keywords.rarity))
-        return f"{_quoted(lead.text, lead.passage)} [{lead.passage.number}]" if lead else ""
 
     def from_tree(self, fact: Fact) -> WrittenAnswer:
         """Return a fact from the class tree with the definitions that support it."""
@@ -186,12 +178,15 @@ class PassageAnswers:
         return {"answer": answer, "found": True, "mode": "structural", "citations": citations}
 
 
-def _quoted(text: str, passage: Passage) -> str:
-    """Return a sentence of a passage without images and HTML."""
+def _quoted(lead: Lead | None) -> str:
+    """Return a sentence of a passage without images and HTML, with its citation; empty if there is none."""
+    if lead is None:
+        return ""
     try:
-        return without_links(text, [passage.chunk.text])
+        text = without_links(lead.text, [lead.passage.chunk.text])
     except ProviderError:
-        return " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in text else text))
+        text = " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in lead.text else lead.text))
+    return f"{text} [{lead.passage.number}]"
 
 
 def _is_among(chunk: Chunk, found: SearchOutcome) -> bool:
