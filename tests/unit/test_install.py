@@ -128,6 +128,8 @@ def test_a_table_of_toml_is_removed_alone() -> None:
         ('{"mcpServers": {"lore": {"command": ["/opt/bin/lore", "mcp"]}}}', "removed"),
         ('{"mcpServers": {"lore": {"command": "C:\\\\bin\\\\lore.exe", "args": ["mcp"]}}}', "removed"),
         ('{"mcpServers": {"lore": {"command": "python", "args": ["-m", "lore_server.cli.main", "mcp"]}}}', "removed"),
+        ('{"mcpServers": {"lore": {"command": "uvx", "args": ["lore-index@0.1.0", "mcp"]}}}', "removed"),
+        ('{"mcpServers": {"lore": {"command": "uvx", "args": ["other", "lore", "mcp"]}}}', "different"),
     ],
 )
 def test_only_an_entry_that_starts_lore_is_removed(text: str, status: str) -> None:

@@ -65,7 +65,9 @@ def command_line(entry: object) -> list[str]:
 def starts_lore(entry: object) -> bool:
     """Return whether the program of an entry is Lore."""
     program_, *arguments = command_line(entry) or [""]
-    return Path(program_.replace("\\", "/")).stem == program.NAME or program.MODULE in arguments
+    started = Path(program_.replace("\\", "/")).stem
+    packages = [word.partition("@")[0] for word in arguments]  # of `uvx lore-index@0.1.0 mcp`
+    return started in (program.NAME, program.PACKAGE) or not {program.MODULE, program.PACKAGE}.isdisjoint(packages)
 
 
 def foreign_parts(client: Client, entry: JSON, root: Path) -> list[str]:

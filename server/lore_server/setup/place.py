@@ -25,7 +25,6 @@ from lore_server.owner.earlier import earlier_owner
 from lore_server.owner.session import Session
 from lore_server.setup import program as programs
 
-PACKAGE = "lore-index"
 REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
 
 
@@ -60,7 +59,9 @@ def program() -> Finding:
 def dependencies() -> Finding:
     """Compare the installed version of each package with the required range, without importing it."""
     try:
-        wanted = [requirement for requirement in metadata.requires(PACKAGE) or [] if "extra ==" not in requirement]
+        wanted = [
+            requirement for requirement in metadata.requires(programs.PACKAGE) or [] if "extra ==" not in requirement
+        ]
     except metadata.PackageNotFoundError:
         return Finding("failed", "Lore itself is not installed.", REINSTALL)
     wrong = [detail for requirement in wanted if (detail := _problem(requirement))]

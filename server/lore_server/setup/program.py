@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 NAME = "lore"
+PACKAGE = "lore-index"  # and the name of a second script, which `uvx` runs
 MODULE = "lore_server.cli.main"
 
 
