@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,6 @@ from lore_server.owner.session import Session
 group = typer.Typer(no_args_is_help=True, help="Keep memory files up to date on a knowledge server.")
 cli.add_typer(group, name="hook")
 command = commands_of(group)
-LONGEST_EVENT = 1_000_000  # bytes
 UrlOption = Annotated[
     str | None, typer.Option("--url", help="URL of an MCP server with add_memory; default: Lore's own memories.")
 ]
@@ -58,13 +56,9 @@ def session_start(
 @command
 def searched(session: Session) -> None:
     """Mention Lore to an agent that searches files a third time for the same; reads the event of a client's hook."""
-    from lore_server.hook.searched import remark
+    from lore_server.hook.searched import reply
 
-    try:
-        if text := remark(sys.stdin.buffer.read(LONGEST_EVENT), session.root):
-            print_json(text)
-    except Exception as error:  # noqa: BLE001 - outermost boundary: the agent's search must not fail, whatever the error
-        fail(error, session.as_json)
+    reply()
 
 
 @command

@@ -25,6 +25,11 @@ def main() -> None:
 
     use_utf8()
 
+    if sys.argv[1:] == ["hook", "searched"]:  # runs after each search of an agent, so it loads nothing else
+        from lore_server.hook.searched import reply
+
+        reply()
+        return
     wanted = bridge_options(sys.argv[1:])
     if wanted is not None:
         code = _bridge(wanted)

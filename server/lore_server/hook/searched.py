@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lore_etl.config.project import place_of
+from lore_etl.config.project import find_project, place_of
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import CATALOGUE, is_ours
 from lore_etl.system.nofollow import read_regular
+from lore_server.console import terminal
 
 FOLDER = "searches"
 ENOUGH = 3
+LONGEST_EVENT = 1_000_000  # bytes
 MOST_SESSIONS, LONGEST_NOTE = 50, 100_000
 SAID = " "  # in the note of a session, instead of a word
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
@@ -25,6 +28,13 @@ _SYNTAX = frozenset(
     "async await class const default export extends from func function impl import include interface package private "
     "public return self static struct this type void".split()
 )
+
+
+def reply() -> None:
+    """Read the event of a search from standard input, and write the reply. No error reaches the agent's search."""
+    with suppress(Exception):
+        if found := remark(sys.stdin.buffer.read(LONGEST_EVENT), find_project(Path.cwd())):
+            terminal.out_json(found)
 
 
 def remark(event: bytes, root: Path) -> JSON | None:

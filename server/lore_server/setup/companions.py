@@ -29,6 +29,7 @@ ABOUT_AGENT = (
     "Answers a question about this project from its code, guides, tickets and decisions, with files and lines. Use it "
     "if an answer needs several searches."
 )
+CONDITION = "Without the tools of that server, use `lore search` and `lore ask` in a shell, or ignore this."
 TASK = """\
 Answer one question about this project, and change nothing. Name the file and the lines of each statement, and say what
 you did not find.
@@ -79,7 +80,7 @@ def changes(client: Client, server: str, is_wanted: bool) -> list[Companion]:
 def _texts(client: Client, server: str) -> Iterator[tuple[Path, str]]:
     advice = ADVICE.replace("`lore`", f"`{server}`")
     skill = {"name": "lore", "description": ABOUT_SKILL}
-    yield client.own_file("skills", "lore", "SKILL.md"), _document(skill, f"# Lore\n\n{advice}")
+    yield client.own_file("skills", "lore", "SKILL.md"), _document(skill, f"# Lore\n\n{CONDITION}\n\n{advice}")
     if client.subagent is not None:
         more = {key: value.format(server=f"mcp__{server}") for key, value in client.subagent.items()}
         agent = {"name": "lore-search", "description": ABOUT_AGENT, **more}
@@ -105,7 +106,10 @@ def _hook(path: Path, is_wanted: bool) -> Companion:
     data = install.parse(before or "", "json", str(path))
     words = [*program.running(), *HOOK]
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
-    ours: JSON = {"matcher": "Grep|Bash", "hooks": [{"type": "command", "command": command, "timeout": 10}]}
+    ours: JSON = {
+        "matcher": "Grep|Bash",
+        "hooks": [{"type": "command", "command": command, "timeout": 10, "async": True}],
+    }
     every = data.get("hooks", {})
     groups = every.get(EVENT, []) if isinstance(every, dict) else None
     shown = json.dumps({"hooks": {EVENT: [ours]}}, indent=2) + "\n"
