@@ -72,6 +72,7 @@ _RANKING = "It only changes how this project is ranked."
 _VECTORS = "It determines where vectors and paths are sent, and with which secrets."
 _ANSWERS = "It determines what is sent to the answer model, and the cost."
 _COST = "It limits what answers may cost you, in all projects."
+_ACCESS = "It determines who may read and change your projects."
 _HNSW = "It only changes this project's index, within fixed limits."
 _MODEL = "A model is downloaded from a hub or read from a folder, and its files determine what is loaded."
 
@@ -129,6 +130,10 @@ RULES: dict[str, KeyPolicy] = {
     "server.host": _only("It determines which machines can reach the server.", "127.0.0.1", "localhost", "::1"),
     "server.port": _project("The server listens on this machine only, unless you set `server.host`."),
     "server.allowed_hosts": _user("It determines the host names that the server accepts."),
+    "auth.issuer": _user(_ACCESS),
+    "auth.audience": _user(_ACCESS),
+    "auth.groups_claim": _user(_ACCESS),
+    "auth.groups": _user(_ACCESS),
     "owner.idle_minutes": _at_most("A background process stays alive that long.", 30),
     "owner.transport": _only("`loopback` opens a TCP port that other users of this machine can connect to.", "unix"),
     "owner.watch": _project("It only determines whether this project's files are watched."),

@@ -176,6 +176,21 @@ class ServerSettings(SettingsTable):
     )
 
 
+class AuthSettings(SettingsTable):
+    """The OpenID provider whose tokens `lore serve` accepts beside its own."""
+
+    issuer: str = Field(default="", pattern=r"^(https?://\S+)?$", description="its address; empty: none")
+    audience: str = Field(
+        default="",
+        pattern=r"^(https?://\S+)?$",
+        description="the public address of MCP, for which tokens are made",
+    )
+    groups_claim: str = Field(default="groups", description="the claim with the groups of the user")
+    groups: dict[str, dict[str, Literal["read", "write", "admin"]]] = Field(
+        default_factory=dict, description="rights of each group: project or `*` -> `read`, `write` or `admin`"
+    )
+
+
 class OwnerSettings(SettingsTable):
     """The background process that owns an index, and its reaction to changed files."""
 
@@ -217,6 +232,7 @@ class Settings(SettingsTable):
     docs: DocsSettings = DocsSettings()
     answer: AnswerSettings = AnswerSettings()
     server: ServerSettings = ServerSettings()
+    auth: AuthSettings = AuthSettings()
     owner: OwnerSettings = OwnerSettings()
     hook: HookSettings = HookSettings()
     insights: InsightsSettings = InsightsSettings()

@@ -55,6 +55,7 @@ def build_http(
     app = Starlette(
         routes=[
             *more,
+            *(site.issuer.routes() if site.issuer is not None else ()),
             *page_routes(site),
             *rendering_routes(),
             *pulse_routes(pulse),

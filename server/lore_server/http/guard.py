@@ -29,6 +29,7 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 PORTS = {"http": 80, "https": 443}
+METADATA = "/.well-known/oauth-protected-resource"
 RIGHTS = "lore.access"  # of a request, in its scope
 
 
@@ -56,13 +57,17 @@ class Guard:
                     headers.append((b"retry-after", b"%d" % self._crowd.count_refusal()))
                 else:
                     self._crowd.count_answer()
+                if message["status"] == HTTPStatus.UNAUTHORIZED and self._site.issuer is not None:
+                    headers = [one for one in headers if one[0] != b"www-authenticate"]
+                    challenge = f'Bearer realm="lore", resource_metadata="{self._site.issuer.metadata_url}"'
+                    headers.append((b"www-authenticate", challenge.encode()))
                 message = {**message, "headers": headers}
             await send(message)
 
-        refusal = self._refusal(scope)
+        refusal = await self._refusal(scope)
         await (self._app if refusal is None else refusal)(scope, receive, send_guarded)
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
+    async def _refusal(self, scope: Scope) -> JSONResponse | None:
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         name = _parsed(f"//{host}") if host else None
         if name is None or name.username is not None or (name.hostname or "") not in self._site.hosts:
@@ -76,22 +81,23 @@ class Guard:
                 "Other origins are not allowed.", "Call it from outside a browser, without a preflight request."
             )
             return refused(unasked, 405, {"Allow": "GET, POST"})
-        is_page = scope["path"] == "/" or scope["path"].startswith(ASSETS)
+        is_page = scope["path"] == "/" or scope["path"].startswith((ASSETS, METADATA))
         try:
-            self._admit(scope, name.hostname)
+            await self._admit(scope, name.hostname)
         except LoreError as error:
             return None if is_page else refused(error)
         return None
 
-    def _admit(self, scope: Scope, name: str | None) -> None:
+    async def _admit(self, scope: Scope, name: str | None) -> None:
         """Determine the rights of a request, and limit one about all projects to those that it may read.
 
         Raises:
             TokenRequired: it has no valid token.
+            ProviderUnavailable: the OpenID provider cannot be asked about it.
             Forbidden: it may not read the project, or there is none of this name.
             LimitReached: its token has no more requests in this minute.
         """
-        access = self._site.access(_header(scope, b"authorization"), name)
+        access = await self._site.access(_header(scope, b"authorization"), name)
         scope[RIGHTS] = access
         ACCESS.set(access)
         CLIENT.set(access.author or (scope.get("client") or ("",))[0])

@@ -6,17 +6,21 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from lore_etl.config.settings import LOOPBACK, ServerSettings, Settings
+from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings
 from lore_etl.config.user_folders import user_state_folder
 from lore_etl.core.errors import ConfigError, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS
 from lore_server.execution.lanes import PROJECTS
 from lore_server.http.access import ANYONE_HERE, OWNER, Access, NamedTokens
 from lore_server.http.token import Token, token_of
+
+if TYPE_CHECKING:
+    from lore_server.http.openid import Issuer
 
 ASSETS = "/assets/"
 PROJECT = "/projects/"  # precedes the name of one of many projects
@@ -40,9 +44,13 @@ class Site:
     is_open: bool = False
     many: Mapping[str, Path] = field(default_factory=dict)
     tokens: NamedTokens = field(default_factory=lambda: NamedTokens(user_state_folder()))
+    issuer: Issuer | None = None
 
-    def access(self, authorization: str | None, name: str | None) -> Access:
-        """Return the rights of a request with this header to this host name. Raises TokenRequired."""
+    async def access(self, authorization: str | None, name: str | None) -> Access:
+        """Return the rights of a request with this header to this host name.
+
+        Raises TokenRequired, and ProviderUnavailable if only the OpenID provider may know the token.
+        """
         if authorization is None:
             if self.is_private(name):
                 return ANYONE_HERE
@@ -50,7 +58,10 @@ class Site:
         if self.token.is_in(authorization.encode("latin-1")):
             return OWNER
         scheme, _, given = authorization.partition(" ")
-        found = self.tokens.access(given.strip()) if scheme.lower() == "bearer" else None
+        given = given.strip() if scheme.lower() == "bearer" else ""
+        found = self.tokens.access(given)
+        if found is None and self.issuer is not None and given.count(".") == 2:  # as a signed token has
+            found = await self.issuer.access(given)
         if found is None:
             raise TokenRequired("The token is unknown, expired or revoked.")
         return found
@@ -128,11 +139,22 @@ def site_of(
         root=root,
         token=token_of(folder, make=not is_open, is_index=not many),
         many=many or {},
+        issuer=_issuer(settings.auth),
         host=server.host,
         port=server.port,
         hosts=LOOPBACK | bound | {name.casefold() for name in server.allowed_hosts},
         is_open=is_open,
     )
+
+
+def _issuer(settings: AuthSettings) -> Issuer | None:
+    if not settings.issuer:
+        return None
+    from lore_server.http.openid import Issuer
+
+    if not settings.audience:
+        raise ConfigError("`auth.issuer` needs `auth.audience`.", "Set it to the public address of MCP on this server.")
+    return Issuer(settings)
 
 
 def is_loopback(host: str) -> bool:

@@ -1,0 +1,105 @@
+"""Accept tokens of an OpenID provider, as an OAuth 2.1 resource server; the groups in a token decide its rights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio.to_thread
+import httpx
+import jwt
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from pydantic import AnyHttpUrl
+from starlette.routing import Route
+
+from lore_etl.config.settings import AuthSettings
+from lore_etl.core.errors import ProviderUnavailable
+from lore_server.http.access import Access, Level
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+SECONDS = 10.0
+AGAIN_SECONDS = 60.0  # between two requests for the keys, because anyone can name an unknown key
+LONGEST_SECONDS = 3_600.0
+LEEWAY_SECONDS = 30
+LONGEST = 16_384  # characters of a token
+
+
+class Issuer:
+    """The provider that signs tokens for this server: a `TokenVerifier` of `mcp.server.auth`."""
+
+    def __init__(self, settings: AuthSettings, now: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._now = now
+        self._keys: dict[str, Any] = {}
+        self._asked_at = float("-inf")
+        self.metadata_url = str(build_resource_metadata_url(AnyHttpUrl(settings.audience)))
+
+    def routes(self) -> list[Route]:
+        """Return the route with the metadata of this protected resource (RFC 9728)."""
+        address = AnyHttpUrl(self._settings.audience)
+        return create_protected_resource_routes(address, [AnyHttpUrl(self._settings.issuer)], resource_name="Lore")
+
+    async def access(self, token: str) -> Access | None:
+        """Return the rights of a token; None if it is not valid here. Raises ProviderUnavailable."""
+        found = await self.verify_token(token)
+        if found is None or found.claims is None:
+            return None
+        rights: dict[str, Level] = {}
+        for group in _groups(found.claims, self._settings.groups_claim):
+            for project, level in self._settings.groups.get(group, {}).items():
+                rights[project] = max(rights.get(project, Level.NONE), Level[level.upper()])
+        return Access(f"openid:{found.subject}", rights)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Verify signature, issuer, audience and time of a token. Raises ProviderUnavailable."""
+        return await anyio.to_thread.run_sync(self._verified, token)
+
+    def _verified(self, token: str) -> AccessToken | None:
+        try:
+            head = jwt.get_unverified_header(token) if len(token) <= LONGEST else {}
+            key = self._key(str(head.get("kid", "")))
+            if key is None:
+                return None
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=ALGORITHMS,
+                audience=self._settings.audience,
+                issuer=self._settings.issuer,
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+        except jwt.PyJWTError:
+            return None
+        client = str(claims.get("client_id") or claims.get("azp") or "")
+        resource, subject = self._settings.audience, str(claims["sub"])
+        return AccessToken(token=token, client_id=client, scopes=[], resource=resource, subject=subject, claims=claims)
+
+    def _key(self, name: str) -> Any:
+        """Return the provider's key with this name; its keys are read again if there is none, and every hour."""
+        age = self._now() - self._asked_at
+        if age > LONGEST_SECONDS or (name not in self._keys and age > AGAIN_SECONDS):
+            self._asked_at = self._now()
+            try:
+                found = _json(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
+                keys = jwt.PyJWKSet.from_dict(_json(found["jwks_uri"])).keys
+                self._keys = {str(key.key_id or ""): key.key for key in keys}
+            except (httpx.HTTPError, ValueError, KeyError, TypeError, jwt.PyJWTError) as error:
+                self._asked_at = float("-inf")
+                raise ProviderUnavailable("The OpenID provider does not return its keys.") from error
+        return self._keys.get(name)
+
+
+def _json(address: str) -> dict[str, Any]:
+    reply = httpx.get(address, timeout=SECONDS)
+    reply.raise_for_status()
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def _groups(claims: Mapping[str, Any], name: str) -> list[str]:
+    value = claims.get(name)
+    named = value if isinstance(value, list) else [value]
+    return [one for one in named if isinstance(one, str)]
