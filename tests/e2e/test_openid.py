@@ -110,6 +110,12 @@ def test_a_wrong_token_is_refused_with_the_address_of_the_metadata(url: str, iss
     assert reply.headers.get_list("WWW-Authenticate") == [f'Bearer realm="lore", resource_metadata="{METADATA}"']
 
 
+def test_a_supervisor_needs_no_valid_token(url: str) -> None:
+    reply = http_client.get(f"{url}/livez", headers={"Authorization": "Bearer lore_wrong-wrong-wrong"})
+
+    assert (reply.status_code, reply.json()) == (200, {"live": True})
+
+
 def test_the_metadata_names_the_issuer_without_a_token(url: str, issuer: Provider) -> None:
     reply = http_client.get(f"{url}/.well-known/oauth-protected-resource/mcp").json()
 

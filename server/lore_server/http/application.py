@@ -23,7 +23,7 @@ from lore_server.execution.threads import Calls
 from lore_server.http.access import ANYONE_HERE
 from lore_server.http.arguments import Reader
 from lore_server.http.events import events_of, streaming_operations, wants_events
-from lore_server.http.guard import RIGHTS, Guard, check, refused
+from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
 from lore_server.http.page import Pulse, page_routes, pulse_routes, rendering_routes
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.http.site import Site
@@ -163,7 +163,13 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
         *map(route, contract),
         Route(f"{API}/openapi.yaml", _contract_text, methods=["GET"]),
         Route(READY, ready, methods=["GET"]),
+        Route(LIVE, _live, methods=["GET"]),
     ]
+
+
+async def _live(request: Request) -> Response:
+    """Tell a supervisor that the process answers; it needs no token and opens nothing."""
+    return JSONResponse({"live": True})
 
 
 async def _contract_text(request: Request) -> Response:

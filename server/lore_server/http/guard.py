@@ -29,6 +29,7 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 PORTS = {"http": 80, "https": 443}
+LIVE = "/livez"
 METADATA = "/.well-known/oauth-protected-resource"
 RIGHTS = "lore.access"  # of a request, in its scope
 
@@ -81,11 +82,11 @@ class Guard:
                 "Other origins are not allowed.", "Call it from outside a browser, without a preflight request."
             )
             return refused(unasked, 405, {"Allow": "GET, POST"})
-        is_page = scope["path"] == "/" or scope["path"].startswith((ASSETS, METADATA))
+        is_free = scope["path"] in ("/", LIVE) or scope["path"].startswith((ASSETS, METADATA))
         try:
             await self._admit(scope, name.hostname)
         except LoreError as error:
-            return None if is_page else refused(error)
+            return None if is_free else refused(error)
         return None
 
     async def _admit(self, scope: Scope, name: str | None) -> None:
