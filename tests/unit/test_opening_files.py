@@ -20,6 +20,7 @@ BY_PATH = {
     "server/lore_server/services/verification.py": "the same: marks of damage, and the last result",
     "server/lore_server/setup/place.py": "the same: whether locks work",
     "server/lore_server/hook/upload_state.py": "the user's state folder",
+    "server/lore_server/hook/searched.py": "the user's state folder",
     "server/lore_server/hook/session_start.py": "the user's state folder, and a pipe",
     "server/lore_server/services/question_log.py": "the user's state folder",
     "server/lore_server/cli/query_commands.py": "the user's state folder",

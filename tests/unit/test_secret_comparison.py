@@ -12,7 +12,7 @@ from tests.harness.projects import ROOT
 
 COMPARING = ("server/lore_server/http/token.py", "server/lore_server/owner/listen.py")
 """The modules that compare what a client sent with a token."""
-HANDLING = re.compile(r"\b(?:has_token|token_of|compare_digest|(?:note|_note|site|found)\._?token)\b")
+HANDLING = re.compile(r"\b(?:token_of|compare_digest|(?:note|_note|site|found)\._?token)\b")
 """The parts of the modules that hold a token."""
 OWN_NOTE = "server/lore_server/owner/process.py"  # compares its own note with the file, not with what a client sent
 BY_VALUE = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)

@@ -46,6 +46,12 @@ HOSTILE: dict[str, list[Any]] = {
     "embedding.model": ["someone/model", "./model", "/tmp/model", "~/model"],
     "embedding.base_url": ["https://x.googleapis.com", "http://127.0.0.1:9"],
     "embedding.cache_mb": [0, 1, 1_000_000],
+    "embedding.shared": ["s3://bucket/vectors", "https://evil.example/v", "/tmp/x", "../x", "shared"],
+    "embedding.shared_writes": [True],
+    "auth.issuer": ["https://evil.example", "http://127.0.0.1:9"],
+    "auth.audience": ["https://lore.example/mcp"],
+    "auth.groups": [{"everyone": {"*": "admin"}}],
+    "auth.groups_claim": ["name"],
     "database.mode": ["http", "cloud"],
     "database.host": ["evil.example", "127.0.0.1"],
     "database.port": [9],
@@ -95,11 +101,14 @@ def project(tmp_path: Path) -> Iterator[Path]:
 
 
 def write(project: Path, values: dict[str, Any]) -> None:
-    """Return a `lore.toml` with these keys; except for tables, JSON and TOML write these values alike."""
-    lines = []
-    for name, value in values.items():
-        below = {f"{name}.{key}": two for key, two in value.items()} if isinstance(value, dict) else {name: value}
-        lines += [f"{key} = {json.dumps(setting)}" for key, setting in below.items()]
+    """Write a `lore.toml` with these keys; except for tables, JSON and TOML write these values alike."""
+    lines, left = list[str](), list(values.items())
+    while left:
+        name, value = left.pop(0)
+        if isinstance(value, dict):
+            left += [(f"{name}.{json.dumps(key)}", inner) for key, inner in value.items()]
+        else:
+            lines.append(f"{name} = {json.dumps(value)}")
     (project / "lore.toml").write_text("\n".join(lines), encoding="utf-8")
 
 
