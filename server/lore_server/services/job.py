@@ -9,13 +9,14 @@ import json
 import secrets
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import Cancelled, LoreError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import Plan
 from lore_server.replies import render_index
@@ -106,14 +107,27 @@ class Job:
                 base["report"] = report_record(self.action, self.report, self.known)
             return base
 
+    def brief(self) -> JSON:
+        """Return the ended job for the list of the last builds."""
+        report = self.report or SyncReport()
+        cause = ("a request" if self.is_scan else "changed files") if self.begun else "written knowledge"
+        figures = {name: getattr(report, name) for name in ("files", "created", "updated", "deleted")}
+        record = self.record()
+        return {
+            **{name: record[name] for name in ("id", "action", "state", "started_at", "seconds")},
+            **figures,
+            "cause": cause,
+        }
+
 
 @dataclass(frozen=True)
 class StoredJob:
-    """A job's record, and the values needed to run it again."""
+    """A job's record, the values needed to run it again, and the builds until then."""
 
     record: JobRecord
     allow_mass_delete: bool = False
     resumed: int = 0
+    builds: list[JSON] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -148,7 +162,7 @@ class StoredJob:
 
     def cancelled(self) -> StoredJob:
         """Return an interrupted job as cancelled, so that it is not resumed."""
-        return StoredJob({**self.shown(), "state": "cancelled"}) if self.is_interrupted else self
+        return replace(self, record={**self.shown(), "state": "cancelled"}) if self.is_interrupted else self
 
 
 def write_job(folder: Path, job: StoredJob) -> None:
@@ -162,6 +176,7 @@ def read_job(folder: Path) -> StoredJob | None:
         with open(folder / JOB, encoding="utf-8") as file:
             job = StoredJob(**json.loads(file.read(LONGEST)))
         is_known = job.action in ACTIONS and {"state", "started_at", "seconds"} <= job.record.keys()
-        return job if is_known and isinstance(job.resumed, int) else None
+        is_whole = isinstance(job.resumed, int) and isinstance(job.builds, list)
+        return job if is_known and is_whole else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None

@@ -19,6 +19,7 @@ from lore_etl.core.errors import (
     LoreError,
     from_record,
 )
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, canonical_json
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 REMEMBERED = 20
+BUILDS = 50  # of the list of the last builds
 KNOWLEDGE_SECONDS = 5.0  # the maximum wait for new knowledge to be indexed when the process ends
 LATEST = "latest"
 SCANNING = ("sync", "create")  # the actions that read the files, and so know their problems
@@ -113,6 +115,11 @@ class JobService:
             except Busy:  # a job of another kind is running
                 return job.shown()
         return self._wait(job, None, wait_seconds, listener)
+
+    def builds(self) -> list[JSON]:
+        """Return the last builds, newest first, with their causes and figures."""
+        stored = self._stored()
+        return stored.builds if stored else []
 
     def cancel(self, *, id: str) -> JobRecord:
         """Request that a job ends at its next step; a job that has ended is unchanged. Raises JobNotFound."""
@@ -354,7 +361,10 @@ class JobService:
         """Store the job for the next process; a failure is only logged, because a full disk was reported before."""
         try:
             if self._index.folder.is_dir():
-                write_job(self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed))
+                builds = [job.brief(), *self.builds()] if job.ended else self.builds()
+                write_job(
+                    self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed, builds[:BUILDS])
+                )
         except LoreError as error:
             log.warning("cannot save the job: %s", error.message)
 
