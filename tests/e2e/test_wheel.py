@@ -103,6 +103,9 @@ def test_a_published_package_runs_by_its_name(installer: str, command: str, whee
     run([*lore, "init"], project, **home)
     found = json.loads(run([*lore, "search", "lighthouse", "--json"], project, **home))
     assert (found["results"][0]["source"], found.get("degraded")) == ("a.md", None)
+    run([*lore, "install", "cursor"], project, **home)
+    entry = json.loads((project / ".cursor/mcp.json").read_text(encoding="utf-8"))["mcpServers"]["lore"]
+    assert entry["command"] in (installer, "uvx", "lore")
     run([*lore, "stop"], project, **home)
 
 

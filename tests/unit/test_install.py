@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from lore_etl.config.layers import merge
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, StorageError
-from lore_server.setup import install
+from lore_server.setup import install, program
 from lore_server.setup.clients import Form
 
 ENTRY = {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]}
@@ -254,3 +255,20 @@ def test_a_file_that_is_not_utf8_is_reported_by_name(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match=r"x\.json is not UTF-8"):
         install.read(tmp_path / "x.json", "x.json")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/home/a/.cache/uv/archive-v0/LjoKp0t8Pq0", ["uvx", program.PACKAGE]),
+        ("/home/a/.local/pipx/.cache/0123abc", ["pipx", "run", program.PACKAGE]),
+        ("/home/a/.local/share/uv/tools/lore-index", program.running()),
+        ("/home/a/.local/share/pipx/venvs/lore-index", program.running()),
+    ],
+)
+def test_an_entry_never_names_an_environment_that_is_deleted(
+    monkeypatch: pytest.MonkeyPatch, prefix: str, command: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+
+    assert program.lasting() == command

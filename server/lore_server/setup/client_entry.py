@@ -80,8 +80,9 @@ def foreign_parts(client: Client, entry: JSON, root: Path) -> list[str]:
         return [f"`{key}`" for key in entry if key not in own | {"type", "url"}]
     keys = [f"`{key}`" for key in entry if key not in own]
     words = [filled(word, root) for word in command_line(entry)]
-    start = next((start for start in ([program.NAME], program.running()) if words[: len(start)] == start), words[:1])
-    is_ours = start in ([program.NAME], program.running())
+    own_starts = ([program.NAME], program.running(), program.lasting())
+    start = next((start for start in own_starts if words[: len(start)] == start), words[:1])
+    is_ours = start in own_starts
     name, *options = words[len(start) :] or [""]
     pairs = itertools.zip_longest(options[::2], options[1::2], fillvalue="")
     return [
@@ -110,8 +111,8 @@ def filled(text: str, root: Path) -> str:
 
 def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:
     """Return the program: by name if that is enough, relative to the project folder, or by absolute path."""
-    command = program.running()
-    if wanted.is_user:
+    command = program.lasting()
+    if wanted.is_user or command != program.running():
         return command, []
     if program.is_on_path():
         return [program.NAME], ["`lore` is started by name, so everyone who uses this file needs it on PATH."]

@@ -104,7 +104,7 @@ def _hook(path: Path, is_wanted: bool) -> Companion:
     """Add the hook to the settings, in place of an older one, or remove it."""
     before = install.read(path, str(path))
     data = install.parse(before or "", "json", str(path))
-    words = [*program.running(), *HOOK]
+    words = [*program.lasting(), *HOOK]
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
     ours: JSON = {
         "matcher": "Grep|Bash",

@@ -21,6 +21,14 @@ def running() -> list[str]:
     return [sys.executable, "-P", "-m", MODULE]
 
 
+def lasting() -> list[str]:
+    """Return a command that starts this program later too: `uvx` and `pipx run` use an environment that they delete."""
+    parts = Path(sys.prefix).parts
+    if "archive-v0" in parts and "uv" in parts:
+        return ["uvx", PACKAGE]
+    return ["pipx", "run", PACKAGE] if {"pipx", ".cache"} <= set(parts) else running()
+
+
 def is_on_path() -> bool:
     """Return whether `lore` means this program even outside an activated environment."""
     activated = os.environ.get("VIRTUAL_ENV")
