@@ -65,6 +65,7 @@ log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
 CALLS_OF_ONE = max(2, os.cpu_count() or 2)  # more of one client would only slow down those of others
 QUEUE_SECONDS = 20.0
+CHANGED_SHOWN = 200  # files in the state for the page
 
 
 class App:
@@ -187,8 +188,8 @@ class App:
         self.jobs.index_knowledge()
 
     def state(self) -> JSON:
-        """Return the latest `job`, and the `freshness` of the index or the `problem` that makes it unavailable."""
-        state: JSON = {}
+        """Return the last commit of the `knowledge`, the latest `job`, and the index's `freshness` or `problem`."""
+        state: JSON = {"knowledge": {"commit": self._library.unopened.history.tip}}
         with suppress(LoreError):  # there is no job yet, or the catalogue is damaged: that is the `problem` below
             state["job"] = self.jobs.get(id=LATEST, wait_seconds=0)
         try:
@@ -196,9 +197,14 @@ class App:
             if not self.index.catalogue.total():
                 raise self.jobs.unfinished() or emptiness(self.index)
             state["freshness"] = self.freshness.record()
+            state["changed"] = {"paths": sorted(self.freshness.changed_files())[:CHANGED_SHOWN]}
         except LoreError as error:
             state["problem"] = {"code": error.code, "message": error.message, "hint": error.hint}
         return state
+
+    def health(self) -> JSON:
+        """Return the state of each part and the last builds; unlike a call, this does not delay the verification."""
+        return {**self._services.health.check(), "builds": self.jobs.builds()}
 
     def warm(self) -> None:
         """Load everything that the first search needs, then the data that makes later searches faster."""

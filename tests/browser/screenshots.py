@@ -1,7 +1,6 @@
 """Take pictures of the page for the documentation: `python -m tests.browser.screenshots`, with the sample project.
 
-They show each view in the light theme, the search in the dark theme and on a phone, a running sync, and a knowledge
-document, the editor and a change.
+They show each view on a desk and on a phone, the search in the dark theme, and a running sync.
 """
 
 from __future__ import annotations
@@ -15,29 +14,33 @@ from typing import Any
 import httpx2
 from playwright.sync_api import Browser, Page, expect
 
-from tests.harness.browser import PHONE, reading, running
+from tests.harness.browser import reading, running
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import ROOT, SAMPLE
 
 IMAGES = ROOT / "docs" / "images"
-WINDOW = {"width": 1200, "height": 780}
-VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "search": ("#/search?q=retry policy", ".result", {}),
-    "ask": ("#/ask?q=What happens to running jobs when a worker is stopped?&cite=2", "#cited-2.is-target", {}),
-    "classes": ("#/classes/ferry.pool.PoolWorker", ".class-card .members", {}),
-    "document": ("#/source/ferry/retry.py?line=48", "#L48.is-target", {}),
-    "insights": ("#/insights", ".insights-body .card", {}),
-    "health": ("#/health", ".verdict[data-status]", {}),
-    "knowledge": ("#/knowledge/document?file=releasing.md", "article.prose h2", {}),
-    "edit": ("#/knowledge/edit?file=releasing.md", ".preview h2", {}),
-    "change": ("#/knowledge/change?project=ferry&file=releasing.md&commit={commit}", ".diff-line", {}),
-    "dark": ("#/search?q=graceful shutdown", ".result", {"color_scheme": "dark"}),
-    "phone": (
-        "#/search?q=graceful shutdown",
-        ".result",
-        {"viewport": PHONE, "device_scale_factor": 1.5, "has_touch": True},
-    ),
+WINDOW = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+VIEWS: dict[str, tuple[str, str]] = {
+    "start": ("#/search", ".news section"),
+    "search": ("#/search?q=retry policy", ".result"),
+    "split": ("#/search?q=retry policy&open=ferry/retry.py&line=41-49", ".reading .is-target"),
+    "agent": ("#/search?q=retry policy", ".result"),
+    "ask": ("#/ask?q=What happens to running jobs when a worker is stopped?&cite=2", "#cited-2.is-target"),
+    "questions": ("#/ask", ".questions"),
+    "classes": ("#/classes/ferry.retry.RetryPolicy", ".class-card .members"),
+    "document": ("#/source/ferry/retry.py?line=48", "#L48.is-target"),
+    "rendered": ("#/source/docs/retries.md", "article.prose h3"),
+    "ticket": ("#/source/issues/issue-12.md", ".ticket-head"),
+    "passages": ("#/source/ferry/retry.py?view=passages", ".chunk-head"),
+    "insights": ("#/insights", ".insights-body .card"),
+    "health": ("#/health", ".verdict[data-status]"),
+    "documents": ("#/knowledge", ".papers .title"),
+    "knowledge": ("#/knowledge/document?file=releasing.md", "article.prose h2"),
+    "history": ("#/knowledge/history?project=ferry", ".commits .title"),
+    "edit": ("#/knowledge/edit?file=releasing.md", ".preview h2"),
+    "change": ("#/knowledge/change?project=ferry&file=releasing.md&commit={commit}", ".diff-line"),
 }
 ASKED = (
     "Can Ferry send jobs to Kafka?",
@@ -101,15 +104,30 @@ def main() -> None:
             _picture_of_a_sync(browser, url)
             commit = _written(url, project)
             _ask(url)
-            for name, (fragment, content, options) in VIEWS.items():
-                with reading(browser, url, **{"viewport": WINDOW, "reduced_motion": "reduce", **options}) as reader:
-                    page = reader.open(fragment.format(commit=commit))
-                    expect(page.locator(content).first).to_be_visible()
-                    if name == "search":
-                        page.locator("button.score").first.click()
-                        expect(page.locator(".why tfoot")).to_be_visible()
-                    _picture(page, name)
+            for name, (fragment, content) in VIEWS.items():
+                _pictures(browser, url, name, fragment.format(commit=commit), content)
+            _view(browser, url, "dark", *VIEWS["search"], viewport=WINDOW, color_scheme="dark")
         run_lore("stop", cwd=project)
+
+
+def _pictures(browser: Browser, url: str, name: str, fragment: str, content: str) -> None:
+    """Take pictures of a view on a desk and on a phone."""
+    _view(browser, url, name, fragment, content, viewport=WINDOW)
+    _view(browser, url, f"{name}-phone", fragment, content, viewport=PHONE, has_touch=True)
+
+
+def _view(browser: Browser, url: str, name: str, fragment: str, content: str, **options: Any) -> None:
+    with reading(browser, url, reduced_motion="reduce", **options) as reader:
+        page = reader.open(fragment)
+        expect(page.locator(content).first).to_be_visible()
+        reader.settled()
+        if name == "search":
+            page.locator("button.score").first.click()
+            expect(page.locator(".why tfoot")).to_be_visible()
+        if name.startswith("agent"):
+            page.get_by_role("button", name="As an agent sees it").click()
+            expect(page.locator(".agent-panel")).to_contain_text("tokens")
+        _picture(page, name)
 
 
 def _picture_of_a_sync(browser: Browser, url: str) -> None:
@@ -117,11 +135,13 @@ def _picture_of_a_sync(browser: Browser, url: str) -> None:
         reader.expected += ["409"]
         page = reader.open("#/index")
         page.get_by_role("button", name="Sync", exact=True).click()
-        expect(page.locator(".stage", has_text="embedding")).to_contain_text(" left", timeout=120_000)
+        expect(page.locator(".stage[data-state=running]")).to_contain_text(" of ", timeout=120_000)
         _picture(page, "sync")
         expect(page.locator(".job .state")).to_have_text("done", timeout=120_000)
         expect(page.locator(".files td").first).to_be_visible()
         _picture(page, "index")
+        page.set_viewport_size(PHONE)
+        _picture(page, "index-phone")
 
 
 def _picture(page: Page, name: str) -> None:

@@ -205,5 +205,5 @@ def test_the_modules_of_the_page_never_turn_text_into_markup() -> None:
         assert not any(
             word in text for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(")
         )
-        assert len(text.splitlines()) <= 200, module.name
+        assert len(text.splitlines()) <= 500, module.name  # few modules, because each of the first view is a request
     assert " style=" not in (web / "index.html").read_text(encoding="utf-8")

@@ -132,8 +132,8 @@ def test_no_poisoned_document_becomes_an_element_of_the_page(reader: Reader) -> 
     page = reader.open("#/ask")
     shown = page.evaluate(
         """async (texts) => {
-          const { answerNodes } = await import("/assets/ask/answer.js");
-          const { citationList, quoteOf } = await import("/assets/ask/citations.js");
+          const { answerNodes } = await import(asset("ask/answer.js"));
+          const { citationList, quoteOf } = await import(asset("ask/citations.js"));
           return Promise.all(texts.map(async (text) => {
             const place = { n: 1, source: text, lines: [1, 2], heading: text, quote: text };
             const box = document.createElement("div");

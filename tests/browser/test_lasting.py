@@ -106,7 +106,7 @@ def test_the_chunks_that_a_run_created_are_not_counted_as_unchanged_by_its_next_
 def test_only_what_is_meant_is_counted(reader: Reader) -> None:
     figures = reader.open().evaluate(
         """async () => {
-            const { figureOf } = await import("/assets/search/find.js");
+            const { figureOf } = await import(asset("search/search.js"));
             const [far, near] = [{ total: 236, doubt: "No passage is close." }, { total: 2 }];
             return [far, near].map((reply) => figureOf({ results: [1], ...reply }));
         }"""
@@ -136,7 +136,7 @@ def test_back_after_the_first_search_stays_and_ask_takes_the_query_over(reader: 
     page.go_back()
     page.go_back()
     expect(page.locator("#q")).to_have_value("")
-    expect(page.locator(".search .syntax")).to_be_visible()
+    expect(page.locator(".search .start")).to_be_visible()
 
 
 def test_a_document_that_an_agent_writes_appears_in_the_open_view(reader: Reader, url: str, folder: Path) -> None:

@@ -53,6 +53,7 @@ def test_the_report_of_a_build_is_kept_if_the_reply_to_its_start_is_late(reader:
 def test_the_counts_are_of_the_latest_sync_if_a_health_report_is_late(reader: Reader, project: Path) -> None:
     late = LateReply(reader.page, "/api/healthcheck")
     page = reader.open("#/health")
+    page.get_by_role("button", name="Check again").click()
     late.wait()
     add_a_class(page, project)
 

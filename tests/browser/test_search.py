@@ -299,7 +299,7 @@ def test_a_link_followed_while_a_search_begins_is_not_undone(reader: Reader) -> 
 
 def test_escape_in_a_file_does_not_leave_the_page(reader: Reader) -> None:
     reader.expected.append("favicon.ico")  # browsers request it for files that are not pages
-    reader.page.goto(f"{reader.url}/assets/icon.svg")
+    reader.page.goto(f"{reader.url}/readyz")
     reader.page.goto("about:blank")
     page = reader.open("#/source/ferry/pool.py")
     expect(page.locator("#L1")).to_be_visible()
@@ -334,7 +334,7 @@ def test_word_forms_of_the_query_are_marked_in_every_script(reader: Reader) -> N
     page = reader.open()
     marked = page.evaluate(
         """async (cases) => {
-          const { marked, wordsOf } = await import("/assets/shared/highlight.js");
+          const { marked, wordsOf } = await import(asset("shared/parts.js"));
           return cases.map(([query, text]) => {
             const nodes = marked(text, wordsOf(query));
             const shown = nodes.map((node) => node.textContent ?? node).join("");

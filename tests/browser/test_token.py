@@ -44,9 +44,9 @@ def test_a_request_from_before_the_token_was_entered_does_not_ask_for_it_again(
     with serving(project, LORE_TOKEN=TOKEN) as url, reading(browser, url.replace("0.0.0.0", "127.0.0.1")) as reader:
         reader.expected += ["401", "409"]
         pending: list[Route] = []
-        reader.page.route("**/api/healthcheck*", lambda route, _: pending.append(route), times=1)
-        with reader.page.expect_request("**/api/healthcheck*"):
-            page = reader.open("#/health")
+        reader.page.route("**/api/insights*", lambda route, _: pending.append(route), times=1)
+        with reader.page.expect_request("**/api/insights*"):
+            page = reader.open("#/insights")
         dialog = page.get_by_role("dialog", name="This server requires its token")
         dialog.get_by_label("Token").fill(TOKEN)
         dialog.get_by_role("button", name="Use token").click()
@@ -54,5 +54,5 @@ def test_a_request_from_before_the_token_was_entered_does_not_ask_for_it_again(
 
         pending[0].continue_()
 
-        expect(page.locator(".health .facts")).to_contain_text("depot")
+        expect(page.locator(".insights .said")).to_contain_text("questions")
         expect(dialog).to_have_count(0)

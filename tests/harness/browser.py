@@ -58,6 +58,7 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift", buffered: true });
 """
 ASKING = """
+window.asset = (name) => new URL(name, document.querySelector("script[type=module]").src).href;
 window.asking = 0;
 const ask = window.fetch;
 window.fetch = async (...given) => {
@@ -70,7 +71,7 @@ window.fetch = async (...given) => {
   }
 };
 """
-"""Counts the page's requests whose replies are not drawn yet; the stream of the state never ends."""
+"""Finds a module of the page; counts requests whose replies are not drawn yet, without the state, which never ends."""
 
 
 def chromium() -> str:
@@ -171,6 +172,8 @@ class LateReply:
     def release(self, **changed: Any) -> None:
         """Send the reply, maybe with another status or body, and return when the page has read it."""
         [(route, reply)] = self._held
+        if self._page.evaluate("true") and route.request.failure:
+            return  # the page asks for it no longer
         with self._page.expect_response(self._pattern) as received:
             route.fulfill(response=reply, **changed)
         received.value.finished()
@@ -194,7 +197,7 @@ def reading(browser: Browser, url: str, **options: Any) -> Iterator[Reader]:
     """Open the page in a new tab without stored data; fail at the end if anything unexpected happened."""
     context = _profile(browser, json.dumps({"viewport": DESK, **options}))
     if context.pages[0].url == "about:blank":
-        context.pages[0].goto(f"{url}/assets/icon.svg")  # a renderer serves a single host
+        context.pages[0].goto(f"{url}/readyz")  # a renderer serves a single host
     page = context.new_page()
     page.add_init_script(SHIFTS)
     page.add_init_script(ASKING)

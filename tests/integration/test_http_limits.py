@@ -65,7 +65,7 @@ def serving(app: App, protocol: type[LimitedProtocol]) -> Iterator[Address]:
     """Serve the application with this protocol, and yield the address."""
     calls = Calls(app.contract, app.call)
     mcp, site = build_server(app.contract, calls), site_of(app.index.root, Settings(), port=0)
-    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, anyio.Event()))
+    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, app.health, anyio.Event()))
     server = uvicorn.Server(uvicorn.Config(web, http=protocol, port=0, log_level="error", access_log=False))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

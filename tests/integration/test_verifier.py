@@ -65,7 +65,7 @@ def ready(app: App) -> tuple[int, JSON]:
     """Return the response of `/readyz`."""
     calls = Calls(app.contract, app.call)
     mcp, site = build_server(app.contract, calls), site_of(app.index.root, Settings(), port=0)
-    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, anyio.Event()))
+    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, app.health, anyio.Event()))
 
     async def get() -> tuple[int, JSON]:
         transport = httpx2.ASGITransport(app=web)

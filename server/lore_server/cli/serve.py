@@ -92,7 +92,7 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
             terminal.err(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
 
         async def serve(app: App, connections: Connections) -> None:
-            await _serve(app.call, site, listener, toolsets, Pulse(app.state, connections.stopping))
+            await _serve(app.call, site, listener, toolsets, Pulse(app.state, app.health, connections.stopping))
 
         try:
             anyio.run(owner.run, ready, serve, address)
@@ -122,7 +122,14 @@ def serve_projects(
                 terminal.err(f"Lore serves {counted(len(roots), 'project')}: page at {address}/, {_ADDRESSES}\n")
                 terminal.err("".join(f"{project.problem}\n" for project in projects.all.values() if project.problem))
                 terminal.err(f"{site.notice}\n")
-                await _serve(projects.call, site, listener, toolsets, Pulse(projects.page_state, stopping), projects)
+                await _serve(
+                    projects.call,
+                    site,
+                    listener,
+                    toolsets,
+                    Pulse(projects.page_state, projects.page_health, stopping),
+                    projects,
+                )
                 tasks.cancel_scope.cancel()
 
         await projects.run(serve)

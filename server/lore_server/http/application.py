@@ -56,7 +56,7 @@ def build_http(
         routes=[
             *more,
             *(site.issuer.routes() if site.issuer is not None else ()),
-            *page_routes(site),
+            *page_routes(site, contract=contract),
             *rendering_routes(),
             *pulse_routes(pulse),
             *api_routes(contract, calls, site),

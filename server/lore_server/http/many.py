@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lore_server.execution.lanes import PROJECTS
 from lore_server.http.application import READY
+from lore_server.http.page import WEB, addressed, assets_of
 from lore_server.http.site import PROJECT
 
 LIST = "/projects"
@@ -64,7 +65,7 @@ def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
             f'<li><a href="{PROJECT}{quote(name)}/">{html.escape(name)}</a> {html.escape(state)}</li>'
             for name, state in permitted()
         )
-        return HTMLResponse(_PAGE.format("".join(rows)))
+        return HTMLResponse(addressed(_PAGE.format("".join(rows)), assets_of(WEB)[0]))
 
     async def ready(request: Request) -> Response:
         """Tell which projects answer; the server is ready as long as any does."""
@@ -77,7 +78,6 @@ def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
 
 _PAGE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Lore</title>'
-    '<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">'
     '<link rel="stylesheet" href="/assets/shared/base.css"></head>'
     "<body><main><h1>Projects</h1><ul>{}</ul></main></body></html>"
 )

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import html
+import json
 import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +30,24 @@ from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_li
 from lore_etl.core.json_types import JSON
 from lore_etl.sources.source import syntax_of
 from lore_server import __version__
+from lore_server.contract import Contract
 from lore_server.http.arguments import json_of
 from lore_server.http.colours import coloured
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 from lore_server.http.guard import refused
 from lore_server.http.markdown_tree import elements_of
-from lore_server.http.pack import SHELL, TYPES, packed
 from lore_server.http.site import ASSETS, EDITOR, Site
 from lore_server.knowledge.document import KnowledgeDocument
 from lore_server.knowledge.limits import DOCUMENT_BYTES, checked_text
 from lore_server.services.chapters import metadata_of
 
 WEB = Path(__file__).parents[1] / "web"
+SHELL = "index.html"
+TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 STATE = "/page/state"
 IDLE_SECONDS = 0.5  # between two checks while no job runs
 HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
+HEALTH_SECONDS = 60.0
 READING = 4  # threads for all pages together
 MARKDOWN = "/page/markdown"
 MAX_BYTES = 32_000_000
@@ -51,30 +56,44 @@ AT_ONCE = 2
 _META = re.compile(r'(<meta name="lore-(\w+)" content=")[^"]*(")')
 
 
-def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
+def page_routes(site: Site, folder: Path = WEB, contract: Contract | None = None) -> list[Route]:
     """Return the routes `/` and `/assets/…`. Deep links are fragments, so there is no other page."""
+    schemas = contract.document["components"]["schemas"] if contract else {"Error": {"properties": {"code": {}}}}
+    advice = json.dumps(schemas["Error"]["properties"]["code"].get("x-advice", {}))
 
     def shell(request: Request) -> Response:
-        if not (folder / SHELL).is_file():
+        version, assets = assets_of(folder)
+        if SHELL not in assets:
             raise HTTPException(404)
-        page = filled(packed(folder)[0], page_settings(site, request.url.hostname))
-        return HTMLResponse(page, headers={"Cache-Control": "no-store"})
+        page = filled(assets[SHELL].decode(), {**page_settings(site, request.url.hostname), "advice": advice})
+        return HTMLResponse(addressed(page, version), headers={"Cache-Control": "no-store"})
 
     def asset(request: Request) -> Response:
+        version, assets = assets_of(folder)
         name = request.path_params["name"]
-        content = packed(folder)[1].get(name) if (folder / SHELL).is_file() else None
+        if request.path_params["version"] != version or name == SHELL or name not in assets:
+            raise HTTPException(404)
         headers = {"Cache-Control": "public, max-age=31536000, immutable"}
-        if content is None:
-            file = _assets(folder).get(name)
-            if file is None:
-                raise HTTPException(404)
-            content = file.read_bytes()
-            headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(content).hexdigest()[:32]}"'}
-            if headers["ETag"] in request.headers.get("if-none-match", ""):
-                return Response(status_code=304, headers=headers)
-        return Response(content, headers=headers, media_type=TYPES[Path(name).suffix])
+        return Response(assets[name], headers=headers, media_type=TYPES[Path(name).suffix])
 
-    return [Route("/", shell, methods=["GET"]), Route(ASSETS + "{name:path}", asset, methods=["GET"])]
+    return [Route("/", shell, methods=["GET"]), Route(ASSETS + "{version}/{name:path}", asset, methods=["GET"])]
+
+
+def addressed(page: str, version: str) -> str:
+    """Return the page with the addresses of this version of its files."""
+    return page.replace(f'"{ASSETS}', f'"{ASSETS}{version}/')
+
+
+@cache
+def assets_of(folder: Path) -> tuple[str, Mapping[str, bytes]]:
+    """Return the page's version, and its files by name: a requested path is looked up here and never opened.
+
+    The version is part of their addresses, also of those that they import from each other, so browsers keep them. A
+    server keeps the files with which it started.
+    """
+    files = sorted(file for file in folder.rglob("*") if file.suffix in TYPES and not file.is_symlink())
+    assets = {file.relative_to(folder).as_posix(): file.read_bytes() for file in files if file.is_file()}
+    return hashlib.sha256(repr(assets).encode()).hexdigest()[:16], assets
 
 
 def page_settings(site: Site, name: str | None) -> dict[str, str]:
@@ -93,17 +112,12 @@ def filled(page: str, values: Mapping[str, str]) -> str:
     return _META.sub(fill, page)
 
 
-def _assets(folder: Path) -> dict[str, Path]:
-    """Return the assets by name: a requested path is looked up here and never opened."""
-    found = ((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*") if file.suffix in TYPES)
-    return {name: file for name, file in found if file.is_file() and not file.is_symlink()}
-
-
 @dataclass(frozen=True)
 class Pulse:
-    """The source of event streams: `state` is called in a thread, and every stream ends with `stopping`."""
+    """The source of event streams: `state` and `health` are called in a thread; every stream ends with `stopping`."""
 
     state: Callable[[], JSON]
+    health: Callable[[], JSON]
     stopping: anyio.Event
 
 
@@ -117,9 +131,13 @@ def pulse_routes(pulse: Pulse) -> list[Route]:
 
 
 async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
-    """Stream `state` on change and at intervals, which are shorter while a job runs because its times change."""
+    """Stream `state` on change and at intervals, which are shorter while a job runs because its times change.
+
+    `health` follows each change of anything but the progress of a job, and comes every minute.
+    """
     shown: object = None
-    shown_at = 0.0
+    shown_at = checked_at = 0.0
+    checked: object = None
     while not pulse.stopping.is_set():
         state = await anyio.to_thread.run_sync(pulse.state, abandon_on_cancel=True, limiter=limiter)
         is_running = state.get("job", {}).get("state") == "running"
@@ -128,6 +146,11 @@ async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
         if lasting != shown or time.monotonic() - shown_at >= longest:
             yield event_of("state", {**state, "now": timestamp()})
             shown, shown_at = lasting, time.monotonic()
+        parts = {**lasting, "job": (state.get("job", {}).get("id"), state.get("job", {}).get("stage"), is_running)}
+        if parts != checked or time.monotonic() - checked_at >= HEALTH_SECONDS:
+            health = await anyio.to_thread.run_sync(pulse.health, abandon_on_cancel=True, limiter=limiter)
+            yield event_of("health", health)
+            checked, checked_at = parts, time.monotonic()
         with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
             await pulse.stopping.wait()
 

@@ -154,6 +154,11 @@ class Projects:
         with self.opened(PROJECTS.get()[0]) as app:
             return app.state()
 
+    def page_health(self) -> JSON:
+        """Return `App.health` of the chosen project. Raises LoreError."""
+        with self.opened(PROJECTS.get()[0]) as app:
+            return app.health()
+
     @contextmanager
     def opened(self, name: str) -> Iterator[App]:
         """Keep a project open, from a worker thread. Raises LoreError if it cannot be opened."""

@@ -1,8 +1,7 @@
 // An answer as nodes: rendered Markdown whose numbers `[n]` lead to their citations.
 
-import { el } from "../shared/dom.js";
-import { nodesOfParts, replaceTexts } from "../shared/markdown.js";
-import { link } from "../shared/route.js";
+import { el, link } from "../shared/base.js";
+import { nodesOfParts, replaceTexts } from "../shared/parts.js";
 
 const NUMBERS = /\[(\d+(?:\s*,\s*\d+)*)\]/g;
 
@@ -28,5 +27,5 @@ function linked(text, known, params) {
 
 function citation(number, known, params) {
   if (!known.has(number)) return `[${number}]`;
-  return el("a", { class: "cite", href: link("ask", "", { ...params, cite: number }), "aria-label": `Source ${number}` }, `[${number}]`);
+  return el("a", { class: "cite", "data-n": number, href: link("ask", "", { ...params, cite: number }), "aria-label": `Source ${number}` }, `[${number}]`);
 }

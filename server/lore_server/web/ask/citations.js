@@ -1,12 +1,7 @@
 // The citations of an answer, and the other files that were found.
 
-import { CODE, editorAnchor } from "../shared/anchors.js";
-import { el, reveal } from "../shared/dom.js";
-import { scoreText, span } from "../shared/format.js";
-import { judgeButtons } from "../shared/judge.js";
-import { isMarkdown } from "../shared/markdown.js";
-import { sourceLink } from "../shared/route.js";
-import { standingMarks } from "../shared/standing.js";
+import { el, reveal, scoreText, sourceLink, span } from "../shared/base.js";
+import { CODE, editorAnchor, isMarkdown, judgeButtons, standingMarks } from "../shared/parts.js";
 
 /** Return the part of a file that a citation quotes. */
 export const quoteOf = ({ type, source, quote }) => ({ text: quote, path: CODE.has(type) && !isMarkdown(source) ? source : "" });

@@ -1,8 +1,8 @@
 // The dialog that saves an answer as a knowledge document.
 
-import * as api from "../shared/api.js";
-import { el } from "../shared/dom.js";
+import { el } from "../shared/base.js";
 import { formDialog } from "../shared/form-dialog.js";
+import * as api from "../shared/server.js";
 
 /** Ask for a title and save the answer; `saved` receives the file of the document. */
 export function saveAnswer(id, question, saved) {

@@ -1,37 +1,44 @@
 // The class tree, with the chosen class beside it.
 
-import * as api from "../shared/api.js";
-import { classCard } from "./class-card.js";
-import { el, fill, reveal, say } from "../shared/dom.js";
-import { count, plural } from "../shared/format.js";
+import { classCard, loadClass } from "./class-card.js";
 import { bestOf, filteredRows, forestOf, hasWords, openTo, rowsOf, shortName } from "./forest.js";
-import { failure } from "../shared/notes.js";
-import { go, link } from "../shared/route.js";
 import { treeOf } from "./tree.js";
+import { count, el, fill, go, link, plural, reveal, say } from "../shared/base.js";
+import { failure } from "../shared/parts.js";
+import * as api from "../shared/server.js";
+import { resource } from "../shared/server.js";
 
 const PAGE_TOKENS = 150_000;
 
 /** Return the view of `#/classes/<name>`. */
-export function classesView() {
+export function view() {
   const filter = el("input", { id: "class-filter", type: "search", placeholder: "Filter classes", autocomplete: "off", spellcheck: "false", on: { input: filtered, keydown: toTree } });
   const said = el("p", { class: "said" });
   const trouble = el("div", {});
   const card = el("section", { class: "card class-card", "aria-label": "Class", tabindex: "-1" });
   const tree = treeOf("Classes", rowText, open, toggle);
   const body = el("div", { class: "beside classes-body" }, el("div", { class: "tree-side" }, tree.element), card);
-  const state = { forest: null, loading: null, name: "", flight: null, visit: 0, shut: new Set() };
+  const state = { forest: null, name: "", shut: new Set() };
+  const all = resource({ part: filter, load, show: showForest, fail: (problem, again) => ((body.hidden = true), fill(trouble, failure(problem, again))), of: "index" });
+  const one = resource({ part: card, load: loadClass, show: showClass, fail: (problem, again) => fill(card, failure(problem, again)), of: "index" });
 
-  document.addEventListener("lore:job", ({ detail }) => detail.ended && (state.loading = null));
-
-  async function load() {
+  async function load(_, signal) {
     const classes = [];
     let cursor;
     do {
-      const page = await api.hierarchy({ max_tokens: PAGE_TOKENS, cursor });
+      const page = await api.hierarchy({ max_tokens: PAGE_TOKENS, cursor }, signal);
       classes.push(...page.classes);
       cursor = page.next_cursor;
     } while (cursor);
     return forestOf(classes);
+  }
+
+  function showForest(forest) {
+    state.forest = forest;
+    fill(trouble);
+    body.hidden = false;
+    filtered();
+    if (state.name) openChosen();
   }
 
   const words = () => filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -66,48 +73,29 @@ export function classesView() {
     go(link("classes", node.name));
   }
 
-  async function choose(name) {
-    state.name = name;
-    state.flight?.abort();
-    if (!name) return fill(card, el("p", { class: "quiet" }, "Choose a class to see its ancestors, subclasses and members."));
-    const flight = (state.flight = new AbortController());
-    card.setAttribute("aria-busy", "true");
-    try {
-      const found = await api.hierarchy({ root: name, max_tokens: PAGE_TOKENS }, flight.signal);
-      if (state.flight !== flight) return;
-      fill(card, classCard(found));
-      card.scrollTop = 0;
-      if (matchMedia("(max-width: 760px)").matches) reveal(card, "start");
-      say(`${shortName(found.root)}: ${plural(found.total - 1, "subclass", "subclasses")}, ${plural(found.members.length, "member")}.`);
-      openTo(state.forest, found.root);
-      draw();
-      tree.select(state.forest.nodes.get(found.root));
-    } catch (problem) {
-      if (problem.name !== "AbortError") fill(card, failure(problem));
-    } finally {
-      card.removeAttribute("aria-busy");
-    }
+  function showClass(loaded) {
+    const { found } = loaded;
+    state.name = found.root;
+    fill(card, classCard(loaded));
+    if (matchMedia("(max-width: 760px)").matches) reveal(card, "start");
+    say(`${shortName(found.root)}: ${plural(found.total - 1, "subclass", "subclasses")}, ${plural(found.members?.length ?? 0, "member")}.`);
+    openChosen();
   }
 
-  async function show(route) {
-    const mine = (state.visit += 1);
-    try {
-      state.loading ??= load();
-      const forest = await state.loading;
-      if (mine !== state.visit) return;
-      const isNew = forest !== state.forest;
-      state.forest = forest;
-      fill(trouble);
-      body.hidden = false;
-      if (isNew) filtered();
-      else draw();
-      await choose(route.path);
-    } catch (problem) {
-      if (mine !== state.visit) return;
-      state.loading = null;
-      body.hidden = true;
-      fill(trouble, failure(problem, () => show(route)));
-    }
+  /** Show the chosen class in the tree. */
+  function openChosen() {
+    if (!state.forest) return;
+    openTo(state.forest, state.name);
+    draw();
+    tree.select(state.forest.nodes.get(state.name));
+  }
+
+  function show({ path }) {
+    state.name = path;
+    if (!state.forest || all.problem() || all.isStale()) all.ask();
+    if (path) return one.ask(path);
+    one.leave();
+    fill(card, el("p", { class: "quiet" }, "Choose a class to see its documentation, members, ancestors, subclasses and users."));
   }
 
   /** ↓ moves to the tree, Enter opens the active class. */

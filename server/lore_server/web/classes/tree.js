@@ -1,6 +1,6 @@
 // A tree with keyboard support for thousands of rows: only visible rows are in the page.
 
-import { el, fill } from "../shared/dom.js";
+import { el, fill } from "../shared/base.js";
 
 const ROW = 30; // px, the same as in the style sheet
 const MARGIN = 10; // rows above and below the visible ones

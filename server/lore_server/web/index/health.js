@@ -1,13 +1,10 @@
 // Health: the state of each part, and the remedy if it does not work.
 
-import { withoutCommands } from "../shared/advice.js";
-import { codes, el, fill, say } from "../shared/dom.js";
-import { bytes, plural, count } from "../shared/format.js";
+import { HEALTH, STATE } from "../shared/events.js";
 import { problemLists } from "./job-panel.js";
-import { failure } from "../shared/notes.js";
-import { link } from "../shared/route.js";
-import { learnHealth } from "../shared/state.js";
-import { timeOf } from "../shared/time.js";
+import { bytes, codes, count, el, fill, link, plural, say, timeOf } from "../shared/base.js";
+import { failure } from "../shared/parts.js";
+import { checkHealth, known } from "../shared/server.js";
 
 const SIGNS = { ok: "✓", degraded: "!", failed: "✕" };
 const PARTS = {
@@ -16,8 +13,8 @@ const PARTS = {
 };
 
 /** Return the view of `#/health`. */
-export function healthView() {
-  const again = el("button", { type: "button", class: "button", on: { click: () => load({ refresh: true }) } }, "Check again");
+export function view() {
+  const again = el("button", { type: "button", class: "button", on: { click: check } }, "Check again");
   const verdict = el("p", { class: "verdict" }, "Checking…");
   const checks = el("ul", { class: "checks" });
   const sound = el("ul", { class: "checks" });
@@ -26,14 +23,14 @@ export function healthView() {
 
   const problems = el("div", { class: "problem-lists" });
 
-  document.addEventListener("lore:health", ({ detail }) => draw(detail));
+  HEALTH.hear(draw);
 
   function draw(health) {
     verdict.textContent = health.status;
     verdict.dataset.status = health.status;
     const isSound = ({ status }) => status === "ok";
-    fill(checks, health.checks.filter((part) => !isSound(part)).map(check));
-    fill(sound, health.checks.filter(isSound).map(check));
+    fill(checks, health.checks.filter((part) => !isSound(part)).map(checkRow));
+    fill(sound, health.checks.filter(isSound).map(checkRow));
     folded.hidden = false;
     folded.querySelector("summary").textContent = health.checks.every(isSound) ? `All ${health.checks.length} parts work.` : `The other ${sound.children.length} work.`;
     fill(facts, factsOf(health));
@@ -41,34 +38,45 @@ export function healthView() {
     facts.hidden = false;
   }
 
-  async function load(query) {
+  async function check() {
     again.disabled = true;
     try {
-      const health = await learnHealth(query);
-      say(`The server is ${health.status}.`);
+      await checkHealth();
+      say(`The server is ${known.health.status}.`);
     } catch (problem) {
-      verdict.textContent = "no response";
-      verdict.dataset.status = "unhealthy";
-      fill(checks, el("li", { class: "plain" }, failure(problem, () => load({ refresh: true }))));
-      facts.hidden = folded.hidden = true;
+      lost(problem);
     } finally {
       again.disabled = false;
     }
   }
 
+  function lost(problem) {
+    verdict.textContent = "no response";
+    verdict.dataset.status = "unhealthy";
+    fill(checks, el("li", { class: "plain" }, failure(problem)));
+    facts.hidden = folded.hidden = true;
+  }
+
+  function show() {
+    if (known.isUp === false) lost(known.problem);
+    else if (known.health) draw(known.health);
+  }
+
+  STATE.hear(() => known.isUp === false && lost(known.problem));
+
   const content = [
     el("div", { class: "view-head" }, el("h1", {}, "Health"), verdict, el("div", { class: "actions" }, again)),
     checks, folded, facts, problems,
   ];
-  return { content, title: () => "Health", show: () => load() };
+  return { content, title: () => "Health", show };
 }
 
-function check({ part, status, detail }) {
+function checkRow({ part, status, detail }) {
   return el("li", { "data-status": status },
     el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[status] ?? "·"),
     el("div", {},
       el("h2", {}, PARTS[part] ?? part, el("span", { class: "status-word" }, status === "unknown" ? "" : status)),
-      el("p", {}, codes(withoutCommands(detail) || detail), detail.includes("`lore sync`") && [" ", el("a", { href: link("index") }, "Sync the project")])));
+      el("p", {}, codes(detail), detail.includes("`lore sync`") && [" ", el("a", { href: link("index") }, "Sync the project")])));
 }
 
 function factsOf(health) {

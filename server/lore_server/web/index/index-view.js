@@ -1,19 +1,15 @@
 // The index: its content, the last or running build, and the files.
 
-import { sum } from "../shared/chips.js";
-import { el, fill } from "../shared/dom.js";
+import { HEALTH, JOB, STATE } from "../shared/events.js";
 import { filesPanel } from "./files.js";
-import { bytes, count } from "../shared/format.js";
-import { currentJob, startSync } from "../shared/job.js";
-import { jobPanel } from "./job-panel.js";
+import { jobPanel, problemLists } from "./job-panel.js";
 import { manageMenu } from "./manage.js";
-import { emptyIndex, failure } from "../shared/notes.js";
-import { project } from "../shared/project.js";
-import { known, learnHealth } from "../shared/state.js";
-import { timeOf } from "../shared/time.js";
+import { bytes, count, duration, el, fill, plural, project, sourceLink, sum, timeOf } from "../shared/base.js";
+import { emptyIndex, failure } from "../shared/parts.js";
+import { currentJob, known, startSync } from "../shared/server.js";
 
 /** Return the view of `#/index`. */
-export function indexView() {
+export function view() {
   const sync = el("button", { type: "button", class: "button primary big", on: { click: () => startSync() } }, "Sync");
   const facts = el("dl", { class: "facts" }, FACTS.map(([name]) => fact(name, "…")));
   const types = el("div", { class: "type-bars" });
@@ -21,19 +17,20 @@ export function indexView() {
   const files = filesPanel();
   const trouble = el("div", {});
   let name = project;
-  let stage;
-  const body = el("div", { class: "index-body", hidden: true }, el("section", { class: "card types-card" }, el("h2", {}, "Chunks by type"), types), files.element);
+  const plan = el("section", { class: "card plan", hidden: true });
+  const leftOut = el("section", { class: "card" });
+  const builds = el("section", { class: "card builds" });
+  const body = el("div", { class: "index-body", hidden: true },
+    el("div", {}, el("section", { class: "card types-card" }, el("h2", {}, "Chunks by type"), types), leftOut),
+    el("div", {}, builds, files.element)); // the files come later and need room below
 
-  document.addEventListener("lore:job", ({ detail: { job } }) => {
-    const isOtherStage = job?.state === "running" && job.stage !== stage;
-    stage = job?.stage;
+  JOB.hear(({ job }) => {
     sync.disabled = job?.state === "running";
     sync.textContent = sync.disabled ? "Running…" : "Sync";
     panel.show(job);
     if (isShown() && known.health && body.hidden) draw(known.health);
-    if (isOtherStage && isShown()) load();
   });
-  document.addEventListener("lore:health", ({ detail }) => isShown() && draw(detail));
+  HEALTH.hear((health) => isShown() && draw(health));
   const isShown = () => panel.element.offsetParent !== null;
 
   function draw(health) {
@@ -43,23 +40,37 @@ export function indexView() {
     fill(trouble, isEmpty && currentJob()?.state !== "running" && emptyIndex());
     body.hidden = isEmpty || currentJob() === undefined; // show nothing below a card that is still growing
     fill(types, bars(health.counts));
+    fill(leftOut, leftOutOf(health));
+    fill(builds, buildsOf(health.builds ?? []));
     if (!isEmpty) files.load();
   }
 
-  async function load() {
-    try {
-      await learnHealth();
-    } catch (problem) {
-      fill(trouble, failure(problem, load));
-    }
+  STATE.hear(() => {
+    if (known.isUp === false) fill(trouble, failure(known.problem));
+    if (isShown()) showPlan();
+  });
+
+  /** Say what a sync would do, before it is pressed. */
+  function showPlan() {
+    const { changed, freshness } = known;
+    plan.hidden = !changed.length || currentJob()?.state === "running";
+    if (plan.hidden || plan.dataset.paths === String(changed)) return;
+    plan.dataset.paths = String(changed);
+    fill(plan, el("h2", {}, `A sync would read ${plural(freshness.changed_files, "new, changed or deleted file")}`),
+      el("ul", {}, changed.map((path) => el("li", {}, el("a", { class: "path", href: sourceLink(path) }, path)))));
+  }
+
+  function show() {
+    if (known.health) draw(known.health);
+    showPlan();
   }
 
   const content = [
     el("div", { class: "view-head" }, el("h1", {}, "Index"), el("div", { class: "actions" }, sync, manageMenu(() => name))),
-    facts, panel.element, trouble, body,
+    facts, plan, panel.element, trouble, body,
   ];
   if (currentJob() !== undefined) panel.show(currentJob());
-  return { content, title: () => "Index", show: load };
+  return { content, title: () => "Index", show };
 }
 
 const FACTS = [
@@ -82,4 +93,28 @@ function bars(counts) {
       el("th", { scope: "row" }, type),
       el("td", {}, el("span", { class: "bar", style: { "--share": String(figure / most) } })),
       el("td", { class: "figure" }, count(figure))))));
+}
+
+/** Return the files that no source claims, by reason. */
+function leftOutOf({ inventory, problems }) {
+  const rows = inventory?.left_out ?? [];
+  return [
+    el("h2", {}, "Left out"),
+    rows.length ? el("ul", { class: "left-out" }, rows.map(({ extension, reason, files, example }) => el("li", { title: `for example ${example}` },
+      el("code", {}, extension || "no extension"), el("span", { class: "quiet" }, reason), el("span", { class: "figure" }, count(files))))) : el("p", { class: "quiet" }, "No file of the project; those that git ignores are not counted."),
+    problems && problemLists(problems),
+  ];
+}
+
+/** Return the last builds as a table. */
+function buildsOf(rows) {
+  return [
+    el("h2", {}, "Last builds"),
+    el("table", { class: "list" },
+      el("thead", {}, el("tr", {}, ["When", "Because of", "Took", "Files", "New", "Changed", "Deleted"].map((name, at) => el("th", { scope: "col", class: at > 1 ? "figure" : "" }, name)))),
+      el("tbody", {}, rows.map((build) => el("tr", {},
+        el("td", {}, timeOf(build.started_at), build.state !== "done" && el("span", { class: `state ${build.state}` }, build.state)),
+        el("td", {}, build.action === "sync" ? build.cause : build.action),
+        [duration(build.seconds), ...["files", "created", "updated", "deleted"].map((name) => count(build[name]))].map((text) => el("td", { class: "figure" }, text)))))),
+  ];
 }

@@ -1,11 +1,10 @@
 // Insights: what was asked, what was not answered, and what to document next.
 
-import * as api from "../shared/api.js";
+import { codes, count, el, fill, link, plural, sourceLink } from "../shared/base.js";
 import { confirmed } from "../shared/confirm.js";
-import { codes, el, fill } from "../shared/dom.js";
-import { count, plural } from "../shared/format.js";
-import { failure, note } from "../shared/notes.js";
-import { link, sourceLink } from "../shared/route.js";
+import { failure, note } from "../shared/parts.js";
+import * as api from "../shared/server.js";
+import { resource } from "../shared/server.js";
 
 const OPERATIONS = { ask_knowledge_base: "answers", query_documents: "searches" };
 const PERIODS = [7, 30, 90];
@@ -20,24 +19,18 @@ const EXPORT = "Mark results with ✓ and ✗ in Search and Ask. `lore insights 
 const CLEAR = { title: "Delete the log of questions?", text: "All logged questions and all marks of this project are deleted. They cannot be restored.", button: "Delete the log", isDanger: true };
 
 /** Return the view of `#/insights`. */
-export function insightsView() {
-  const period = el("select", { id: "insights-days", on: { change: load } }, PERIODS.map((days) => el("option", { value: days }, `${days} days`)));
+export function view() {
+  const period = el("select", { id: "insights-days", on: { change: () => load() } }, PERIODS.map((days) => el("option", { value: days }, `${days} days`)));
   const said = el("p", { class: "said" });
   const body = el("div", { class: "insights-body" });
-  let flight = 0;
   period.value = "30";
-
-  async function load() {
-    const mine = (flight += 1);
-    try {
-      const found = await api.insights({ days: period.value, limit: ROWS });
-      if (mine === flight) draw(found);
-    } catch (problem) {
-      if (mine !== flight) return;
-      said.textContent = "";
-      fill(body, failure(problem, load));
-    }
-  }
+  const found = resource({
+    part: body,
+    load: (_, signal) => api.insights({ days: period.value, limit: ROWS }, signal),
+    show: draw,
+    fail: (problem, again) => ((said.textContent = ""), fill(body, failure(problem, again))),
+  });
+  const load = () => found.ask();
 
   function draw(found) {
     said.textContent = `${count(found.questions)} questions and searches · ${count(found.right)} marked right, ${count(found.wrong)} wrong`;

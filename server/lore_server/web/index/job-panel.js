@@ -1,11 +1,8 @@
 // The card of a build: stages, rate, remaining time and a cancel button; afterwards, its report.
 
-import { el, fill, say } from "../shared/dom.js";
-import { count, duration, plural } from "../shared/format.js";
-import { cancelJob } from "../shared/job.js";
-import { failure, note } from "../shared/notes.js";
-import { link } from "../shared/route.js";
-import { timeOf } from "../shared/time.js";
+import { count, duration, el, fill, link, plural, say, timeOf } from "../shared/base.js";
+import { failure, note } from "../shared/parts.js";
+import { cancelJob } from "../shared/server.js";
 
 const STAGES = { sync: ["reading", "indexing words", "reusing vectors", "embedding"], create: ["reading"], embed: ["indexing words", "reusing vectors", "embedding"], delete: [] };
 

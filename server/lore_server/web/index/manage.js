@@ -1,8 +1,8 @@
 // Changes of the index other than a sync: in a menu, with confirmation.
 
 import { confirmed } from "../shared/confirm.js";
-import { start } from "../shared/job.js";
 import { menuOf } from "../shared/menu.js";
+import { start } from "../shared/server.js";
 
 const ACTIONS = {
   create: {

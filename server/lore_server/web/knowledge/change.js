@@ -1,48 +1,49 @@
 // A commit: its author, its changes, and a button to revert it.
 
-import * as api from "../shared/api.js";
-import { confirmed } from "../shared/confirm.js";
 import { crumbs, toPaper, toProject } from "./crumbs.js";
 import { diffOf } from "./diff.js";
-import { el, fill, say } from "../shared/dom.js";
 import { authorOf, isOfPaper, subjectOf } from "./history.js";
-import { failure, note } from "../shared/notes.js";
-import { changeLink, historyLink, paperOf, projectHistoryLink, takeBack } from "../shared/paper.js";
-import { timeOf } from "../shared/time.js";
+import { el, fill, say, timeOf } from "../shared/base.js";
+import { confirmed } from "../shared/confirm.js";
+import { takeBack } from "../shared/paper.js";
+import { changeLink, failure, historyLink, note, paperOf, projectHistoryLink } from "../shared/parts.js";
+import * as api from "../shared/server.js";
+import { resource } from "../shared/server.js";
 
 /** Return the view of `#/knowledge/change?commit=…&project=…&file=…&main=…`. */
-export function changeView() {
+export function view() {
   const way = el("p", { class: "crumbs" });
   const heading = el("h1", {}, "Change");
   const facts = el("p", { class: "where file-head" });
   const notes = el("div", { class: "notes" });
   const body = el("div", { class: "changes" });
   const button = el("button", { type: "button", class: "button danger", on: { click: revert } }, "Revert…");
-  const state = { params: {}, flight: 0 };
+  const state = { params: {} };
+  const change = resource({ part: body, load: ({ commit }, signal) => api.history({ commit }, signal), show: showChange, fail });
 
   async function show({ params }) {
     if (JSON.stringify(params) === JSON.stringify(state.params)) return; // keep the result of the action
-    const mine = (state.flight += 1);
     state.params = params;
     button.disabled = true;
     for (const part of [notes, facts, body]) fill(part);
     const toHistory = ["History", isOfPaper(params) ? historyLink(paperOf(params)) : projectHistoryLink(params.project)];
     fill(way, crumbs(toProject(params), isOfPaper(params) && toPaper(params), toHistory));
-    try {
-      const found = await api.history({ commit: params.commit });
-      if (mine !== state.flight) return;
-      const [commit] = found.commits;
-      heading.textContent = subjectOf(commit, params.project);
-      fill(facts, authorOf(commit), timeOf(commit.date), el("code", {}, commit.id.slice(0, 10)));
-      fill(body, explained(commit), diffOf(found.patch, pathName));
-      button.disabled = false;
-      say(heading.textContent);
-    } catch (problem) {
-      if (mine !== state.flight) return;
-      state.params = {};
-      heading.textContent = "Change";
-      fill(notes, failure(problem, () => show({ params })));
-    }
+    await change.ask(params);
+  }
+
+  function showChange({ commits: [commit], patch }, params) {
+    fill(notes);
+    heading.textContent = subjectOf(commit, params.project);
+    fill(facts, authorOf(commit), timeOf(commit.date), el("code", {}, commit.id.slice(0, 10)));
+    fill(body, explained(commit), diffOf(patch, pathName));
+    button.disabled = false;
+    say(heading.textContent);
+  }
+
+  function fail(problem, again) {
+    state.params = {};
+    heading.textContent = "Change";
+    fill(notes, failure(problem, again));
   }
 
   async function revert() {

@@ -1,9 +1,9 @@
 // A conflict: somebody else changed the document while it was edited.
 
 import { diffOf } from "./diff.js";
-import { el } from "../shared/dom.js";
-import { changesSince, lastCommit, nameOf, read } from "../shared/paper.js";
-import { timeOf } from "../shared/time.js";
+import { el, timeOf } from "../shared/base.js";
+import { changesSince, lastCommit, read } from "../shared/paper.js";
+import { nameOf } from "../shared/parts.js";
 
 /** Show who changed it, and how; `overwrite` receives the current version, `discard` drops the draft. */
 export async function conflictPanel(problem, paper, since, { overwrite, discard }) {

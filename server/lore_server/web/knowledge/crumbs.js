@@ -1,7 +1,7 @@
 // Breadcrumbs in the knowledge of a project.
 
-import { el } from "../shared/dom.js";
-import { paperLink, projectLink } from "../shared/paper.js";
+import { el } from "../shared/base.js";
+import { paperLink, projectLink } from "../shared/parts.js";
 
 /** Show steps of [text, link]; Escape follows the last link. */
 export function crumbs(...steps) {

@@ -1,7 +1,6 @@
 // Show a git patch by file and hunk. Each line keeps its sign, so that colour is not required.
 
-import { el } from "../shared/dom.js";
-import { count, plural } from "../shared/format.js";
+import { count, el, plural } from "../shared/base.js";
 
 const MAX_LINES = 2000;
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;

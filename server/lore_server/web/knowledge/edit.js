@@ -1,20 +1,19 @@
 // Edit the text of a document beside its preview. A draft is kept until it is saved or discarded.
 
-import * as api from "../shared/api.js";
-import { confirmed } from "../shared/confirm.js";
 import { conflictPanel } from "./conflict.js";
 import { crumbs, toPaper, toProject } from "./crumbs.js";
-import { el, fill, say } from "../shared/dom.js";
 import { draftOf, dropDraft, keepDraft } from "./draft.js";
-import { nodesOf, placesOf } from "../shared/markdown.js";
-import { failure, note } from "../shared/notes.js";
-import { lastCommit, nameOf, paperLink, paperOf, read, write } from "../shared/paper.js";
-import { go } from "../shared/route.js";
+import { el, fill, go, say } from "../shared/base.js";
+import { confirmed } from "../shared/confirm.js";
+import { lastCommit, read, write } from "../shared/paper.js";
+import { failure, nameOf, nodesOf, note, paperLink, paperOf, placesOf } from "../shared/parts.js";
+import * as api from "../shared/server.js";
+import { resource } from "../shared/server.js";
 
 const PAUSE_MS = 150;
 
 /** Return the view of `#/knowledge/edit?project=…&file=…`. */
-export function editView() {
+export function view() {
   const way = el("p", { class: "crumbs" });
   const heading = el("h1", {}, "Edit");
   const said = el("p", { class: "said", role: "status" });
@@ -24,7 +23,8 @@ export function editView() {
   const button = el("button", { type: "button", class: "button primary", title: "Save (Ctrl+S)", on: { click: () => save() } }, "Save");
   const drop = el("button", { type: "button", class: "button danger", hidden: true, on: { click: discard } }, "Discard…");
   const body = el("div", { class: "editing", hidden: true }, el("label", { class: "unseen", for: "paper-text" }, "Document text"), input, preview);
-  const state = { key: null, paper: null, isCurrent: false, base: null, isBusy: false, isDrawing: false, timer: 0, flight: 0 };
+  const state = { key: null, paper: null, isCurrent: false, base: null, isBusy: false, isDrawing: false, timer: 0 };
+  const source = resource({ part: heading, load, show: showText, fail });
 
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key !== "s" || !input.offsetParent || document.querySelector("dialog[open]")) return;
@@ -32,30 +32,31 @@ export function editView() {
     save();
   });
 
-  async function load(key, asked) {
-    const mine = (state.flight += 1);
+  async function load(asked, signal) {
     input.disabled = button.disabled = true;
-    try {
-      const since = (await lastCommit(asked))?.id; // before the text: a change in between is reported twice rather than never
-      const [found, { current }] = await Promise.all([read(asked), api.projects()]);
-      if (mine !== state.flight) return;
-      const draft = draftOf(found);
-      const { version, end } = draft ?? { version: found.version, end: endOf(found.text) };
-      input.value = found.text;
-      Object.assign(state, { paper: paperOf(found), isCurrent: found.project === current, base: { shown: input.value, version, since: draft ? draft.since : since, end } });
-      heading.textContent = found.exists ? `Edit ${nameOf(found)}` : `Write ${nameOf(found)}`;
-      fill(way, crumbs(toProject(found), toPaper(found)));
-      fill(trouble, draft && note("warn", "This is your unsaved text."), end === null && note("warn", "Its line endings are mixed. Saving makes them uniform."));
-      if (draft) input.value = draft.text;
-      input.disabled = button.disabled = body.hidden = false;
-      if (matchMedia("(hover: hover)").matches) input.focus({ preventScroll: true });
-      showState();
-      await draw();
-    } catch (problem) {
-      if (mine !== state.flight) return;
-      state.key = null;
-      fill(trouble, failure(problem, () => show({ params: asked })));
-    }
+    const since = (await lastCommit(asked))?.id; // before the text: a change in between is reported twice rather than never
+    const [found, { current }] = await Promise.all([read(asked, undefined, signal), api.projects(signal)]);
+    return { found, current, since };
+  }
+
+  async function showText({ found, current, since }) {
+    const draft = draftOf(found);
+    const { version, end } = draft ?? { version: found.version, end: endOf(found.text) };
+    input.value = found.text;
+    Object.assign(state, { paper: paperOf(found), isCurrent: found.project === current, base: { shown: input.value, version, since: draft ? draft.since : since, end } });
+    heading.textContent = found.exists ? `Edit ${nameOf(found)}` : `Write ${nameOf(found)}`;
+    fill(way, crumbs(toProject(found), toPaper(found)));
+    fill(trouble, draft && note("warn", "This is your unsaved text."), end === null && note("warn", "Its line endings are mixed. Saving makes them uniform."));
+    if (draft) input.value = draft.text;
+    input.disabled = button.disabled = body.hidden = false;
+    if (matchMedia("(hover: hover)").matches) input.focus({ preventScroll: true });
+    showState();
+    await draw();
+  }
+
+  function fail(problem, again) {
+    state.key = null;
+    fill(trouble, failure(problem, again));
   }
 
   function typed() {
@@ -131,12 +132,12 @@ export function editView() {
     const key = JSON.stringify([params.project, params.file]);
     if (key === state.key) return;
     state.key = key;
-    await load(key, paperOf(params));
+    await source.ask(paperOf(params));
   }
 
   function leave() {
     state.key = null;
-    state.flight += 1;
+    source.leave();
   }
 
   const content = [way, el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, drop, button)), said, trouble, body];

@@ -1,87 +1,81 @@
 // The knowledge of a project: main document, documents and search; and the other projects.
 
-import * as api from "../shared/api.js";
-import { confirmed } from "../shared/confirm.js";
-import { el, fill, say } from "../shared/dom.js";
-import { count, plural } from "../shared/format.js";
-import { partsOf } from "../shared/highlight.js";
-import { alongList, intoList } from "../shared/into-list.js";
-import { menuOf } from "../shared/menu.js";
 import { newPaper } from "./new-paper.js";
-import { failure } from "../shared/notes.js";
-import { paperLink, projectHistoryLink, projectLink, removeProject } from "../shared/paper.js";
 import { mainRow, matchRow, noPapers, paperRow } from "./paper-row.js";
-import { go } from "../shared/route.js";
-import { searchSteps } from "../shared/steps.js";
+import { count, el, fill, go, plural, say } from "../shared/base.js";
+import { confirmed } from "../shared/confirm.js";
+import { menuOf } from "../shared/menu.js";
+import { removeProject } from "../shared/paper.js";
+import { alongList, failure, intoList, paperLink, partsOf, projectHistoryLink, projectLink, searchSteps } from "../shared/parts.js";
+import * as api from "../shared/server.js";
+import { resource } from "../shared/server.js";
 
 const PAUSE_MS = 120;
 const MAX_FOUND = 50;
 
 /** Return the view of `#/knowledge?project=…&q=…`. */
-export function knowledgeView() {
+export function view() {
   const heading = el("h1", {}, "Knowledge");
   const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search documents", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) && steps.keep() } });
   const said = el("p", { class: "said" });
   const trouble = el("div", {});
   const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: (event) => alongList(event, titles(), input) } });
+  const folder = el("section", { class: "side storage", "aria-label": "Storage" });
+  const stored = resource({ part: folder, load: (_, signal) => api.storage(signal), show: (state) => fill(folder, storageOf(state, () => stored.ask())), fail: () => fill(folder), of: "knowledge" });
   const others = el("nav", { class: "side outline projects", "aria-label": "Projects" });
   const begin = () => newPaper(state.project, (file) => go(paperLink("edit", { project: state.project, file })));
   const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
   const menu = menuOf([["History", () => go(projectHistoryLink(state.project))], ["Delete project…", deleteProject, "danger"]]);
   const actions = el("div", { class: "actions", inert: true }, add, menu); // until the project is known
-  const state = { project: "", wanted: "", papers: [], flight: null, loading: null, timer: 0, done: null };
+  const state = { project: "", wanted: "", papers: [], timer: 0, done: null };
+  const project = resource({ part: heading, load, show: showProject, fail, of: "knowledge" });
+  const matches = resource({ part: list, load: (query, signal) => api.searchPapers({ project_id: state.project, query, limit: MAX_FOUND }, signal), show: showFound, fail });
   const steps = searchSteps(input);
   const entering = intoList(() => (state.timer ? ask() : state.done), () => titles());
 
-  document.addEventListener("lore:job", ({ detail }) => detail.ended && heading.offsetParent && !state.loading && load(state.wanted || undefined));
+  async function load(wanted, signal) {
+    const { projects, current } = await api.projects(signal);
+    const name = wanted || current;
+    const { files } = await api.papers({ project_id: name }, signal);
+    return { projects, current, name, files };
+  }
 
-  async function load(wanted) {
-    const flight = (state.loading = begun());
-    try {
-      const { projects, current } = await api.projects(flight.signal);
-      const project = wanted ?? current;
-      const { files } = await api.papers({ project_id: project }, flight.signal);
-      if (state.flight !== flight) return;
-      Object.assign(state, { project, current, loading: null, papers: files, known: projects.find((entry) => entry.project_id === project) });
-      fill(trouble);
-      body.hidden = false;
-      actions.inert = false;
-      heading.textContent = `Knowledge of ${project}`;
-      fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((entry) => projectRow(entry, current))));
-      await find();
-    } catch (problem) {
-      if (problem.name === "AbortError") return;
-      state.loading = null;
-      fill(trouble, failure(problem, () => load(wanted)));
-    }
+  function showProject({ projects, current, name, files }) {
+    Object.assign(state, { project: name, current, papers: files, known: projects.find((entry) => entry.project_id === name) });
+    fill(trouble);
+    body.hidden = false;
+    actions.inert = false;
+    heading.textContent = `Knowledge of ${name}`;
+    fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((entry) => projectRow(entry, current))));
+    return find();
+  }
+
+  function fail(problem, again) {
+    fill(trouble, failure(problem, again));
   }
 
   /** Search, or wait for the project that is being loaded, which is searched then. */
-  const ask = () => (state.loading ? state.done : (state.done = find()));
+  const ask = () => (project.isLoading() ? state.done : (state.done = find()));
 
   async function find() {
     clearTimeout(state.timer);
     state.timer = 0;
     const query = input.value.trim();
     steps.settle(projectLink(state.wanted, { q: query }));
-    if (!query) return showAll();
-    const flight = begun();
-    try {
-      const found = await api.searchPapers({ project_id: state.project, query, limit: MAX_FOUND }, flight.signal);
-      if (state.flight === flight) showFound(found, partsOf(query));
-    } catch (problem) {
-      if (problem.name !== "AbortError") fill(trouble, failure(problem, find));
-    }
+    if (query) return matches.ask(query);
+    matches.leave();
+    showAll();
   }
 
   function showAll() {
-    const { project, papers, known } = state;
+    const { project: name, papers, known } = state;
     said.textContent = plural(papers.length, "document");
-    fill(list, [mainRow(project, Boolean(known?.has_main)), ...papers.map((paper) => paperRow(project, paper))].map((row) => el("li", {}, row)),
+    fill(list, [mainRow(name, Boolean(known?.has_main)), ...papers.map((paper) => paperRow(name, paper))].map((row) => el("li", {}, row)),
       !papers.length && el("li", {}, noPapers(begin)));
   }
 
-  function showFound(found, wanted) {
+  function showFound(found, query) {
+    const wanted = partsOf(query);
     steps.shown();
     fill(trouble);
     said.textContent = `${count(found.total_documents)} of ${plural(state.papers.length, "document")}`;
@@ -90,24 +84,19 @@ export function knowledgeView() {
       !found.results.length && el("li", { class: "empty" }, el("p", {}, "Nothing found. The search matches words exactly as typed, including inside longer words.")));
   }
 
-  function begun() {
-    state.flight?.abort();
-    return (state.flight = new AbortController());
-  }
-
   function projectRow(entry, current) {
     return el("li", {}, el("a", { href: projectLink(entry.project_id === current ? "" : entry.project_id), "aria-current": String(entry.project_id === state.project) },
       entry.project_id, entry.project_id === current && el("span", { class: "quiet" }, "this project")));
   }
 
   async function deleteProject() {
-    const { project } = state;
+    const { project: name } = state;
     const text = "Deletes the main document and all other documents. They stay in the history; reverting the deletion restores them.";
-    if (!(await confirmed({ title: `Delete the knowledge of ${project}?`, text, button: "Delete project", isDanger: true, name: project }))) return;
+    if (!(await confirmed({ title: `Delete the knowledge of ${name}?`, text, button: "Delete project", isDanger: true, name }))) return;
     try {
-      await removeProject(project);
+      await removeProject(name);
       say("Deleted.");
-      await load(state.wanted || undefined);
+      await project.ask(state.wanted);
     } catch (problem) {
       fill(trouble, failure(problem));
     }
@@ -123,23 +112,24 @@ export function knowledgeView() {
 
   function leave() {
     clearTimeout(state.timer);
-    state.flight?.abort();
-    state.flight = state.loading = null;
+    project.leave();
+    matches.leave();
   }
 
   function show(route) {
-    const { project, q = "" } = route.params;
+    const { project: wanted = "", q = "" } = route.params;
     if (q !== input.value.trim()) input.value = q;
     if (q) steps.keep();
-    state.wanted = project ?? "";
-    state.done = load(project);
+    state.wanted = wanted;
+    state.done = project.ask(wanted);
+    stored.ask();
   }
 
   const body = el("div", { class: "beside knowledge-body", hidden: true },
     el("div", {},
       el("div", { class: "ask-row" }, el("label", { class: "unseen", for: "knowledge-q" }, "Search documents"), input),
       said, list),
-    others);
+    el("div", {}, others, folder));
   const content = [el("div", { class: "view-head" }, heading, actions), trouble, body];
   return { content, title: (route) => route.params.q || "Knowledge", show, leave };
 }
@@ -147,4 +137,21 @@ export function knowledgeView() {
 /** Return the projects, the current project first even if it has no knowledge yet. */
 function ordered(projects, current) {
   return [{ project_id: current }, ...projects.filter((entry) => entry.project_id !== current)];
+}
+
+/** Return the state of the knowledge folder, and a button that synchronizes it if it has a remote repository. */
+function storageOf({ current_branch: branch, remote_status: remote, uncommitted_files: open }, again) {
+  const said = el("p", { class: "quiet", role: "status" }, branch, ", ", remote, open > 0 && `, ${plural(open, "uncommitted file")}`);
+  const sync = el("button", { type: "button", class: "quiet-button", on: { click: run } }, "Sync");
+
+  async function run() {
+    try {
+      say((await api.syncStorage()).message);
+      again();
+    } catch (problem) {
+      fill(said, failure(problem));
+    }
+  }
+
+  return [el("h2", {}, "Storage"), said, sync];
 }

@@ -1,6 +1,6 @@
 // The dialog for a new document: title, keywords and purpose.
 
-import { el } from "../shared/dom.js";
+import { el } from "../shared/base.js";
 import { formDialog } from "../shared/form-dialog.js";
 import { create } from "../shared/paper.js";
 

@@ -1,12 +1,7 @@
 // Rows of a project's documents, in a list and in search results.
 
-import { codes, el } from "../shared/dom.js";
-import { plural } from "../shared/format.js";
-import { marked } from "../shared/highlight.js";
-import { anchorOf } from "../shared/markdown.js";
-import { paperLink } from "../shared/paper.js";
-import { standingMarks } from "../shared/standing.js";
-import { timeOf } from "../shared/time.js";
+import { codes, el, plural, timeOf } from "../shared/base.js";
+import { anchorOf, marked, paperLink, standingMarks } from "../shared/parts.js";
 
 const SETUP = "lore install claude-code --toolsets query,documents,manage,projects";
 const INTRODUCTION = "(Document Introduction)";

@@ -1,21 +1,18 @@
 // The reading view of a document: rendered text, metadata, outline and actions.
 
-import * as api from "../shared/api.js";
-import { confirmed } from "../shared/confirm.js";
 import { crumbs, toProject } from "./crumbs.js";
-import { el, fill, reveal, say } from "../shared/dom.js";
 import { draftOf } from "./draft.js";
-import { headingsIn, nodesOf, placesOf } from "../shared/markdown.js";
-import { failure, note } from "../shared/notes.js";
-import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
-import { changeLink, historyLink, nameOf, paperLink, paperOf, projectLink, read, remove, write } from "../shared/paper.js";
 import { keywordsOf } from "./paper-row.js";
-import { go } from "../shared/route.js";
-import { standingNotes } from "../shared/standing.js";
-import { timeOf } from "../shared/time.js";
+import { el, fill, go, reveal, say, timeOf } from "../shared/base.js";
+import { confirmed } from "../shared/confirm.js";
+import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
+import { read, remove, write } from "../shared/paper.js";
+import { changeLink, failure, headingsIn, historyLink, nameOf, nodesOf, note, paperLink, paperOf, placesOf, projectLink, standingNotes } from "../shared/parts.js";
+import * as api from "../shared/server.js";
+import { resource } from "../shared/server.js";
 
 /** Return the view of `#/knowledge/document?project=…&file=…&commit=…&chapter=…`. */
-export function paperView() {
+export function view() {
   const way = el("p", { class: "crumbs" });
   const heading = el("h1", {}, "Document");
   const actions = el("div", { class: "actions" });
@@ -24,34 +21,32 @@ export function paperView() {
   const article = el("article", { class: "prose" });
   const outline = el("nav", { class: "outline", "aria-label": "Chapters" });
   const body = el("div", { class: "beside file", hidden: true }, article, outline);
-  const state = { key: null, wanted: null, isOld: false, paper: null, commit: undefined, flight: 0 };
+  const state = { key: null, paper: null, commit: undefined };
+  const paper = resource({ part: heading, load, show: showPaper, fail, of: "knowledge" });
 
-  async function load(key, params) {
-    const mine = (state.flight += 1);
-    const { commit } = params;
-    try {
-      const [found, { files }, { current }] = await Promise.all([
-        read(paperOf(params), commit), api.papers({ project_id: params.project }), api.projects(),
-      ]);
-      const page = await api.rendered(found.text);
-      if (mine !== state.flight) return false;
-      Object.assign(state, { key, isOld: false, paper: found, commit });
-      showHead(found, page.metadata);
-      fill(notes, notesOf(found, page, files));
-      fill(article, nodesOf(page.elements, placesOf(paperOf(found), found.project === current)), rest(page.rest));
-      showOutline();
-      body.hidden = false;
-      return true;
-    } catch (problem) {
-      if (mine !== state.flight) return false;
-      state.key = null;
-      for (const part of [actions, facts]) fill(part);
-      body.hidden = true;
-      heading.textContent = params.file ?? "Main document";
-      fill(way, crumbs(toProject(params)));
-      fill(notes, failure(problem, () => show({ params })));
-      return false;
-    }
+  async function load({ commit, ...params }, signal) {
+    const [found, { files }, { current }] = await Promise.all([
+      read(paperOf(params), commit, signal), api.papers({ project_id: params.project }, signal), api.projects(signal),
+    ]);
+    return { found, files, current, page: await api.rendered(found.text, signal) };
+  }
+
+  function showPaper({ found, files, current, page }, params) {
+    Object.assign(state, { key: keyOf(params), paper: found, commit: params.commit });
+    showHead(found, page.metadata);
+    fill(notes, notesOf(found, page, files));
+    fill(article, nodesOf(page.elements, placesOf(paperOf(found), found.project === current)), rest(page.rest));
+    showOutline();
+    body.hidden = false;
+  }
+
+  function fail(problem, again, params) {
+    state.key = null;
+    for (const part of [actions, facts]) fill(part);
+    body.hidden = true;
+    heading.textContent = params.file ?? "Main document";
+    fill(way, crumbs(toProject(params)));
+    fill(notes, failure(problem, again));
   }
 
   function showHead(found, metadata) {
@@ -112,29 +107,28 @@ export function paperView() {
   }
 
   async function act(change, done, to) {
-    const mine = state.flight;
+    const { key } = state;
     try {
       await change();
       say(done);
-      if (mine === state.flight) go(to); // otherwise the user has already left this document
+      if (key === state.wanted) go(to); // otherwise the user has already left this document
     } catch (problem) {
-      if (mine === state.flight) fill(notes, failure(problem));
+      if (key === state.wanted) fill(notes, failure(problem));
       else say(problem.message);
     }
   }
 
   function leave() {
-    state.flight += 1;
-    state.isOld = true;
+    paper.leave();
+    state.wanted = null;
   }
 
   async function show({ params }) {
-    const { project, file, commit, chapter } = params;
-    const key = JSON.stringify([project, file, commit]);
-    const isOther = key !== state.key;
-    if (key !== state.wanted) state.flight += 1; // a document that was left before it arrived is not shown
-    state.wanted = key;
-    if ((isOther || state.isOld) && !(await load(key, params))) return;
+    const { chapter, ...asked } = params;
+    const isOther = keyOf(asked) !== state.key;
+    const isBack = state.wanted !== keyOf(asked);
+    state.wanted = keyOf(asked);
+    if ((isOther || isBack) && !(await paper.ask(asked))) return;
     showChapter(chapter);
     if (isOther) say(`Showing ${nameOf(state.paper)}.`);
     if (isOther && !chapter) scrollTo(0, 0);
@@ -146,6 +140,8 @@ export function paperView() {
   ];
   return { content, title: ({ params }) => params.file ?? "Main document", show, leave };
 }
+
+const keyOf = ({ project, file, commit }) => JSON.stringify([project, file, commit]);
 
 function rest(text) {
   return text && [note("warn", "The rest is too long to render and is shown as plain text."), el("pre", { tabindex: "0" }, el("code", {}, text))];

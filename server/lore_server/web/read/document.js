@@ -1,38 +1,36 @@
 // A file: rendered, as source, or with the passages of the index; with an outline beside it.
 
-import * as api from "../shared/api.js";
-import { changedMark, editorAnchor } from "../shared/anchors.js";
-import { copyButton } from "../shared/copy.js";
-import { el, fill, reveal, say } from "../shared/dom.js";
-import { plural, span } from "../shared/format.js";
-import { headingsIn, isMarkdown, nodesOf, placesIn } from "../shared/markdown.js";
-import { failure, note } from "../shared/notes.js";
-import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
-import { resource } from "../shared/resource.js";
-import { go, linesOf, link } from "../shared/route.js";
-import { standingMarks } from "../shared/standing.js";
 import { frontTable, showAuthors, ticketLine } from "./facts.js";
 import { fileHistory } from "./file-history.js";
 import { linesPane } from "./lines.js";
+import { el, fill, go, linesOf, link, plural, reveal, say, span } from "../shared/base.js";
+import { copyButton } from "../shared/copy.js";
+import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
+import { changedMark, editorAnchor, failure, headingsIn, isMarkdown, nodesOf, note, placesIn, standingMarks } from "../shared/parts.js";
+import * as api from "../shared/server.js";
+import { resource } from "../shared/server.js";
 
 const TOKENS = 1_000_000;
 const MODES = [["rendered", "Rendered"], ["source", "Source"], ["passages", "Passages"]];
 const LONGEST_RENDERED = 2_000_000; // characters
 
-/** Return the view of `#/source/<path>?line=…&chunk=…&view=…&chapter=…`. */
-export function documentView() {
+/**
+ * Return the view of `#/source/<path>?line=…&chunk=…&view=…&chapter=…`; in a `frame` of another view, `addressOf(path, params)`
+ * returns the address of a place in the file.
+ */
+export function view(addressOf = (path, params) => link("source", path, params), frame = null) {
   const heading = el("h1", {}, "File");
   const facts = el("div", { class: "where file-head" });
   const about = el("div", {});
   const trouble = el("div", {});
   const article = el("article", { class: "prose" });
-  const lines = linesPane((first, last) => go(link("source", state.path, { ...shownParams(), line: span([first, last]) })));
+  const lines = linesPane(addressOf, (first, last) => go(addressOf(state.path, { ...shownParams(), line: span([first, last]) })));
   const outline = el("nav", { class: "outline", "aria-label": "Outline" });
   const main = el("div", { class: "paper" }, lines.element);
   const body = el("div", { class: "beside file", hidden: true }, el("div", {}, article, main), outline);
   const past = fileHistory();
   const state = { path: null, file: null, drawn: "", params: {}, target: null };
-  const file = resource({ load, show: showFile, fail, isShown: () => heading.offsetParent !== null });
+  const file = resource({ part: heading, load, show: showFile, fail });
 
   async function load(path, signal) {
     let found = null;
@@ -94,7 +92,7 @@ export function documentView() {
   function showFacts(mode) {
     const { path, params, file: found } = state;
     const target = targetLines();
-    const other = (view) => link("source", path, { ...params, view: view === defaultMode() ? "" : view });
+    const other = (view) => addressOf(path, { ...params, view: view === defaultMode() ? "" : view });
     fill(facts,
       el("span", { class: "modes", role: "group", "aria-label": "Show as" },
         MODES.filter(([name]) => name !== "rendered" || found.page).map(([name, label]) => el("a", { href: other(name), "aria-current": name === mode ? "true" : null }, label))),
@@ -112,8 +110,8 @@ export function documentView() {
 
   function showOutline(mode) {
     const rows = mode === "rendered"
-      ? headingsIn(article).map((node) => outlineRow(link("source", state.path, { chapter: node.dataset.anchor }), node.dataset.anchor, node.textContent, "", Number(node.localName[1]) - 1))
-      : state.file.chunks.map((chunk) => outlineRow(link("source", state.path, { ...shownParams(), line: span(chunk.lines), chunk: chunk.id }), chunk.id, nameOf(chunk), `${chunk.kind} · ${span(chunk.lines)}`, chunk.heading.split(" > ").length));
+      ? headingsIn(article).map((node) => outlineRow(addressOf(state.path, { chapter: node.dataset.anchor }), node.dataset.anchor, node.textContent, "", Number(node.localName[1]) - 1))
+      : state.file.chunks.map((chunk) => outlineRow(addressOf(state.path, { ...shownParams(), line: span(chunk.lines), chunk: chunk.id }), chunk.id, nameOf(chunk), `${chunk.kind} · ${span(chunk.lines)}`, chunk.heading.split(" > ").length));
     fill(outline, rows.length > 0 && [el("h2", {}, mode === "rendered" ? "Chapters" : mode === "passages" ? plural(rows.length, "passage") : "Outline"), el("ol", {}, rows)]);
   }
 
@@ -179,7 +177,7 @@ export function documentView() {
 
   function drawFrom() {
     draw();
-    if (!state.target) scrollTo(0, 0);
+    if (!state.target) (frame ?? window).scrollTo(0, 0);
   }
 
   const content = [el("div", { class: "view-head" }, heading), about, facts, past.panel, trouble, body];

@@ -1,7 +1,6 @@
 // What the front matter of a file says: the state, people and dates of a ticket, and everything else as a table.
 
-import { el } from "../shared/dom.js";
-import { timeOf } from "../shared/time.js";
+import { el, timeOf } from "../shared/base.js";
 
 const PEOPLE = [["by", ["author", "creator", "reporter", "user"]], ["assigned to", ["assignees", "assignee"]], ["reviewed by", ["reviewers"]]];
 const DATES = [["opened", ["createdAt", "created", "date"]], ["updated", ["updatedAt", "updated"]], ["closed", ["closedAt", "mergedAt", "closed"]]];

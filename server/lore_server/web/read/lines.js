@@ -1,10 +1,9 @@
 // The lines of a file, with their numbers and colours. Of a long file, only the lines near the window are in the page.
 
-import * as api from "../shared/api.js";
-import { el, fill } from "../shared/dom.js";
-import { span } from "../shared/format.js";
-import { isMarkdown } from "../shared/markdown.js";
-import { link, sourceLink } from "../shared/route.js";
+import { el, fill, span } from "../shared/base.js";
+import { failure, isMarkdown } from "../shared/parts.js";
+import { followSymbols } from "./symbols.js";
+import * as api from "../shared/server.js";
 
 const BLOCK = 100; // lines that are added to the page, and removed, together
 const WHOLE = 2_000; // lines of a file that stays in the page, so that the browser can search in it
@@ -12,12 +11,13 @@ const NEAR = "1200px"; // above and below the window
 const LINE = 20; // px, the same as in the style sheet
 const COLOURED_AT_ONCE = 60_000; // characters
 
-/** Create the pane; `chosen(first, last)` is called when the reader chooses lines by their numbers. */
-export function linesPane(chosen) {
+/** Create the pane; `addressOf(path, params)` returns the address of a line, and `chosen(first, last)` is called when the reader chooses lines by their numbers. */
+export function linesPane(addressOf, chosen) {
   const element = el("div", { class: "lines", on: { click, pointerdown, pointerup, copy } });
   const nearby = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => (isIntersecting ? draw(target) : empty(target))), { rootMargin: NEAR });
   let file = { path: "", lines: [], starts: [], chunks: [], heads: new Map(), marks: null, colours: [], blocks: [] };
   let pressed = null;
+  followSymbols(element);
 
   /** Show a file, whose chunks begin at the lines `starts` (from 0); with `chunks`, each under a bar with its heading. */
   function show(path, lines, starts, chunks = []) {
@@ -51,14 +51,30 @@ export function linesPane(chosen) {
     if (file.chunks.some(({ lines: [first, last] }) => first <= number && number <= last)) classes.push("in");
     if (isMarked(number)) classes.push("is-target");
     return el("div", { class: classes.join(" "), id: `L${number}` },
-      el("a", { class: "number", href: link("source", file.path, { line: number }), "aria-label": `Line ${number}`, "data-n": number }),
+      el("a", { class: "number", href: addressOf(file.path, { line: number }), "aria-label": `Line ${number}`, "data-n": number }),
       el("code", {}, file.colours[number - 1] ?? file.lines[number - 1]));
   }
 
   function head(chunk) {
-    return el("p", { class: "chunk-head", "data-chunk": chunk.id },
+    const text = el("div", { class: "chunk-text", hidden: true });
+    const button = el("button", { type: "button", class: "quiet-button", "aria-expanded": "false", title: "The text that is searched and embedded", on: { click: () => showText(chunk, text, button) } }, "Text");
+    return el("div", { class: "chunk-head", "data-chunk": chunk.id },
       el("span", { class: "kind" }, chunk.kind), chunk.heading && el("span", { class: "chunk-name" }, chunk.heading.replaceAll(" > ", " › ")),
-      el("a", { class: "chunk-id", href: `${sourceLink(file.path, chunk.lines, chunk.id)}&view=passages`, title: `Chunk ${chunk.id}, lines ${span(chunk.lines)}` }, chunk.id.slice(0, 8)));
+      button,
+      el("a", { class: "chunk-id", href: addressOf(file.path, { line: span(chunk.lines), chunk: chunk.id, view: "passages" }), title: `Chunk ${chunk.id}, lines ${span(chunk.lines)}` }, chunk.id.slice(0, 8)), text);
+  }
+
+  /** Show a chunk as it is in the index. */
+  async function showText({ id }, place, button) {
+    place.hidden = !place.hidden;
+    button.setAttribute("aria-expanded", String(!place.hidden));
+    if (place.hidden || place.childElementCount) return;
+    try {
+      const { text, heading, tags, symbols } = await api.chunk(id);
+      fill(place, el("p", {}, [...heading, ...tags, ...symbols].join(" · ")), el("pre", { tabindex: "0" }, text));
+    } catch (problem) {
+      fill(place, failure(problem));
+    }
   }
 
   /** Colour lines, in parts of a size that is read quickly. A part begins where it likely is not within a text or comment. */

@@ -1,43 +1,26 @@
 // The explanation of a score: its terms as bars, loaded on demand.
 
-import * as api from "../shared/api.js";
-import { el, fill } from "../shared/dom.js";
-import { scoreText } from "../shared/format.js";
-import { failure } from "../shared/notes.js";
+import { el, fill } from "../shared/base.js";
+import { failure } from "../shared/parts.js";
+import { search } from "../shared/server.js";
 
 const explained = new Map(); // one request explains all results of a page
 
-/** Create a button with the score, and the panel that it opens. */
-export function whyPanel(result, asking, number) {
-  const panel = el("div", { class: "why", id: `why-${number}`, hidden: true });
-  const button = el(
-    "button",
-    {
-      type: "button", class: "score", "aria-expanded": "false", "aria-controls": panel.id, title: "Why this score? (s)",
-      on: { click: toggle },
-    },
-    el("span", { class: "unseen" }, "Score "), scoreText(result.score),
-  );
-  return { button, panel };
-
-  async function toggle() {
-    panel.hidden = !panel.hidden;
-    button.setAttribute("aria-expanded", String(!panel.hidden));
-    if (panel.hidden || panel.childElementCount) return;
-    fill(panel, el("p", { class: "quiet" }, "Explaining…"));
-    try {
-      const { terms, timings } = await explain(asking);
-      fill(panel, terms.has(result.id) ? [bars(terms.get(result.id), result.score), timings && steps(timings)] : el("p", { class: "quiet" }, "The index has changed. Search again."));
-    } catch (problem) {
-      fill(panel, failure(problem));
-    }
+/** Show the terms of the score of a result, and the time of each step of the search. */
+export async function showWhy(panel, result, asking) {
+  fill(panel, el("p", { class: "quiet" }, "Explaining…"));
+  try {
+    const { terms, timings } = await explain(asking);
+    fill(panel, terms.has(result.id) ? [bars(terms.get(result.id), result.score), timings && steps(timings)] : el("p", { class: "quiet" }, "The index has changed. Search again."));
+  } catch (problem) {
+    fill(panel, failure(problem));
   }
 }
 
 function explain(asking) {
   const key = JSON.stringify(asking);
   if (!explained.has(key)) {
-    const found = api.search({ ...asking, explain: true, max_tokens: 4 * asking.max_tokens });
+    const found = search({ ...asking, explain: true, max_tokens: 4 * asking.max_tokens });
     const reply = found.then(({ results, timings }) =>
       ({ terms: new Map(results.map((result) => [result.id, result.why])), timings }));
     reply.catch(() => explained.delete(key));

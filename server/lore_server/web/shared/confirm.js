@@ -1,6 +1,6 @@
 // Ask for confirmation before a change.
 
-import { el } from "./dom.js";
+import { el } from "./base.js";
 
 /** Ask, and return whether the user agreed. With a `name`, the user must type it first. */
 export function confirmed({ title, text, button, isDanger = false, name = "" }) {

@@ -1,6 +1,6 @@
 // Copy a text to the clipboard.
 
-import { el, say } from "./dom.js";
+import { el, say } from "./base.js";
 
 const SHOWN_MS = 1500;
 

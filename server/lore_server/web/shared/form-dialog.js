@@ -1,7 +1,7 @@
 // A dialog with a form whose answer the server may refuse.
 
-import { el, fill } from "./dom.js";
-import { failure } from "./notes.js";
+import { el, fill } from "./base.js";
+import { failure } from "./parts.js";
 
 /** Show the fields; `submit` sends them, and an error it throws is shown while the dialog stays open. */
 export function formDialog({ id, title, fields, button, submit }) {

@@ -1,6 +1,6 @@
 // A menu of less frequent actions.
 
-import { el } from "./dom.js";
+import { el } from "./base.js";
 
 /** Create a menu of [name, action, class]. */
 export function menuOf(items) {

@@ -1,46 +1,18 @@
-// A paper, {project, file}: a knowledge document or, without a file, the main document of a project.
+// Read and change a paper, {project, file}: a knowledge document or, without a file, the main document of a project.
 
-import * as api from "./api.js";
-import { link } from "./route.js";
+import { isMain } from "./parts.js";
+import * as api from "./server.js";
 
 const AUTHOR = "page";
 const LONGEST_NAME = 250;
 
-/** Return the paper that a route names. */
-export const paperOf = ({ project, file }) => ({ project, file });
-
-/** Return a link to a paper in a knowledge view. */
-export const paperLink = (view, { project, file }, more = {}) => link(`knowledge/${view}`, "", { project, file, ...more });
-
-/** Return a link to the documents of a project. */
-export const projectLink = (project, more = {}) => link("knowledge", "", { project, ...more });
-
-/** Return a link to the history of a paper. */
-export const historyLink = ({ project, file }) => link("knowledge/history", "", { project, file, main: isMain(file) });
-
-/** Return a link to the history of a whole project. */
-export const projectHistoryLink = (project) => link("knowledge/history", "", { project });
-
-/** Return a link to a history entry: of a document, of the main document (`main`), or of the project. */
-export const changeLink = ({ project, file, main }, commit) => link("knowledge/change", "", { project, file, main, commit });
-
-/** Return a link to the indexed file of this project's knowledge, under `@lore/`; null for other files. */
-export function writtenLink(source) {
-  if (source === "@lore/main.md") return paperLink("document", {});
-  const [, file] = source.match(/^@lore\/knowledge\/([^/]+)$/) ?? [];
-  return file ? paperLink("document", { file }) : null;
-}
-
-/** Return the name of a paper for use in a sentence. */
-export const nameOf = ({ file }) => file ?? "the main document";
-
 /** Return its text and version, now or in a commit; `exists` is false if it has not been written. */
-export async function read({ project, file }, commit) {
+export async function read({ project, file }, commit, signal) {
   if (!file) {
-    const main = await api.mainDocument({ project_id: project, commit });
+    const main = await api.mainDocument({ project_id: project, commit }, signal);
     return { project: main.project_id, text: main.content, version: main.version ?? "", exists: main.exists };
   }
-  const found = await api.paper({ project_id: project, filename: file, commit });
+  const found = await api.paper({ project_id: project, filename: file, commit }, signal);
   return { project: found.project_id, file: found.document.filename, text: found.document.full_content, version: found.version, exists: true };
 }
 
@@ -82,5 +54,3 @@ export async function lastCommit({ project, file }) {
 export async function changesSince({ project, file }, since) {
   return (await api.history({ project_id: project, filename: file, main: isMain(file), since })).patch;
 }
-
-const isMain = (file) => (file ? "" : "true");

@@ -1,0 +1,223 @@
+"""What a person does with the page all day: read beside results, see what an agent sees, review what agents wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.test_moved_on import go, written
+from tests.harness.browser import Reader, barriers, reading
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import serving
+from tests.harness.projects import write_project
+
+WIDE = {"width": 1440, "height": 900}
+CREW = '''"""The crew."""
+
+
+class Sailor:
+    """Works on deck."""
+
+    def rest(self, hours: int) -> None:
+        print(hours)
+'''
+PILOT = '''from sound.crew import Sailor
+
+
+class Pilot(Sailor):
+    """Steers the ferry."""
+
+    def steer(self, course: int = 0) -> str:
+        return "ferry"
+'''
+FILES = {
+    "docs/ferry.md": "# Ferry\n\nThe ferry crosses the sound at noon.\n\n## Fares\n\nThe ferry is free, see `Pilot`.\n",
+    "docs/harbour.md": "# Harbour\n\nThe ferry waits in the harbour.\n",
+    "sound/crew.py": CREW,
+    "sound/pilot.py": PILOT,
+    "sound/bridge.py": "from sound.pilot import Pilot\n\npilot = Pilot()\npilot.steer(90)\n",
+    "data/raw.bin": "x",
+}  # fmt: skip
+QUESTION = "When does the ferry cross the sound?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_project(tmp_path_factory.mktemp("workbench") / "depot", FILES)
+    run_lore("sync", "--no-daemon", cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
+        written(url, folder, "alpha")
+        yield url
+
+
+@pytest.fixture
+def reader(browser: Browser, url: str) -> Iterator[Reader]:
+    with reading(browser, url, viewport=WIDE) as reader:
+        yield reader
+
+
+def search(reader: Reader, query: str) -> Page:
+    page = reader.open(f"#/search?q={query}")
+    expect(page.locator(".result").first).to_be_visible()
+    return page
+
+
+def test_a_file_is_read_beside_the_results_which_stay(reader: Reader) -> None:
+    page = search(reader, "ferry")
+    titles = page.locator(".result .title")
+    titles.first.click()
+    expect(page.locator(".reading h1")).to_be_visible()
+    expect(page).to_have_url(re.compile("#/search.*open="))
+    expect(titles.first).to_have_attribute("aria-current", "true")
+    assert barriers(page) == []
+
+    titles.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(titles.nth(1)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".reading")).to_be_hidden()
+    page.go_back()
+    expect(page.locator(".reading")).to_be_visible()
+
+
+def test_the_box_completes_filters_and_remembers_searches(reader: Reader) -> None:
+    page = search(reader, "ferry")
+    box = page.locator("#q")
+    box.fill("ferry lang:py")
+    expect(page.locator("#q-completions option")).to_have_js_property("value", "ferry lang:python")
+    page.get_by_label("Age").select_option("this month")
+    expect(box).to_have_value(re.compile(r"after:\d{4}-\d\d-\d\d$"))
+    box.fill("harbour")
+    box.blur()
+    box.fill("har")
+    expect(page.locator("#q-completions option")).to_have_js_property("value", "harbour")
+
+
+def test_the_reply_that_an_agent_gets_is_shown_with_its_tokens_and_as_a_call(reader: Reader) -> None:
+    page = search(reader, "ferry")
+    page.get_by_role("button", name="As an agent sees it").click()
+    panel = page.locator(".agent-panel:visible")
+    expect(panel).to_contain_text(re.compile(r"these \d+ tokens"))
+    expect(panel.get_by_label("Reply", exact=True)).to_contain_text("docs/ferry.md")
+    expect(panel.get_by_label("tool call", exact=True)).to_contain_text('"name": "query_documents"')
+    expect(panel.get_by_label("curl", exact=True)).to_contain_text("/api/documents/query")
+
+
+def test_a_citation_shows_its_passage_and_a_pinned_question_is_checked_on_the_start_page(reader: Reader) -> None:
+    page = reader.open(f"#/ask?q={QUESTION}")
+    page.locator(".answer a.cite").first.hover()
+    expect(page.locator(".hover-card")).to_contain_text("crosses the sound at noon")
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("button", name="Unpin", exact=True)).to_be_visible()
+    go(page, "#/search")
+    pins = page.locator(".news section", has_text="Pinned questions")
+    expect(pins).to_contain_text("same source")
+    expect(page.locator(".news section", has_text="Your last questions")).to_contain_text(QUESTION)
+    assert barriers(page) == []
+
+
+def test_what_an_agent_wrote_today_is_reverted_from_the_start_page(reader: Reader, url: str, folder: Path) -> None:
+    page = reader.open("#/search")
+    news = page.locator(".news section", has_text="Written by agents")
+    expect(news).to_be_visible()
+    written(url, folder, "tides")
+    expect(news).to_contain_text("tides.md")
+    news.get_by_role("link", name=re.compile("tides")).first.click()
+    page.get_by_role("button", name="Revert…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revert", exact=True).click()
+    expect(page.locator(".notes:visible")).to_contain_text("Reverted")
+    go(page, "#/knowledge/history?project=depot")
+    expect(page.locator(".commits .title").first).to_contain_text("evert")
+    expect(page.get_by_role("button", name="Revert…").first).to_be_visible()
+
+
+def test_the_index_shows_what_a_sync_would_do_the_last_builds_and_what_was_left_out(
+    reader: Reader, folder: Path
+) -> None:
+    page = reader.open("#/index")
+    expect(page.locator(".builds tbody tr").first).to_contain_text("ago")
+    expect(page.locator(".left-out")).to_contain_text(".bin")
+    page.get_by_role("button", name="sound/").click()
+    expect(page.locator(".files tbody")).to_contain_text("pilot.py")
+    write_project(folder, {"docs/new.md": "# New\n\nA new guide.\n"})
+    expect(page.locator(".plan, .builds tbody tr").first).to_be_visible()
+    assert barriers(page) == []
+
+
+def test_a_class_shows_its_text_signatures_inherited_members_and_users(reader: Reader) -> None:
+    page = reader.open("#/classes/Pilot")
+    card = page.locator(".class-card")
+    expect(card.locator(".diagram")).to_contain_text("Sailor")
+    expect(card.locator(".class-head")).to_contain_text("Steers the ferry.")
+    expect(card).to_contain_text("steer(self, course: int = 0) -> str")
+    expect(card.locator(".inherited summary")).to_contain_text("1 member from Sailor")
+    expect(card.get_by_role("link", name="sound/bridge.py")).to_be_visible()
+
+
+def test_a_name_in_code_shows_and_opens_its_definition(reader: Reader) -> None:
+    page = reader.open("#/source/sound/bridge.py")
+    name = page.locator("#L3 code").get_by_text("Pilot")
+    expect(page.locator("#L3 code")).to_contain_text("Pilot()")
+    box = (name if name.count() else page.locator("#L3 code")).bounding_box()
+    assert box is not None
+    x = page.evaluate(
+        """() => { const walker = document.createTreeWalker(document.querySelector("#L3 code"), NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) { const at = walker.currentNode.data.indexOf("Pilot");
+            if (at >= 0) { const range = document.createRange(); range.setStart(walker.currentNode, at);
+              range.setEnd(walker.currentNode, at + 5); const { left, width } = range.getBoundingClientRect();
+              return left + width / 2; } } }"""
+    )
+    page.mouse.move(x, box["y"] + box["height"] / 2)
+    page.mouse.move(x + 1, box["y"] + box["height"] / 2)
+    expect(page.locator(".hover-card")).to_contain_text("class Pilot(Sailor)")
+    page.keyboard.down("Control")
+    page.mouse.click(x, box["y"] + box["height"] / 2)
+    page.keyboard.up("Control")
+    expect(page).to_have_url(re.compile(r"#/source/sound/pilot\.py\?line=1-8"))
+
+
+def test_one_stream_tells_health_so_no_view_asks_for_it(reader: Reader) -> None:
+    asked: list[str] = []
+    reader.page.on("request", lambda request: asked.append(request.url))
+    page = reader.open("#/health")
+    expect(page.locator(".verdict[data-status]")).to_be_visible()
+    go(page, "#/index")
+    expect(page.locator(".files td").first).to_be_visible()
+    assert [url for url in asked if "healthcheck" in url] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
+def test_the_new_views_have_no_barriers(browser: Browser, url: str, scheme: str) -> None:
+    options = {"forced_colors": "active"} if scheme == "forced" else {"color_scheme": scheme}
+    with reading(browser, url, viewport=WIDE, **options) as reader:
+        for fragment, content in {
+            "#/search": ".news section",
+            "#/search?q=ferry&open=sound/pilot.py": ".reading .line",
+            "#/classes/Pilot": ".class-card .members",
+            "#/index": ".builds tbody tr",
+            "#/source/sound/pilot.py?view=passages": ".chunk-head",
+            f"#/ask?q={QUESTION}": ".citations li",
+        }.items():
+            page = reader.open(fragment)
+            expect(page.locator(content).first).to_be_visible()
+            assert barriers(page) == [], fragment
+
+
+def test_two_clicks_lead_from_a_question_to_a_link_to_the_lines_that_answer_it(reader: Reader) -> None:
+    page = reader.open()
+    page.locator("#q").press_sequentially("when does the ferry cross")
+    expect(page.locator(".result .title").first).to_have_text("Ferry")
+    page.locator(".result .title").first.click()
+    page.locator(".reading").get_by_role("button", name="link").click()
+    expect(page.locator("#said")).to_have_text("Copied the link.")
+    expect(page).to_have_url(re.compile(r"open=docs%2Fferry\.md&line=\d"))
