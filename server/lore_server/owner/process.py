@@ -31,8 +31,10 @@ from lore_server.contract import load_contract
 from lore_server.owner.entrance import Entrance
 from lore_server.owner.find import wanted
 from lore_server.owner.listen import LOOK_SECONDS, Connections, SocketServer, until_quiet
+from lore_server.services.verification import Pace
 
 log = logging.getLogger(__name__)
+MOST_OPEN = 64  # projects in one process; they share the time in which one would be verified in the background
 CLOSE_SECONDS = 10.0  # `lore stop` waits for 30 seconds
 Serving = Callable[[App, Connections], Awaitable[None]]
 if TYPE_CHECKING:
@@ -60,7 +62,10 @@ class Owner:
         self._kind = kind
         self._note: Note | None = None
         self._connections: Connections | None = None
-        self.app = App(root, self.settings, load_contract(), model(self.settings.embedding), owner=self._record)
+        pace = Pace(share=Pace.share / MOST_OPEN) if kind == SERVE_MANY else None
+        self.app = App(
+            root, self.settings, load_contract(), model(self.settings.embedding), owner=self._record, pace=pace
+        )
         self.app.index.own(kind)
 
     async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:

@@ -1,4 +1,7 @@
-"""Own the indexes of several projects in one process: each is opened on first use, and closed when it is idle."""
+"""Own the indexes of several projects in one process: each is opened on first use, and closed when it is idle.
+
+If too many are open, the one that was unused for longest is closed before its time.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,10 @@ from lore_server.execution.progress import Listener
 from lore_server.owner.across import Across
 from lore_server.owner.find import make_way
 from lore_server.owner.listen import Connections, until_quiet
-from lore_server.owner.process import CLOSE_SECONDS, Owner
+from lore_server.owner.process import CLOSE_SECONDS, MOST_OPEN, Owner
 
 log = logging.getLogger(__name__)
 MARKS = (CONFIG_NAME, ".git", INDEX_NAME)  # a folder with one of them is a project
-MOST_OPEN = 100  # idle ones beyond it are closed before their time, those unused for longest first
 AT = "/projects/"
 COMMA = ","  # between the names of several projects in an address
 
