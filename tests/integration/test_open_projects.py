@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,25 @@ def test_a_background_owner_makes_way_and_another_server_does_not(roots: dict[st
         assert others.states()["one"] == "BUSY"
 
     with_projects(roots, work)
+
+
+def test_a_project_that_is_being_opened_does_not_keep_the_server_alive(roots: dict[str, Path]) -> None:
+    projects = Projects(roots, None, load_contract())
+
+    def ask_in_vain() -> None:
+        with suppress(Busy):
+            ask(projects, "one")
+
+    async def run() -> None:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+
+                async def serve() -> None:
+                    tasks.start_soon(anyio.to_thread.run_sync, ask_in_vain)
+                    while not projects.all["one"].turn.statistics().locked:
+                        await anyio.sleep(0)
+
+                await projects.run(serve)
+
+    anyio.run(run)
+    assert not is_in_use(roots["one"] / ".lore")

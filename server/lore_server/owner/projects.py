@@ -26,7 +26,7 @@ from anyio.lowlevel import EventLoopToken
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.config.project import INDEX_NAME, place_of
 from lore_etl.config.settings import EmbeddingSettings
-from lore_etl.core.errors import LoreError, NotFound, StorageError, UsageError, os_errors_as
+from lore_etl.core.errors import Busy, LoreError, NotFound, StorageError, UsageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.models.embedder import Model, SharedModel
 from lore_etl.stores.owner_file import SERVE_MANY
@@ -124,6 +124,7 @@ class Projects:
         self.address = ""
         self._config = config
         self._most_open = most_open
+        self._is_ending = False
         self._models: dict[str, SharedModel] = {}
         self._guard = threading.Lock()
         self._across = Across(contract, self.opened)
@@ -135,6 +136,7 @@ class Projects:
         self._loop = anyio.lowlevel.current_token()
         async with anyio.create_task_group() as self._tasks:
             await serve()
+            self._is_ending = True
             for project in self.all.values():
                 project.connections.stopping.set()
         self._across.close()
@@ -193,6 +195,9 @@ class Projects:
         self._make_room()
         try:
             owner = await anyio.to_thread.run_sync(self._owner, project)
+            if self._is_ending:
+                await anyio.to_thread.run_sync(owner.close)
+                raise Busy("The server is stopping.")
             project.ended = anyio.Event()
             assert self._tasks is not None
             await self._tasks.start(self._own, project, owner)
@@ -250,6 +255,8 @@ class Projects:
     async def _stay(self, project: Project, app: App, connections: Connections) -> None:
         """Return when the project is idle, or asked to close; calls that run may end before."""
         project.connections = connections
+        if self._is_ending:  # it was being opened when the others were asked to stop
+            connections.stopping.set()
         idle_seconds = 60 * app.index.settings.owner.idle_minutes
 
         def is_needed() -> bool:
