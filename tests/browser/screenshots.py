@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.harness.browser import reading, running
 from tests.harness.commands import run_lore
@@ -20,8 +20,8 @@ from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import ROOT, SAMPLE
 
 IMAGES = ROOT / "docs" / "images"
-WINDOW = {"width": 1440, "height": 900}
-PHONE = {"width": 390, "height": 844}
+WINDOW: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 VIEWS: dict[str, tuple[str, str]] = {
     "start": ("#/search", ".news section"),
     "search": ("#/search?q=retry policy", ".result"),

@@ -141,16 +141,16 @@ def test_what_an_agent_wrote_today_is_reverted_from_the_start_page(reader: Reade
     expect(page.get_by_role("button", name="Revert…").first).to_be_visible()
 
 
-def test_the_index_shows_what_a_sync_would_do_the_last_builds_and_what_was_left_out(
-    reader: Reader, folder: Path
-) -> None:
+def test_the_index_shows_the_last_builds_and_what_was_left_out(reader: Reader, folder: Path) -> None:
     page = reader.open("#/index")
-    expect(page.locator(".builds tbody tr").first).to_contain_text("ago")
+    builds = page.locator(".builds tbody tr")
+    expect(builds.first).to_contain_text("ago")
+    before = builds.count()
     expect(page.locator(".left-out")).to_contain_text(".bin")
     page.get_by_role("button", name="sound/").click()
     expect(page.locator(".files tbody")).to_contain_text("pilot.py")
     write_project(folder, {"docs/new.md": "# New\n\nA new guide.\n"})
-    expect(page.locator(".plan, .builds tbody tr").first).to_be_visible()
+    expect(builds).to_have_count(before + 1)
     assert barriers(page) == []
 
 

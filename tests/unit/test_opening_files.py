@@ -39,7 +39,6 @@ BY_PATH = {
     "etl/lore_etl/files/wallets.py": "Lore's own files",
     "server/lore_server/contract.py": "Lore's own files",
     "server/lore_server/http/page.py": "Lore's own files",
-    "server/lore_server/http/pack.py": "Lore's own files",
     "server/lore_server/http/application.py": "Lore's own files",
     "server/lore_server/mcp/resources.py": "Lore's own files",
     "etl/lore_etl/models/": "models in the user's cache or a folder that the user named",
