@@ -18,9 +18,13 @@ export function copyButton(name, textOf) {
   return button;
 }
 
-/** Write to the clipboard; over HTTP from another machine, browsers only have the older way. */
+/** Write to the clipboard; without permission, or over HTTP from another machine, browsers only have the older way. */
 async function write(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  try {
+    return await navigator.clipboard.writeText(text);
+  } catch {
+    // below
+  }
   const field = el("textarea", { class: "unseen", value: text });
   document.body.append(field);
   field.select();
