@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from lore_server.app import App
 from lore_server.console.output import in_shell
 from lore_server.operations.table import OPERATIONS
 from lore_server.query.confidence import SUGGESTION
+from lore_server.query.reference import ABSENT
 from tests.harness.commands import run_lore
 from tests.harness.projects import copy_project
 
@@ -65,7 +67,8 @@ def test_an_answer_names_no_document_if_none_is_near(app: App, query: str) -> No
     reply = app.call("ask_knowledge_base", {"query": query})
 
     assert (reply["found"], reply["references"], reply["citations"]) == (False, [], [])
-    assert reply["answer"] == f"{NOT_HERE} {SUGGESTION}"
+    word = re.search(r"\w+", query)
+    assert reply["answer"] == f"{ABSENT.format(word[0]) if word else NOT_HERE} {SUGGESTION}"
 
 
 @pytest.mark.requirement("KB-056")

@@ -22,6 +22,8 @@ from lore_server.contract import Contract, Operation
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.http.application import api_routes
+from lore_server.http.crowd import Crowd
+from lore_server.http.guard import Guard
 from lore_server.http.site import Site
 from lore_server.http.token import Token
 from lore_server.mcp.mcp_server import build_server
@@ -121,10 +123,9 @@ def test_an_added_operation_is_a_tool_over_mcp(app: App) -> None:
 
 def test_an_added_operation_is_a_route_over_http(app: App) -> None:
     async def got() -> httpx2.Response:
-        routes = api_routes(
-            app.contract, Calls(app.contract, app.call), Site("echo", app.index.root, Token("token", "the test"))
-        )
-        transport = httpx2.ASGITransport(Starlette(routes=routes))
+        site = Site("echo", app.index.root, Token("token", "the test"))
+        routes = api_routes(app.contract, Calls(app.contract, app.call), site)
+        transport = httpx2.ASGITransport(Guard(Starlette(routes=routes), site, Crowd()))
         async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
             return await client.get("/api/echo", params={"text": "ab"})
 

@@ -133,7 +133,7 @@ class AnswerService:
                 reply = {**reply, "model": _use(written)}
                 if written.statements or found.doubt:
                     return {**reply, **self._synthesized(written, found, on_text)}
-                shown = self._passages.from_passages(found, limit, max_tokens)
+                shown = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
                 shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}" if shown["found"] else shown["answer"]
                 on_text(shown["answer"])
                 return {**reply, **shown}
@@ -142,7 +142,7 @@ class AnswerService:
                 reason = error.message
             reply = {**reply, "model": _use(written)}
             on_text = ignore_text if written.statements else on_text  # passages would look like the end of that text
-        shown = self._passages.from_passages(found, limit, max_tokens)
+        shown = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
         on_text(shown["answer"])
         if reason:
             reply["degraded"] = f"{reason[:260]}; showing passages instead"

@@ -62,15 +62,20 @@ class PassageAnswers:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def from_passages(self, found: SearchOutcome, limit: int, max_tokens: int) -> WrittenAnswer:
-        """Return what the question names, or the best passages, led by a sentence if a single one answers it."""
+    def from_passages(
+        self, found: SearchOutcome, limit: int, max_tokens: int, is_follow_up: bool = False
+    ) -> WrittenAnswer:
+        """Return what the question names, or the best passages, led by a sentence if a single one answers it.
+
+        The subject of a follow-up is in the earlier question, so its own ordinary words need not occur.
+        """
         question = found.query.text
         named = [one for one in found.named if any(_is_among(chunk, found) for chunk in one.passages)]
         missing = " ".join(one.missing for one in found.named if not one.passages)
         share = coverage(question, self._index.keywords.rarity)
         known = nouns(question, [name for one in found.named for name in (one.name, one.name.lstrip("#"))])
         fact = first_release(question, self._index)
-        refusal = missing or (None if fact else self._refusal(found, known))
+        refusal = missing or (None if fact else self._refusal(found, known, not is_follow_up))
         if refusal and not named:
             return _refused(f"{refusal} {NEAREST if found.ranked else SUGGESTION}")
         room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
@@ -105,13 +110,15 @@ class PassageAnswers:
             yield from self._index.catalogue.of_source(file.source)
         yield from (passage.chunk for passage in found.passages if syntax_of(passage.source) in PROSE)
 
-    def _refusal(self, found: SearchOutcome, known: Sequence[Noun]) -> str | None:
+    def _refusal(self, found: SearchOutcome, known: Sequence[Noun], are_words_counted: bool) -> str | None:
         """Return why the index has no answer; None if it may have one."""
         names = structural_names(found.query.text)
         parts = {part.casefold() for name in names for part in (name, *name.split("."))}
         if names and not any(self._index.keywords.holding([part]) for part in parts):
             return ABSENT.format(names[0])
-        if not found.is_foreign and (noun := absent(known, self._index, found.confidence < UNSURE)):
+        if not found.is_foreign and (
+            noun := absent(known, self._index, are_words_counted and found.confidence < UNSURE)
+        ):
             return ABSENT.format(noun)
         if found.confidence < LEAST:
             return NOT_JUDGED if found.is_foreign else NOT_HERE

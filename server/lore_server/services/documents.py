@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
+from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument, NotFound
 from lore_etl.core.frontmatter import MAX_BYTES, body_of
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, ClassNode
@@ -90,7 +90,7 @@ class DocumentService:
     ) -> records.SourceListRecord:
         """Return a page of the indexed files, or of those changed after a point, the latest first.
 
-        Raises InvalidArgument if git does not know the point.
+        Raises NotFound if git does not know the point.
         """
         self._index.require()
         mark = self._mark("sources", type, under, since)
@@ -99,7 +99,10 @@ class DocumentService:
         rows = cast("list[records.SourceRowRecord]", found)
         if since is not None:
             by_path = {row["source"]: row for row in rows}
-            changes = commit_log.changed_since(self._index.root, since)
+            try:
+                changes = commit_log.changed_since(self._index.root, since)
+            except InvalidArgument as error:  # its form is valid, as the contract has checked
+                raise NotFound(error.message, error.hint) from error
             rows = [{**by_path[path], "change": _change(changes[path])} for path in changes if path in by_path]
         reply: records.SourceListRecord = {"total": len(rows), "sources": [], "freshness": self._freshness.brief()}
         shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
