@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.harness.browser import PATIENCE, Reader, reading, running
+from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
+from tests.harness.projects import write_project
 
 expect.set_options(timeout=PATIENCE)
 
@@ -31,6 +33,14 @@ def browser() -> Iterator[Browser]:
     """Start one Chromium for these tests, and end it before others, which have their own event loops, begin."""
     with running() as browser:
         yield browser
+
+
+@pytest.fixture(scope="module")
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the project `FILES` of the module, and index it."""
+    folder = write_project(tmp_path_factory.mktemp("project") / "depot", request.module.FILES)
+    run_lore("sync", "--no-daemon", cwd=folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

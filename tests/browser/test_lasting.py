@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page, expect
 from lore_etl.core.model import SyncReport
 from tests.browser.test_moved_on import go, written
 from tests.harness.browser import PHONE, Reader, barriers, reading
-from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
@@ -29,23 +28,10 @@ SMALL = """() => [...document.querySelectorAll("a, button, summary, select, inpu
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_project(tmp_path_factory.mktemp("lasting") / "depot", FILES)
-    run_lore("sync", "--no-daemon", cwd=folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
         written(url, folder, "alpha")
         yield url
-
-
-@pytest.fixture
-def reader(browser: Browser, url: str) -> Iterator[Reader]:
-    with reading(browser, url) as reader:
-        yield reader
 
 
 def tell(page: Page, job: dict[str, object], now: int) -> None:

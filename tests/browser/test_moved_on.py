@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.harness import http_client
-from tests.harness.browser import LateReply, Reader, reading
-from tests.harness.commands import run_lore
+from tests.harness.browser import LateReply, Reader
 from tests.harness.interfaces import bearer, serving
-from tests.harness.projects import write_project
 
 LINES = 2_500
 FAILURE = json.dumps({"code": "INTERNAL_ERROR", "message": "The reading failed.", "hint": ""})
@@ -30,24 +28,11 @@ SOURCE = "/api/source"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_project(tmp_path_factory.mktemp("moved") / "depot", FILES)
-    run_lore("sync", "--no-daemon", cwd=folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
         for name in ("alpha", "beta"):
             written(url, folder, name)
         yield url
-
-
-@pytest.fixture
-def reader(browser: Browser, url: str) -> Iterator[Reader]:
-    with reading(browser, url) as reader:
-        yield reader
 
 
 def go(page: Page, fragment: str) -> None:

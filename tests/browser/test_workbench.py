@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_moved_on import go, written
 from tests.harness.browser import Reader, barriers, reading
-from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
@@ -43,13 +42,6 @@ FILES = {
     "data/raw.bin": "x",
 }  # fmt: skip
 QUESTION = "When does the ferry cross the sound?"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_project(tmp_path_factory.mktemp("workbench") / "depot", FILES)
-    run_lore("sync", "--no-daemon", cwd=folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,7 @@ ASSETS = "/assets/"
 PROJECT = "/projects/"  # precedes the name of one of many projects
 EDITOR = "vscode://file/{path}:{line}"
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
-
-SIGNED = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")  # the form of a JSON Web Token
+_SIGNED = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")  # the form of a JSON Web Token
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Site:
         scheme, _, given = authorization.partition(" ")
         given = given.strip() if scheme.lower() == "bearer" else ""
         found = self.tokens.access(given)
-        if found is None and self.issuer is not None and SIGNED.fullmatch(given):
+        if found is None and self.issuer is not None and _SIGNED.fullmatch(given):
             found = await self.issuer.access(given)
         if found is None:
             raise TokenRequired("The token is unknown, expired or revoked.")
