@@ -282,7 +282,7 @@ def _sentence(error: Any) -> str:
             return f"There is no argument `{_below(name, unknown[0][:60])}`."
         case "enum":
             return f"`{name}` cannot be {shown}."
-        case "pattern" if _choices(error.schema):
+        case "pattern" if error.instance.strip():
             return f"`{name}` cannot be {shown}."
         case "minLength" | "pattern":
             return f"`{name}` is empty."

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.core.errors import DocumentNotFound, InvalidArgument
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
@@ -96,6 +96,8 @@ def test_passages_like_a_result_are_found_by_its_id_and_with_filters(app: App) -
 
 
 def test_files_changed_since_a_point_are_listed_with_their_commit(app: App) -> None:
+    with pytest.raises(InvalidArgument, match="no git history"):
+        app.call("list_sources", {"since": "v1"})
     git(app, "init", "-q")
     git(app, "add", "docs")
     git(app, "commit", "-qm", "Write the guides", "--date", "2020-01-01T00:00:00")
@@ -110,6 +112,8 @@ def test_files_changed_since_a_point_are_listed_with_their_commit(app: App) -> N
         assert "Bake longer 1 (and 1 more)" in rows[0]["change"]
     rows = app.call("list_sources", {"since": "2001-01-01", "under": "docs"})["sources"]
     assert {row["source"] for row in rows} == {"docs/bread.md", "docs/mooring.md", "docs/rope.md"}
-    for wrong in ("v2", "--help", "v1^{tree}"):
-        with pytest.raises(InvalidArgument):
+    with pytest.raises(NotFound, match="no commit or tag `v2`"):
+        app.call("list_sources", {"since": "v2"})
+    for wrong in ("--help", "v1^{tree}"):
+        with pytest.raises(InvalidArgument, match="`since` cannot be"):
             app.call("list_sources", {"since": wrong})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.errors import InvalidArgument, NotFound
 from lore_server.changes.project_git import LOG, read_git
 
 SECONDS = 8.0  # of git for one reply; the log of lines is the slow one
@@ -77,16 +77,17 @@ def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
 def changed_since(root: Path, point: str) -> dict[str, list[str]]:
     """Return the latest commits after a date, a commit or a tag by the files that they changed: day and subject.
 
-    Raises InvalidArgument for an unknown point, and the errors of `read_git`.
+    Raises NotFound for an unknown point, and the errors of `read_git`.
     """
     if _DATE.fullmatch(point):
         after = [f"--since={point}T00:00:00"]
     else:
+        read_git(root, "rev-parse", "--git-dir", seconds=SECONDS)  # of a project without history, the error is its own
         try:
             read_git(root, "rev-parse", "--verify", "--quiet", f"{point}^{{commit}}", seconds=SECONDS)
         except InvalidArgument as error:
             hint = "Give a date such as 2026-01-31, or a commit or tag of this repository."
-            raise InvalidArgument(f"There is no commit or tag `{point}`.", hint) from error
+            raise NotFound(f"There is no commit or tag `{point}`.", hint) from error
         after = [f"{point}..HEAD"]
     wanted = ("--no-merges", "--name-only", "--relative", f"--max-count={MAX_FOLLOWED}", "--format=%x01%as  %s", *after)
     output = read_git(root, *LOG, *wanted, "--", ".", seconds=SECONDS, max_bytes=MAX_BYTES)

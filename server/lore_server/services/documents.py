@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument, NotFound
+from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
 from lore_etl.core.frontmatter import MAX_BYTES, body_of
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, ClassNode
@@ -99,10 +99,7 @@ class DocumentService:
         rows = cast("list[records.SourceRowRecord]", found)
         if since is not None:
             by_path = {row["source"]: row for row in rows}
-            try:
-                changes = commit_log.changed_since(self._index.root, since)
-            except InvalidArgument as error:  # its form is valid, as the contract has checked
-                raise NotFound(error.message, error.hint) from error
+            changes = commit_log.changed_since(self._index.root, since)
             rows = [{**by_path[path], "change": _change(changes[path])} for path in changes if path in by_path]
         reply: records.SourceListRecord = {"total": len(rows), "sources": [], "freshness": self._freshness.brief()}
         shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
