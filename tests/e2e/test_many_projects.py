@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
+from mcp import StdioServerParameters
 from mcp.client.client import Client as McpClient
+from mcp.client.stdio import stdio_client
 
 from lore_etl.config.user_folders import user_state_folder
 from lore_etl.stores.owner_file import SERVE_MANY
 from tests.harness import http_client
-from tests.harness.commands import run_lore
+from tests.harness.commands import as_lore, run_lore
 from tests.harness.interfaces import mcp_over_http, serving
 from tests.harness.owners import owner_of, stop_owners, wait_until
 from tests.harness.projects import write_project
@@ -165,3 +169,26 @@ def test_commands_use_the_server_and_stop_closes_only_their_project(url: str, te
     assert run_lore("stop", cwd=team / "lib").returncode == 0
     wait_until(lambda: http_client.get(f"{url}/readyz").json()["projects"]["lib"] == "closed")
     assert search(url, "/projects/lib")["results"]
+
+
+def test_a_project_that_another_owner_uses_is_named_and_delays_no_other(tmp_path: Path) -> None:
+    for name in ("free", "used"):
+        write_project(tmp_path / name, {"lore.toml": "", **PROJECTS["lib"]})
+        assert run_lore("sync", cwd=tmp_path / name).returncode == 0
+    stop_owners(tmp_path)
+    (tmp_path / "other.toml").write_text("", encoding="utf-8")  # its clients do not follow to an owner without it
+    arguments = [*as_lore()[1:], "mcp", "-c", str(tmp_path / "other.toml")]
+    agent = StdioServerParameters(command=as_lore()[0], args=arguments, cwd=tmp_path / "used", env=dict(os.environ))
+
+    async def ask_beside_an_agent(url: str) -> dict[str, Any]:
+        async with McpClient(stdio_client(agent)) as client:
+            await client.call_tool("query_documents", {"query": HARBOUR})
+            with anyio.fail_after(30):
+                return await anyio.to_thread.run_sync(search, url, "", abandon_on_cancel=True)
+
+    with serving(tmp_path, more=["--projects", tmp_path]) as url:
+        reply = anyio.run(ask_beside_an_agent, url)
+        assert {one["project"] for one in search(url, "")["results"]} == {"free", "used"}
+
+    assert reply["degraded"] == "Not searched: used (BUSY)"
+    assert [one["project"] for one in reply["results"]] == ["free"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -161,18 +162,18 @@ def holder(folder: Path) -> Note | None:
         time.sleep(PAUSE_SECONDS)
 
 
-def make_way(place: Place) -> None:
+def make_way(place: Place, seconds: float = math.inf) -> None:
     """Stop a background owner once it is free; its clients will connect to the server that is about to start.
 
     Raises:
-        Busy: a `lore serve` is running, or the owner does not stop.
+        Busy: a `lore serve` is running, or the owner is not free in time or does not stop.
     """
     note = holder(place.folder)
     if note is None or not note.address:
         return
     if note.is_server:
         raise Busy(f"`lore serve` (pid {note.pid}) already serves this index at {note.web}.", "`lore stop` stops it.")
-    wait_until_free(place, note)
+    wait_until_free(place, note, seconds)
 
 
 def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:

@@ -97,11 +97,14 @@ class Misfit:
         self._said = text
 
 
-def wait_until_free(place: Place, note: Note) -> None:
-    """Stop an owner as soon as it is free, or if it does not respond. Raises Busy if it does not stop."""
+def wait_until_free(place: Place, note: Note, seconds: float) -> None:
+    """Stop an owner as soon as it is free, or if it does not respond. Raises Busy if it is not free in time."""
+    last = time.monotonic() + seconds
     wait = f"The owner of this index (pid {note.pid}) is in use: waiting until it is free. `lore stop` ends it.\n"
     try:
         while note.is_alive and not stop_if_free(place.folder, note, configuration_of(place)):
+            if time.monotonic() > last:
+                raise Busy(f"Another owner (pid {note.pid}) uses this index.", "`lore stop` in the project ends it.")
             terminal.err(wait)
             wait = ""
             time.sleep(PAUSE_SECONDS)

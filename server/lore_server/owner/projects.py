@@ -43,6 +43,7 @@ from lore_server.owner.process import CLOSE_SECONDS, MOST_OPEN, Owner
 log = logging.getLogger(__name__)
 MARKS = (CONFIG_NAME, ".git", INDEX_NAME)  # a folder with one of them is a project
 AT = "/projects/"
+PATIENCE_SECONDS = 2.0  # with an owner of a project that others use: a question over all projects waits for each
 COMMA = ","  # between the names of several projects in an address
 
 
@@ -220,7 +221,7 @@ class Projects:
         """Take the index of a project over. Raises LoreError."""
         if not project.root.is_dir():
             raise _missing(project.name)
-        make_way(place_of(project.root, self._config))
+        make_way(place_of(project.root, self._config), PATIENCE_SECONDS)
         return Owner(project.root, self._config, SERVE_MANY, self._model)
 
     def _model(self, settings: EmbeddingSettings) -> Model:
