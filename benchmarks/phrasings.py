@@ -15,7 +15,7 @@ from lore_etl.config.settings import Settings
 from lore_server.evaluation.bench import opened
 from lore_server.evaluation.measures import per_question
 from lore_server.evaluation.sets import read_set
-from lore_server.query.phrasings import fused
+from lore_server.services.search_service import fused
 
 MEASURE = "ndcg@10"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore_server.query.intent import MAX_WORDS, wanted_types
+from lore_server.query.parse import MAX_WORDS, wanted_types
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.single_leg import LEGS, files, passages
+from lore_server.query.retrieve import LEGS, Candidate, Candidates, best_of_files, passages_of
 from tests.harness.chunks import make_chunk
 
 HEAD = make_chunk("a.md", anchor="head", lines=(1, 2))
@@ -19,29 +18,29 @@ FOUND = Candidates(
 
 
 def test_the_vector_leg_orders_chunks_by_similarity() -> None:
-    found = passages(FOUND, "vectors")
+    found = passages_of(FOUND, "vectors")
 
     assert [(result.chunk, result.score) for result in found] == [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)]
     assert [result.source for result in found] == ["a.md", "b.py", "a.md"]
 
 
 def test_the_keyword_leg_contains_only_chunks_with_a_query_word() -> None:
-    assert [(result.chunk, result.score) for result in passages(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
+    assert [(result.chunk, result.score) for result in passages_of(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
 
 
 @pytest.mark.parametrize("leg", LEGS)
 def test_a_score_depends_only_on_its_leg(leg: str) -> None:
-    assert all(result.why == [(leg, result.score)] for result in passages(FOUND, leg))
+    assert all(result.why == [(leg, result.score)] for result in passages_of(FOUND, leg))
 
 
 @pytest.mark.parametrize("leg", LEGS)
 def test_a_leg_without_results_has_no_passages(leg: str) -> None:
-    assert passages(Candidates([]), leg) == []
-    assert files([]) == []
+    assert passages_of(Candidates([]), leg) == []
+    assert best_of_files([]) == []
 
 
 def test_a_file_appears_once_with_its_best_passage_and_order_is_kept() -> None:
-    found = files(passages(FOUND, "vectors"))
+    found = best_of_files(passages_of(FOUND, "vectors"))
 
     assert [(result.source, result.chunk) for result in found] == [("a.md", TAIL), ("b.py", OTHER)]
-    assert [result.chunk for result in files(passages(FOUND, "keywords"))] == [HEAD, OTHER]
+    assert [result.chunk for result in best_of_files(passages_of(FOUND, "keywords"))] == [HEAD, OTHER]

@@ -9,8 +9,7 @@ from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.query.classic import Row
 from lore_server.query.classic import rank as classic_rank
-from lore_server.query.hybrid import rank, score
-from lore_server.query.libraries import are_most, names_library
+from lore_server.query.hybrid import are_mostly_libraries, names_library, rank, score
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import Candidates
 from lore_server.query.weights import CLASSIC, HYBRID
@@ -66,9 +65,9 @@ def test_the_classic_ranking_lowers_libraries_too() -> None:
 def test_libraries_crowd_out_the_project_if_they_are_most_candidates() -> None:
     own, other = candidate(make_chunk("docs/own.md"), 0.8, 8.0), candidate(page(), 0.9, 10.0)
 
-    assert are_most(Candidates([other, other, own]))
-    assert not are_most(Candidates([other, own]))
-    assert not are_most(Candidates([]))
+    assert are_mostly_libraries(Candidates([other, other, own]))
+    assert not are_mostly_libraries(Candidates([other, own]))
+    assert not are_mostly_libraries(Candidates([]))
 
 
 def test_added_documentation_is_of_its_library_and_version() -> None:

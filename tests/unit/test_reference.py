@@ -6,8 +6,7 @@ import pytest
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.hybrid import Companions, rank, score
-from lore_server.query.intent import sought_types
-from lore_server.query.parse import parse
+from lore_server.query.parse import parse, sought_types
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import asks_only_for, references, tickets, written_paths
 from lore_server.query.retrieve import Candidate, Candidates

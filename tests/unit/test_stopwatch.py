@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lore_server.query.stopwatch import Stopwatch
+from lore_server.query.retrieve import Stopwatch
 
 
 def test_a_step_lasts_from_the_end_of_the_step_before_and_a_repeated_step_is_added_up() -> None:

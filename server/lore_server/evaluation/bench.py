@@ -20,7 +20,7 @@ from lore_server.evaluation.sets import EvaluationSet, Question, read_set
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, Retrieved
 from lore_server.query.ranking import Ranked
-from lore_server.query.single_leg import LEGS
+from lore_server.query.retrieve import LEGS
 from lore_server.query.weights import Weights, weights
 
 RANKINGS = ("hybrid", *LEGS, "classic")

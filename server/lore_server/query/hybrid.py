@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,11 +14,9 @@ from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.file_evidence import files
 from lore_server.query.fuse import fuse, vector_share
-from lore_server.query.intent import MAX_WORDS
-from lore_server.query.libraries import names_library
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
-from lore_server.query.parse import Query
+from lore_server.query.parse import MAX_WORDS, Query
 from lore_server.query.path_words import file_name_matches, former_versions, name_words, path_sureness, topic_matches
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms
@@ -46,6 +45,7 @@ _PLACE, _SCORE = attrgetter("source", "chunk.lines"), attrgetter("score")
 _KIND_SURENESS = {
     **dict.fromkeys(CLASS_KINDS, 1.0), "impl": 0.8, "extension": 0.8, "function": 1.0, "method": 0.8, "module": 0.7
 }  # fmt: skip
+_BETWEEN_WORDS = re.compile(r"[-_. ]+")
 
 
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
@@ -254,3 +254,20 @@ def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], we
             by_source[chunk.source] = Ranked(
                 chunk.source, lifted, chunk, [*have.why, ("structureMatch", lifted - have.score)]
             )
+
+
+def names_library(text: str, chunk: Chunk) -> bool:
+    """Return whether a query names the library of a passage, in any case and with any separator between its words."""
+    return chunk.library is not None and _pattern(chunk.library.partition(" ")[0]).search(text) is not None
+
+
+def are_mostly_libraries(candidates: Candidates) -> bool:
+    """Return whether most candidates document libraries, so that passages of the project may be missing."""
+    count = sum(candidate.chunk.type == KnowledgeType.LIBRARY for candidate in candidates.found)
+    return 2 * count > len(candidates.found)
+
+
+@lru_cache(256)
+def _pattern(name: str) -> re.Pattern[str]:
+    words = [re.escape(word) for word in _BETWEEN_WORDS.split(name) if word]
+    return re.compile(rf"(?<![\w-]){'[-_. ]?'.join(words)}(?![\w-])" if words else r"(?!)", re.IGNORECASE)

@@ -16,7 +16,7 @@ from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.distrust import refuse_wrong
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.snapshot import Derived
-from lore_server.query import classic, hybrid, libraries, lineage, outdated, reference, similar, single_leg, structure
+from lore_server.query import classic, hybrid, lineage, outdated, reference, similar, structure
 from lore_server.query.confidence import (
     DOUBT,
     DOUBTFUL,
@@ -26,16 +26,25 @@ from lore_server.query.confidence import (
     fit,
     has_foreign_letters,
 )
-from lore_server.query.defined import with_defined
 from lore_server.query.filters import NO_FILTERS, Filters
-from lore_server.query.look import best_passages
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
-from lore_server.query.reference import Reference
+from lore_server.query.reference import Reference, with_defined
 from lore_server.query.rerank import Reranker
-from lore_server.query.retrieve import BEST, Candidate, Candidates, QueryVector, embedded, retrieve
+from lore_server.query.retrieve import (
+    BEST,
+    LEGS,
+    Candidate,
+    Candidates,
+    QueryVector,
+    Stopwatch,
+    best_of_files,
+    best_passages,
+    embedded,
+    passages_of,
+    retrieve,
+)
 from lore_server.query.scope import Files, Part, filtered, indexed_files, type_or_none
-from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.weights import Weights, weights
 
 SEARCHES = 10  # for one question, while near-copies are all that is found
@@ -285,7 +294,7 @@ class QueryService:
         found = retrieve(self._index, query, type_, self._depth, among, vector, watch)
         for sought in sorted(query.sought_types) if type_ is None else ():
             found = found.joined(retrieve(self._index, query, sought, self._depth, among, vector, watch))
-        if type_ is None and libraries.are_most(found) and (own := self._without_libraries(among)):
+        if type_ is None and hybrid.are_mostly_libraries(found) and (own := self._without_libraries(among)):
             found = found.joined(retrieve(self._index, query, None, self._depth, own, vector, watch))
         return Retrieved(query, type_, found, self._named(query) if named is None else named)
 
@@ -308,11 +317,11 @@ class QueryService:
 
     def _ranked(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         query, candidates = retrieved.query, retrieved.candidates
-        if ranking in single_leg.LEGS:
-            passages = single_leg.passages(candidates, ranking)
-            return passages, single_leg.files(passages)
+        if ranking in LEGS:
+            passages = passages_of(candidates, ranking)
+            return passages, best_of_files(passages)
         if ranking == "classic":
-            passages = single_leg.passages(candidates, "vectors")
+            passages = passages_of(candidates, "vectors")
             return passages, self._classic(query, passages, retrieved.type or "all", weights)
         passages = hybrid.score(query, candidates, retrieved.type, weights)
         hierarchy = self._index.hierarchy

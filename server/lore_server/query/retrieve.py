@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from lore_etl.core.errors import (
     ConfigError,
@@ -19,17 +22,34 @@ from lore_etl.core.errors import (
 )
 from lore_etl.core.model import Chunk, row_ids
 from lore_etl.index import Index
+from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.failure import emptiness
-from lore_server.query.defined import definitions
+from lore_etl.stores.snapshot import Derived
 from lore_server.query.parse import Query
-from lore_server.query.stopwatch import Stopwatch
+from lore_server.query.ranking import Ranked
+from lore_server.query.reference import definitions
 from lore_server.query.writing_systems import written_in
-
-if TYPE_CHECKING:
-    from lore_etl.models.embedder import Vectors
 
 REFUSED = "Keyword search only: imported vectors are not those of their texts. Run `lore sync` to compute them again."
 BEST = 8  # best candidates of each leg
+LARGEST = 20_000  # chunks whose vectors are read into memory, to choose among many indexes; else it is searched
+ROWS = Derived[tuple[dict[str, int], Vectors]]("vectors in memory")
+LEGS = ("vectors", "keywords")  # each alone is a ranking: the baselines that the hybrid must beat
+
+
+class Stopwatch:
+    """The seconds of consecutive steps. A step lasts from the end of the step before it; equal names are added up."""
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
+        self._last = now()
+        self.seconds: dict[str, float] = {}
+
+    def end(self, step: str) -> None:
+        """Record that a step has ended."""
+        moment = self._now()
+        self.seconds[step] = self.seconds.get(step, 0.0) + moment - self._last
+        self._last = moment
 
 
 class Candidate(NamedTuple):
@@ -202,3 +222,43 @@ def _similarities(index: Index, vector: Vectors, chunks: Sequence[Chunk]) -> dic
     others = {row: id_ for id_, row in row_ids(chunk for chunk in chunks if chunk.id not in found).items()}
     with index.patience.limited():
         return found | {others[row]: score for row, score in index.vectors.similarities(vector, list(others)).items()}
+
+
+def best_passages(index: Index, text: str, vector: Vectors | None) -> Candidates | None:
+    """Return the best passages by meaning and by words; None if the index must be searched for them."""
+    if vector is None or index.catalogue.total() > LARGEST:
+        return None
+    rows, vectors = index.snapshot.read(ROWS, None, partial(_rows, index))
+    scores = vectors @ vector
+    ids = list(rows)
+    close = [ids[row] for row in np.argsort(-scores, kind="stable")[:BEST]]
+    words = dict(index.keywords.search(text, BEST))
+    found = index.catalogue.kept_chunks([*close, *words])
+    similar = {id_: float(scores[rows[id_]]) if id_ in rows else None for id_ in found}
+    return Candidates([Candidate(chunk, similar[id_], words.get(id_, 0.0)) for id_, chunk in found.items()])
+
+
+def _rows(index: Index) -> tuple[dict[str, int], Vectors]:
+    """Return the rows of the chunks that have a vector, in the matrix of their vectors."""
+    keys = index.catalogue.chunk_keys()
+    known = index.cache.get({key.content_hash for key in keys})
+    keys = [key for key in keys if key.content_hash in known]
+    matrix = np.empty((len(keys), index.embedder.dimension), dtype=np.float32)
+    for row, key in enumerate(keys):
+        matrix[row] = known[key.content_hash]
+    return {key.id: row for row, key in enumerate(keys)}, matrix
+
+
+def passages_of(candidates: Candidates, leg: str) -> list[Ranked]:
+    """Return the chunks that one leg found, in its order."""
+    chunks: dict[str, Chunk] = {candidate.chunk.id: candidate.chunk for candidate in candidates.found}
+    hits = candidates.by_meaning if leg == "vectors" else candidates.by_word
+    return [Ranked(chunks[id_].source, score, chunks[id_], [(leg, score)]) for id_, score in hits]
+
+
+def best_of_files(passages: Sequence[Ranked]) -> list[Ranked]:
+    """Return each file with its best passage."""
+    best: dict[str, Ranked] = {}
+    for passage in passages:
+        best.setdefault(passage.source, passage)
+    return list(best.values())

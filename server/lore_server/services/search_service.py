@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from posixpath import commonprefix
 from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import origin_of_file
-from lore_server.query import facets as facet_counts
 from lore_server.query.confidence import SUGGESTION, Fit
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness, urgent
 from lore_server.query.outdated import outdated
-from lore_server.query.phrasings import fused
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
-from lore_server.query.stopwatch import Stopwatch
+from lore_server.query.retrieve import Stopwatch
 from lore_server.query.syntax import ALL, Request, read_request
 from lore_server.query.usage import relations_of
 from lore_server.replies import budget, paging
@@ -31,7 +31,6 @@ from lore_server.services.question_log import BETWEEN
 if TYPE_CHECKING:
     from lore_server.replies import records
 
-
 _LIKE = re.compile(r'(?<!\S)like:(?P<place>"[^"]+"|\S+)')
 LONGEST_LIKE = 2000  # characters of a passage
 LONGEST_ECHO = 300  # the maximum number of characters of the question in the reply
@@ -41,6 +40,8 @@ FURTHER_CHARACTERS = 300  # of the excerpt of a further passage
 SIMILAR_LISTED, SIMILAR_SHOWN = 20, 5  # paths of copies in an explained result, and in others
 LONGEST_STEP = 99_999.9  # milliseconds; the place that a step takes in the budget before its end is known
 FACETS_SHARE = 3  # facets take at most this part of the budget
+POINTS = 100.0  # of a file that is the best for all phrasings
+MAX_FOLDERS = 20
 
 
 class SearchService:
@@ -151,8 +152,8 @@ class SearchService:
 
 def _facets(found: SearchOutcome, of_any_type: SearchOutcome, max_tokens: int) -> records.FacetsRecord:
     room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
-    types = facet_counts.by_type(file.chunk.type.value for file in of_any_type.ranked)
-    folders = facet_counts.by_folder(file.source for file in found.ranked)
+    types = Counter(sorted(file.chunk.type.value for file in of_any_type.ranked)).most_common()
+    folders = by_folder(file.source for file in found.ranked)
     return {
         "types": budget.fitting([{"type": type_, "files": number} for type_, number in types], room // 2),
         "folders": budget.fitting([{"path": path, "files": number} for path, number in folders], room // 2),
@@ -235,3 +236,56 @@ def further_passages(index: Index, found: SearchOutcome, result: Ranked, number:
         within = own.keys() if found.among is None else own.keys() & found.among.keys()
         chosen |= {id_: own[id_] for id_, _ in index.keywords.search(found.query.text, number + 1, only=within)}
     return list(chosen.values())[1 : number + 1]
+
+
+def fused(outcomes: Sequence[SearchOutcome]) -> SearchOutcome:
+    """Return the files by the mean of their shares of the best score, over all phrasings.
+
+    A file shows the passage of the phrasing that it fits best.
+    """
+    first, *others = outcomes
+    if not others:
+        return first
+    ranked: dict[str, Ranked] = {}
+    fit: dict[str, float] = {}
+    for number, outcome in enumerate(outcomes, start=1):
+        best = outcome.ranked[0].score if outcome.ranked else 0.0
+        for file in outcome.ranked:
+            share = max(0.0, file.score / best) if best > 0 else 0.0
+            have = ranked.setdefault(file.source, Ranked(file.source, 0.0, file.chunk))
+            have.why.append((f"phrasing {number}", POINTS * share / len(outcomes)))
+            if share > fit.get(file.source, -1.0):
+                fit[file.source], have.chunk = share, file.chunk
+    for file in ranked.values():
+        file.score = sum(points for _, points in file.why)
+    return replace(
+        first,
+        query=replace(
+            first.query,
+            text=" ".join(one.query.text for one in outcomes),
+            words=tuple(dict.fromkeys(word for one in outcomes for word in one.query.words)),
+        ),
+        ranked=sorted(ranked.values(), key=lambda file: (-file.score, file.source)),
+        passages=list({passage.chunk.id: passage for one in outcomes for passage in one.passages}.values()),
+        candidates=list({found.chunk.id: found for one in outcomes for found in one.candidates}.values()),
+        confidence=max(one.confidence for one in outcomes),
+        relevance=max(one.relevance for one in outcomes),
+        degraded=next((one.degraded for one in outcomes if one.degraded), None),
+        similar={source: paths for one in outcomes for source, paths in one.similar.items()},
+        is_foreign=all(one.is_foreign for one in outcomes),
+        seconds={step: sum(one.seconds.get(step, 0.0) for one in outcomes) for step in first.seconds},
+    )
+
+
+def by_folder(sources: Iterable[str]) -> list[tuple[str, int]]:
+    """Return (pattern, files), largest first, for the entries of the deepest folder that contains all of these files.
+
+    A pattern selects exactly the files it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
+    """
+    places = [source.split("/") for source in sources]
+    depth = len(commonprefix([parts[:-1] for parts in places]))  # it also takes lists of folders
+    counts: Counter[str] = Counter()
+    for parts in sorted(places):
+        place = "/".join(parts[: depth + 1])
+        counts[f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"] += 1
+    return counts.most_common(MAX_FOLDERS)
