@@ -95,23 +95,6 @@ def test_links_are_followed_below_the_address_up_to_the_maximum(index: Path) -> 
     assert (counts(whole), "/private" in site.paths) == ((1, 0, 3, 0), False)
 
 
-def test_a_site_with_its_whole_text_in_one_file_is_read_with_one_request(index: Path) -> None:
-    site = DocsSite({"/docs/llms-full.txt": "# One\n\nText.\n\n# Two / three\n\nMore.\n"})
-    with serving(site) as address:
-        first, second = copied(index, address), copied(index, address)
-
-    assert sorted(pages(index)) == ["llms-full/0001-One.md", "llms-full/0002-Two/three.md"]
-    assert (counts(first), counts(second), first.changes.requests) == ((2, 0, 0, 0), (0, 0, 2, 0), 2)
-
-
-def test_the_whole_text_may_be_larger_than_a_page() -> None:
-    site = DocsSite({"/llms-full.txt": "x" * (site_client.MAX_PAGE_BYTES + 2_000_000)})
-    with serving(site) as address, closing(SiteClient(address, SiteLimits())) as client:
-        reply = client.get(f"{address}/llms-full.txt", limit=site_client.MAX_WHOLE_BYTES)
-
-    assert (reply.problem, len(reply.text)) == ("", site_client.MAX_PAGE_BYTES + 2_000_000)
-
-
 def test_the_list_of_pages_for_models_is_preferred_to_the_sitemap(index: Path) -> None:
     site = mapped(2)
     site.pages |= {"/docs/llms.txt": "# Kit\n- [Guide](/docs/guide.md)\n- [Other](https://other.test/x.md)\n",
@@ -121,23 +104,6 @@ def test_the_list_of_pages_for_models_is_preferred_to_the_sitemap(index: Path) -
 
     assert list(pages(index)) == ["guide.md"]
     assert "forged" not in pages(index)["guide.md"]
-
-
-def test_a_compressed_sitemap_is_read_and_one_that_grows_too_large_is_not(index: Path) -> None:
-    site = mapped(2)
-    with serving(site) as address:
-        at(site, address)
-        packed = gzip.compress(site.pages.pop("/sitemap.xml").encode())
-        bomb = gzip.compress(b"<loc>/docs/bomb.html</loc>" + b" " * 2 * site_client.MAX_PAGE_BYTES)
-        maps = {"/docs/sitemap.xml.gz": bomb, "/sitemap.xml.gz": packed}
-        site.instead = lambda number, path: (
-            (200, {"Content-Type": "application/gzip"}, maps[path]) if path in maps else None
-        )
-
-        copied(index, address)
-
-    assert sorted(pages(index)) == ["p0.md", "p1.md"]
-    assert "/docs/bomb.html" not in site.paths
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:3] + b"x" * 9, lambda data: b""])
@@ -198,27 +164,6 @@ def test_a_short_delay_between_requests_is_obeyed() -> None:
         client.get(f"{address}/docs/p0.html")
 
     assert pauses[-1] > 29
-
-
-def test_a_page_that_asks_not_to_be_indexed_is_left_out_and_removed_later(index: Path) -> None:
-    site = DocsSite({
-        "/docs/": html_page("Start", links={"a.html": "a", "b.html": "b"}),
-        "/docs/a.html": html_page("A", links={"c.html": "c"}).replace(
-            "<title>", "<!-- <meta name=robots content=none> --><META content='follow, NoIndex' name=Robots><title>"
-        ),
-        "/docs/b.html": html_page("B").replace("<title>", "<!-- <meta name=robots content=none> --><title>"),
-        "/docs/c.html": html_page("C"),
-    })  # fmt: skip
-    with serving(site) as address:
-        first = copied(index, address)
-        assert sorted(pages(index)) == ["b.md", "c.md", "index.md"]
-        assert first.changes.skipped == {f"{address}/docs/a.html": "the page asks not to be indexed"}
-
-        unlisted = {"X-Robots-Tag": "noindex", "Content-Type": "text/html"}
-        site.instead = lambda number, path: (200, unlisted, b"<h1>B</h1>") if path == "/docs/b.html" else None
-        copied(index, address)
-
-    assert sorted(pages(index)) == ["c.md", "index.md"]
 
 
 def test_robots_txt_is_respected(index: Path) -> None:

@@ -12,7 +12,6 @@ from lore_server.library_docs.site_paths import (
     listed_in,
     name_of_site,
     pages_below,
-    parts_of,
     start_of,
     version_in,
 )
@@ -81,11 +80,3 @@ def test_lists_of_pages_are_read_without_a_parser_for_xml() -> None:
         "https://a.test/?x&y", "&a;",
     ]  # fmt: skip
     assert linked_in("- [A](a.md): text\n- [B](<b.md>) [A](a.md)") == ["a.md", "b.md"]
-
-
-def test_a_whole_documentation_is_split_at_its_main_headings() -> None:
-    text = "intro\n# One\n```\n# no heading\n```\n## Part\n# Two\nx"
-
-    assert [title for title, _ in parts_of(text)] == ["", "One", "Two"]
-    assert "\n".join(part for _, part in parts_of(text)) == text
-    assert len(parts_of("word\n" * 100_000)) == 5

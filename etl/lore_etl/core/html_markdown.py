@@ -74,13 +74,6 @@ def links_of(page: str) -> list[str]:
     return list(dict.fromkeys(html.unescape(target) for target in targets if target))
 
 
-def is_unlisted(page: str) -> bool:
-    """Return whether a page asks programs not to index it: `<meta name="robots" content="noindex">`."""
-    tags = (tag for tag in _tags(without_hidden(page)) if tag.name == "meta" and tag.fact("name").lower() == "robots")
-    rules = (tag.fact("content").lower() for tag in tags)
-    return any(rule.strip() in ("noindex", "none") for given in rules for rule in given.split(","))
-
-
 def without_hidden(text: str) -> str:
     """Remove scripts, styles, drawings and comments in linear time; those without an end stay."""
     kept, position = list[str](), 0

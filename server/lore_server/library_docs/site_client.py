@@ -16,7 +16,7 @@ import httpx
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_etl.system.request_limits import limit_requests
 from lore_server import __version__
-from lore_server.execution.foreign_reply import READ_SECONDS, ReplyRefused, content_of, retry_seconds, unpacked
+from lore_server.execution.foreign_reply import READ_SECONDS, ReplyRefused, content_of, retry_seconds
 from lore_server.library_docs.site_paths import normalised, origin_of
 
 AGENT = "lore-add-docs"
@@ -26,18 +26,13 @@ LONGEST_DELAY = 30.0  # of robots.txt; a site that asks for more is not read
 TIMEOUT_SECONDS = 20.0
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 5_000_000
-MAX_WHOLE_BYTES = 20_000_000  # of a whole documentation in one file
 MAX_ROBOTS_BYTES = 500_000
-GZIP = b"\x1f\x8b"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True)
 class SiteReply:
-    """A reply. `problem` is the reason why there is no text although the site responded.
-
-    `is_unlisted` means that a header asks programs not to index the page.
-    """
+    """A reply. `problem` is the reason why there is no text although the site responded."""
 
     status: int
     text: str = ""
@@ -46,7 +41,6 @@ class SiteReply:
     modified: str = ""
     url: str = ""
     problem: str = ""
-    is_unlisted: bool = False
 
     @property
     def is_html(self) -> bool:
@@ -78,7 +72,7 @@ class SiteClient:
         self._pause = 0.0 if is_local else PAUSE_SECONDS
         direct = {} if self._address is None else {"http://": None, "https://": None}  # no proxy
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_local, mounts=direct)
-        limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_WHOLE_BYTES + 1_000_000)
+        limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_PAGE_BYTES + 1_000_000)
         self._end, self._last = now() + limits.seconds, 0.0
         self._robots = RobotFileParser()
         self.requests = 0
@@ -171,13 +165,12 @@ class SiteClient:
                 return SiteReply(status, url=url), "", None
             try:
                 data = content_of(found, limit, self._now)
-                data = unpacked(data, limit) if data.startswith(GZIP) else data
             except ReplyRefused as error:
                 return SiteReply(status, url=url, problem=str(error)), "", None
             text = data.decode(_charset(found), "replace")
             kind = given.get("content-type", "").partition(";")[0].strip().lower()
             known = given.get("etag", ""), given.get("last-modified", "")
-            return SiteReply(status, text, kind, *known, url, is_unlisted=_is_unlisted(given)), "", None
+            return SiteReply(status, text, kind, *known, url), "", None
 
     def _wait_for_turn(self) -> None:
         if self.requests:
@@ -230,12 +223,6 @@ def _address_of(start: str, is_private_allowed: bool) -> tuple[str | None, bool]
 
 def _is_public(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_global
-
-
-def _is_unlisted(headers: httpx.Headers) -> bool:
-    """Return whether `X-Robots-Tag` forbids all programs to index a page; rules with a name are for others."""
-    rules = (rule.strip().lower() for rule in headers.get("x-robots-tag", "").split(","))
-    return any(rule in ("noindex", "none") for rule in rules)
 
 
 def _pause(header: str | None) -> float:

@@ -10,15 +10,11 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from lore_etl.core.errors import UsageError
-from lore_etl.core.text import clip
 from lore_etl.files.rules import SKIPPED_FOLDERS
 
 MAX_ADDRESS = 2_000
-MAX_PART = 100_000  # characters of a file, when one address has the whole documentation
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,2000})")
-_HEADING = re.compile(r"^# +(\S.*)$")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _VERSION = re.compile(r"/v?(\d+(?:\.[\dx]+){0,3})(?=/|$)")
 _NO_PAGE = frozenset(
     ".png .jpg .jpeg .gif .webp .svg .ico .css .js .mjs .map .json .xml .zip .gz .tgz .pdf .epub .woff .woff2 .ttf "
@@ -128,19 +124,3 @@ def version_in(address: str) -> str:
     """Return the version that the path of a site names, such as 1.2 in `/en/1.2/`; empty if there is none."""
     found = _VERSION.findall(urlsplit(address).path)
     return found[-1] if found else ""
-
-
-def parts_of(document: str) -> list[tuple[str, str]]:
-    """Split a whole documentation at its main headings into (title, text), and long texts at line ends."""
-    parts: list[tuple[str, list[str]]] = [("", [])]
-    fence, size = "", 0
-    for line in document.split("\n"):
-        if mark := _FENCE.match(line):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        heading = _HEADING.match(line) if not fence else None
-        if heading or size > MAX_PART:
-            parts.append((clip(heading[1], 100) if heading else parts[-1][0], []))
-            size = 0
-        parts[-1][1].append(line)
-        size += len(line) + 1
-    return [(title, text) for title, lines in parts if (text := "\n".join(lines)).strip()]
