@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+import anyio
 import jwt
 import pytest
 
+from lore_etl.config.settings import AuthSettings
+from lore_etl.core.errors import ProviderUnavailable
+from lore_server.http.openid import Issuer
 from tests.harness import http_client
 from tests.harness.interfaces import serving
 from tests.harness.openid import AUDIENCE, Provider, new_key, provider
@@ -130,3 +134,27 @@ def test_unknown_keys_do_not_make_the_server_ask_again_and_again(url: str, issue
         status(url, issuer.token(new_key(), kid=f"unknown {number}") if number < 2 else issuer.token(kid=f"x{number}"))
 
     assert len(issuer.requests) - before <= 2
+
+
+def test_a_provider_that_is_away_is_asked_once_a_minute(issuer: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    accepted = Issuer(AuthSettings(issuer=issuer.address, audience=AUDIENCE), now=lambda: now)
+
+    def outcome(kid: str) -> str:
+        try:
+            return "accepted" if anyio.run(accepted.access, issuer.token(kid=kid)) else "refused"
+        except ProviderUnavailable:
+            return "unavailable"
+
+    monkeypatch.setattr(issuer, "is_away", True)
+    before = len(issuer.requests)
+    assert {outcome(kid) for kid in ("first", "unknown", *map(str, range(20)))} == {"unavailable"}
+    assert len(issuer.requests) - before == 1
+    issuer.is_away, now = False, 61.0
+    assert [outcome("first"), outcome("unknown")] == ["accepted", "refused"]
+    issuer.is_away, now = True, 200.0
+    before = len(issuer.requests)
+    assert [outcome("unknown"), outcome("first"), outcome("other")] == ["unavailable", "accepted", "unavailable"]
+    now = 61.0 + 3_601  # its keys are too old, and one of them may be revoked
+    assert [outcome("first"), outcome("first")] == ["unavailable", "unavailable"]
+    assert len(issuer.requests) - before == 2

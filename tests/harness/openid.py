@@ -30,6 +30,7 @@ class Provider:
     address: str = ""
     key: rsa.RSAPrivateKey = field(default_factory=new_key)
     requests: list[str] = field(default_factory=list)
+    is_away: bool = False
 
     def token(self, key: rsa.RSAPrivateKey | None = None, kid: str = "first", **claims: Any) -> str:
         """Return a signed token; claims replace the usual ones, and None removes one."""
@@ -46,6 +47,9 @@ def provider() -> Iterator[Provider]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:
             running.requests.append(self.path)
+            if running.is_away:
+                self.send(503, b"", {})
+                return
             public = {**RSAAlgorithm.to_jwk(running.key.public_key(), as_dict=True), "kid": "first", "use": "sig"}
             found: dict[str, Any] = {"keys": [public]}
             if self.path.startswith("/.well-known/"):

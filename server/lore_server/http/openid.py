@@ -33,7 +33,8 @@ class Issuer:
         self._settings = settings
         self._now = now
         self._keys: dict[str, Any] = {}
-        self._asked_at = float("-inf")
+        self._asked_at = self._read_at = float("-inf")
+        self._problem: Exception | None = None  # of the last request
         self.metadata_url = str(build_resource_metadata_url(AnyHttpUrl(settings.audience)))
 
     def routes(self) -> list[Route]:
@@ -79,16 +80,17 @@ class Issuer:
 
     def _key(self, name: str) -> Any:
         """Return the provider's key with this name; its keys are read again if there is none, and every hour."""
-        age = self._now() - self._asked_at
-        if age > LONGEST_SECONDS or (name not in self._keys and age > AGAIN_SECONDS):
-            self._asked_at = self._now()
+        now = self._now()
+        if (name not in self._keys or now - self._read_at > LONGEST_SECONDS) and now - self._asked_at > AGAIN_SECONDS:
+            self._asked_at, self._problem = now, None
             try:
                 found = _json(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
                 keys = jwt.PyJWKSet.from_dict(_json(found["jwks_uri"])).keys
-                self._keys = {str(key.key_id or ""): key.key for key in keys}
+                self._keys, self._read_at = {str(key.key_id or ""): key.key for key in keys}, now
             except (httpx.HTTPError, ValueError, KeyError, TypeError, jwt.PyJWTError) as error:
-                self._asked_at = float("-inf")
-                raise ProviderUnavailable("The OpenID provider does not return its keys.") from error
+                self._problem = error
+        if now - self._read_at > LONGEST_SECONDS or (name not in self._keys and self._problem is not None):
+            raise ProviderUnavailable("The OpenID provider does not return its keys.") from self._problem
         return self._keys.get(name)
 
 
