@@ -161,6 +161,21 @@ def test_a_changed_file_is_marked_until_the_next_sync(reader: Reader, project: P
     expect(page.locator(".file-head .changed")).to_be_visible()
 
 
+def test_notes_about_freshness_agree_with_the_pill_while_results_are_read(reader: Reader, project: Path) -> None:
+    page = synced(reader)
+    for view, result in (("search?q=what is said of 3", ".result .title"), ("ask?q=what is said of 3?", ".cite")):
+        page.goto(f"{reader.url}/#/{view}")
+        page.locator(result).first.focus()  # results in use are not loaded again
+        warning = page.locator(".note.warn:visible", has_text="since the last sync")
+        expect(warning).to_have_count(0)
+        write_project(project, {"docs/page-003.md": f"# Page 3\n\nNow about {view}.\n"})
+        expect(page.locator(".pill")).to_contain_text("stale, 1 file")
+        expect(warning).to_contain_text("1 file changed since the last sync")
+        run_lore("sync", cwd=project)
+        expect(page.locator(".pill")).to_contain_text("fresh")
+        expect(warning).to_have_count(0)
+
+
 def test_deleting_the_index_requires_the_name_of_the_project(reader: Reader) -> None:
     page = synced(reader)
     choose(page, "Delete")

@@ -6,7 +6,7 @@ import { saveAnswer } from "./save-answer.js";
 import { askedBefore, codes, duration, el, fill, go, lastRoute, link, pinned, project, rememberAsked, say, setPin, span, TYPES } from "../shared/base.js";
 import { FRESHNESS } from "../shared/events.js";
 import { hoverCards } from "../shared/hover.js";
-import { failure, notesOf, paperLink } from "../shared/parts.js";
+import { failure, freshnessNote, notesOf, paperLink } from "../shared/parts.js";
 import * as api from "../shared/server.js";
 import { resource } from "../shared/server.js";
 
@@ -21,6 +21,7 @@ export function view() {
   const button = el("button", { class: "button primary big" }, "Ask");
   const stopButton = el("button", { type: "button", class: "button big", hidden: true, on: { click: stop } }, "Stop");
   const said = el("p", { class: "said" });
+  const fresh = freshnessNote();
   const answer = el("div", { class: "answer", "aria-label": "Answer", role: "region", tabindex: "-1" });
   const evidence = el("div", { class: "evidence" });
   const side = el("aside", { class: "side", "aria-label": "Sources" });
@@ -67,7 +68,7 @@ export function view() {
   function begin(params) {
     const { after } = params;
     queueMicrotask(showButtons); // when the request is under way
-    further.hidden = true;
+    further.hidden = fresh.hidden = true;
     before.hidden = !after;
     if (after) fill(before, "Follow-up to ", earlier.has(after) ? el("a", { href: earlier.get(after).address }, earlier.get(after).question) : "an earlier answer");
     said.textContent = "Searching for passages…";
@@ -106,7 +107,7 @@ export function view() {
     const [nodes, ...quotes] = await answerNodes(found.answer, citations, params, citations.map(quoteOf));
     if (state.asked !== keyOf(params.q, params.type || "all", params.after)) return;
     said.textContent = `Answer ${MODES[found.mode]} · ${duration(milliseconds / 1000)}`;
-    fill(answer, notesOf({ ...found, degraded: undefined }), nodes, found.degraded && el("p", { class: "quiet why-not" }, codes(found.degraded)));
+    fill(answer, notesOf({ doubt: found.doubt }), nodes, found.degraded && el("p", { class: "quiet why-not" }, codes(found.degraded)));
     const question = found.searched ?? params.q;
     const cited = citationList(citations, quotes, question);
     const isWritten = found.mode === "synthesized";
@@ -115,6 +116,7 @@ export function view() {
     showFurther(params, found);
     say(`Answered with ${citations.length} citations.`);
     FRESHNESS.tell(found.freshness);
+    fresh.hidden = false;
   }
 
   function fail(problem, retry) {
@@ -188,7 +190,7 @@ export function view() {
     if (cite) showCited(beside, Number(cite));
   }
 
-  const beside = el("div", { class: "beside" }, el("div", {}, answer, evidence, further), side);
+  const beside = el("div", { class: "beside" }, el("div", {}, fresh, answer, evidence, further), side);
   const content = [
     el("h1", { class: "unseen" }, "Ask"),
     el("form", { class: "ask-row", on: { submit } },

@@ -2,7 +2,7 @@
 
 import { askedBefore, codes, count, currentDay, el, fill, go, link, loadView, parse, plural, project, rememberAsked, say, scoreText, settle, sourceLink, span, sum, TYPES } from "../shared/base.js";
 import { HEALTH, JOB, STATE } from "../shared/events.js";
-import { alongList, changedMark, CODE, editorAnchor, failure, intoList, isMarkdown, judgeButtons, marked, nodesOfParts, note, notesOf, replaceTexts, searchSteps, standingMarks, wordsOf } from "../shared/parts.js";
+import { alongList, changedMark, CODE, editorAnchor, failure, freshnessNote, intoList, isMarkdown, judgeButtons, marked, nodesOfParts, note, notesOf, replaceTexts, searchSteps, standingMarks, wordsOf } from "../shared/parts.js";
 import { known, resource, search } from "../shared/server.js";
 
 // The type filter: check boxes that look like chips, with the number of indexed passages or of files found.
@@ -225,6 +225,7 @@ export function searchView() {
   const said = el("p", { class: "said", id: "search-said" });
   const agent = el("button", { type: "button", class: "quiet-button", hidden: true, "aria-expanded": "false", on: { click: showAgent } }, "As an agent sees it");
   const agentPanel = el("div", { class: "agent-panel", hidden: true });
+  const fresh = freshnessNote();
   const notes = el("div", { class: "notes" });
   const list = el("ol", { class: "results", "aria-label": "Results", on: { click: openBeside, focusin: followFocus } });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => rest.ask(state.results) } }, "Load more");
@@ -294,7 +295,7 @@ export function searchView() {
     settled();
     steps.shown();
     agentPanel.hidden = true;
-    agent.hidden = false;
+    agent.hidden = fresh.hidden = false;
     state.results = { asked, cursor: undefined, count: 0, folders: reply.facets.folders.map(({ path }) => path) };
     fill(list);
     append(reply, excerpts);
@@ -333,7 +334,7 @@ export function searchView() {
     state.results = null;
     chips.showMatching(null);
     for (const part of [folders, notes]) fill(part);
-    more.hidden = agent.hidden = agentPanel.hidden = true;
+    more.hidden = agent.hidden = agentPanel.hidden = fresh.hidden = true;
     if (problem) return fill(list, el("li", {}, failure(problem, again)));
     start.show(list);
   }
@@ -417,7 +418,7 @@ export function searchView() {
     el("h1", { class: "unseen" }, "Search"),
     el("form", { class: "ask-row", role: "search", on: { submit: (event) => event.preventDefault() } },
       el("label", { class: "unseen", for: "q" }, "Search the project"), input, completed),
-    chips.element, folders, el("div", { class: "said-row" }, said, agent), agentPanel, notes, list, more, beside.element,
+    chips.element, folders, el("div", { class: "said-row" }, said, agent), agentPanel, fresh, notes, list, more, beside.element,
   ];
   const leave = () => {
     clearTimeout(state.timer);

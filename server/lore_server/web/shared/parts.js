@@ -1,8 +1,9 @@
 // What several views show: advice and notes, links to documents, rendered text, marked words, judgements.
 
-import { advice, codes, count, editorLink, el, link, plural, say, settle, token } from "./base.js";
+import { advice, codes, count, editorLink, el, fill, link, plural, say, settle, token } from "./base.js";
+import { STATE } from "./events.js";
 import * as api from "./server.js";
-import { currentJob, startSync } from "./server.js";
+import { currentJob, known as state, startSync } from "./server.js";
 
 const SYNCED = new Set(["INDEX_DAMAGED", "CATALOGUE_DAMAGED", "MODEL_MISMATCH", "CANCELLED"]);
 
@@ -15,7 +16,7 @@ export function adviceOf({ code, hint = "" }) {
 /** Return whether a sync fixes the problem. */
 export const isForSync = ({ code }) => SYNCED.has(code);
 
-// Notes about results: doubtful, degraded, stale or truncated replies, and failures.
+// Notes about results: doubtful or degraded replies, a stale or partial index, and failures.
 
 /** Create a note; `kind` is info, warn or bad. */
 export function note(kind, ...children) {
@@ -23,14 +24,21 @@ export function note(kind, ...children) {
 }
 
 /** Return the notes of a reply. */
-export function notesOf(reply) {
-  const fresh = reply.freshness;
-  return [
-    reply.doubt && note("warn", reply.doubt),
-    reply.degraded && note("warn", `Degraded: ${reply.degraded}`),
-    fresh?.state === "stale" && note("warn", staleness(fresh), " ", el("a", { href: link("index") }, "Sync")),
-    fresh?.state === "partial" && note("warn", partiality(fresh), " ", el("a", { href: link("index") }, "See the index")),
-  ].filter(Boolean);
+export const notesOf = ({ doubt, degraded }) => [doubt && note("warn", doubt), degraded && note("warn", `Degraded: ${degraded}`)];
+
+/** Create the note about a stale or partial index, which always agrees with the pill in the top bar. */
+export function freshnessNote() {
+  const place = el("div", { class: "notes", hidden: true });
+  const show = () => fill(place, noteOn(state.freshness));
+  STATE.hear(show);
+  show();
+  return place;
+}
+
+function noteOn(fresh) {
+  const lead = (name) => el("a", { href: link("index") }, name);
+  if (fresh?.state === "stale") return note("warn", staleness(fresh), " ", lead("Sync"));
+  return fresh?.state === "partial" && note("warn", partiality(fresh), " ", lead("See the index"));
 }
 
 /** Show a failure with advice, and a button if the page can perform the remedy. */
