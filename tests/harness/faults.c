@@ -1,8 +1,10 @@
 /* Makes the nth write below a folder fail, or kills the process group there. tests/harness/faults.py describes `plan`.
 
-   With a journal, it also records what tests/harness/power_cut.py needs to know: each new, renamed or deleted name, and
-   the content of each file when it is synced. The disk itself is never synced, because the machine goes on. */
+   With a journal, it also records what tests/harness/power_cut.py needs to know: each new, renamed or deleted name, the
+   content of each file and the files of each folder when it is synced (tantivy renames without libc). The disk itself is
+   never synced, because the machine goes on. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -96,6 +98,16 @@ static void named(const char *what, int file, const char *name, int other, const
     record(S_ISDIR(facts.st_mode) && !strcmp(what, "create") ? "mkdir" : what, facts.st_ino, path, from, NULL);
 }
 
+static void list(const char *path) {
+    char name[2 * PATH_MAX];
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+        if (entry->d_type == DT_REG) record("entry", entry->d_ino, name, "", NULL);
+    }
+    if (folder) closedir(folder);
+}
+
 static void synced(int file) {
     char path[2 * PATH_MAX], content[64];
     struct stat facts;
@@ -103,6 +115,7 @@ static void synced(int file) {
     full_path(file, NULL, path);
     if (!is_below(path)) return;
     snprintf(content, sizeof content, "/proc/self/fd/%d", file);
+    if (S_ISDIR(facts.st_mode)) list(path);
     record(S_ISDIR(facts.st_mode) ? "folder" : "file", facts.st_ino, path, "", S_ISDIR(facts.st_mode) ? NULL : content);
 }
 

@@ -46,55 +46,72 @@ class Disk:
                 self._names[str(path)] = path.stat().st_ino
                 self._contents[path.stat().st_ino] = path.read_bytes()
 
-    def cut_the_power(self, keeps_names: bool = False) -> None:
-        """Leave only what has reached the disk in the folder: contents that were synced, and such names or all."""
-        events = self._events()
+    def cut_the_power(self, keeps_names: bool = False, after: int | None = None) -> None:
+        """Leave what has reached the disk in the folder: contents that were synced, and such names or all.
+
+        With `after`, the power fails after so many events instead of at the end; this can be repeated.
+        """
+        names, contents, events = dict(self._names), dict(self._contents), self.events()[:after]
         for at, event in enumerate(events):
             if event.what in ("file", "content"):
-                self._contents[event.inode] = (self.journal / str(event.number)).read_bytes()
+                contents[event.inode] = (self.journal / str(event.number)).read_bytes()
             elif event.what == "create":
-                self._contents[event.inode] = b""
-            is_name = event.what not in ("file", "content", "folder", "all")
+                contents[event.inode] = b""
+            elif event.what == "folder":
+                _set_files(names, event.path, events[:at])
+            is_name = event.what not in ("file", "content", "entry", "folder", "all")
             if is_name and (keeps_names or _is_kept(event.path, events[at + 1 :])):
-                self._apply(event)
-        self._write()
+                _apply(names, event)
+        self._write(names, contents)
 
-    def _events(self) -> list[Event]:
+    def events(self) -> list[Event]:
+        """Return what the operation did, in order."""
         log = self.journal / "log"
         lines = log.read_text().splitlines() if log.exists() else []
         rows = (line.split("\t") for line in lines)
         return [Event(what, int(inode), int(number), path, source) for what, inode, number, path, source in rows]
 
-    def _apply(self, event: Event) -> None:
-        below = f"{event.source or event.path}/"
-        moved = {name: inode for name, inode in self._names.items() if event.what != "link" and name.startswith(below)}
-        for name in moved:
-            del self._names[name]
-        if event.what == "delete":
-            self._names.pop(event.path, None)
-            return
-        is_folder = event.what == "mkdir" or (event.source != "" and self._names.get(event.source, 0) is None)
-        self._names.pop(event.source, None)
-        self._names[event.path] = None if is_folder else event.inode
-        if event.what == "rename":
-            self._names |= {f"{event.path}/{name.removeprefix(below)}": inode for name, inode in moved.items()}
-
-    def _write(self) -> None:
-        for path in self._folder.iterdir():  # the folder itself stays the same one
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
+    def _write(self, names: dict[str, int | None], contents: dict[int, bytes]) -> None:
+        for path in sorted(self._folder.rglob("*"), reverse=True):  # a folder that is kept stays the same one
+            if path.is_symlink() or not path.is_dir():
                 path.unlink()
+            elif names.get(str(path), 0) is not None:
+                path.rmdir()
         began = time.time() - RESTART_SECONDS
-        for name in sorted(self._names):  # parents first
-            path, inode = Path(name), self._names[name]
+        for name in sorted(names):  # parents first
+            path, inode = Path(name), names[name]
             if not path.parent.is_dir():
                 continue  # its folder is lost
             if inode is None:
                 path.mkdir(mode=0o700, exist_ok=True)
             else:
-                path.write_bytes(self._contents.get(inode, b""))
+                path.write_bytes(contents.get(inode, b""))
                 os.utime(path, (began, began))
+
+
+def _apply(names: dict[str, int | None], event: Event) -> None:
+    below = f"{event.source or event.path}/"
+    moved = {name: inode for name, inode in names.items() if event.what != "link" and name.startswith(below)}
+    for name in moved:
+        del names[name]
+    if event.what == "delete":
+        names.pop(event.path, None)
+        return
+    is_folder = event.what == "mkdir" or (event.source != "" and names.get(event.source, 0) is None)
+    names.pop(event.source, None)
+    names[event.path] = None if is_folder else event.inode
+    if event.what == "rename":
+        names |= {f"{event.path}/{name.removeprefix(below)}": inode for name, inode in moved.items()}
+
+
+def _set_files(names: dict[str, int | None], folder: str, earlier: list[Event]) -> None:
+    """Give a folder that is synced the files that were listed just before."""
+    for name in [name for name, inode in names.items() if inode is not None and str(Path(name).parent) == folder]:
+        del names[name]
+    for event in reversed(earlier):
+        if event.what != "entry":
+            break
+        names[event.path] = event.inode
 
 
 def _is_kept(path: str, later: list[Event]) -> bool:

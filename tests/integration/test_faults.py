@@ -1,4 +1,4 @@
-"""A write that fails, or at which the process is killed, is reported and made good by the next run."""
+"""A write that fails, or at which the process is killed or the power cut, is reported and made good by the next run."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tests.harness.faults import MODES, Faults, Outcome, faults, has_compiler
 from tests.harness.faulty_index import export_project, sync_project
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
+from tests.harness.power_cut import Disk
 from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.sweeps import last_line, sweep
 
@@ -122,6 +123,44 @@ def sweep_syncs(
         return faulty.run("sync", root, below=root / below, at=at, mode=mode)
 
     return sweep(project.prepare, run, project.check, first, step)
+
+
+def sweep_cuts(
+    faulty: Faults, root: Path, contract: Contract, first: int = 0, step: int = 1, *, keeps_names: bool
+) -> list[str]:
+    """Return what is wrong after a sync of an edit if the power is cut after any change that reached the disk."""
+    project, found = Project(root, contract, is_first=False), list[str]()
+    for at in (0, 1):
+        project.prepare(at)
+        disk = Disk(root / ".lore", root.with_name("journal"))
+        outcome = faulty.run("sync", root, below=root, disk=disk)
+    assert outcome.code == 0
+    changes = [(after, event) for after, event in enumerate(disk.events(), 1) if event.what != "entry"]
+    for after, event in changes[first::step]:
+        disk.cut_the_power(keeps_names, after)
+        if problems := project.check(outcome):
+            found.append(f"{after} {event}: {'; '.join(problems)}")
+    return found
+
+
+@pytest.mark.promise(1)
+@pytest.mark.promise(2)
+@pytest.mark.parametrize(("mode", "first"), [("ENOSPC", 20), ("killed after", 60)])
+def test_a_sync_after_a_fault_at_some_writes_makes_the_index_whole(
+    tmp_path: Path, contract: Contract, faulty: Faults, mode: str, first: int
+) -> None:
+    assert sweep_syncs(faulty, tmp_path / "p", contract, mode, first, 80, is_first=False) == []
+
+
+@pytest.mark.promise(1)
+@pytest.mark.parametrize("keeps_names", [False, True], ids=["names are lost", "names are kept"])
+@pytest.mark.parametrize(
+    ("first", "step"), [pytest.param(0, 1, marks=pytest.mark.long, id="any"), pytest.param(8, 35, id="some")]
+)
+def test_a_sync_after_a_cut_of_the_power_makes_the_index_whole(
+    tmp_path: Path, contract: Contract, faulty: Faults, keeps_names: bool, first: int, step: int
+) -> None:
+    assert sweep_cuts(faulty, tmp_path / "p", contract, first, step, keeps_names=keeps_names) == []
 
 
 @pytest.mark.long
