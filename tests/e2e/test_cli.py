@@ -12,8 +12,9 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from tests.harness.commands import run_lore, start_lore
-from tests.harness.evaluation import commit
-from tests.harness.projects import ROOT, copy_project, write_project
+from tests.harness.evaluation import commit, git
+from tests.harness.projects import ROOT, write_project
+from tests.harness.published import private, public
 from tests.harness.tracker import github, github_issue, running
 from tests.harness.trust import approve
 
@@ -108,16 +109,28 @@ def test_sync_prints_its_report_as_data(project: Path) -> None:
     assert report["unchanged"] == listed["total"] > 0
 
 
-def test_a_prebuilt_index_is_exported_and_imported(project: Path, tmp_path: Path) -> None:
-    file, clone = tmp_path / "lore.index", tmp_path / "clone"
-    copy_project(project, clone, ".lore")
+def test_a_clone_fetches_the_published_index_of_its_commit(tmp_path: Path) -> None:
+    root, clone, target, key = (tmp_path / name for name in ("origin", "clone", "target", "key.pem"))
+    write_project(root, {"docs/zebra.md": "# Zebra\n\nThe zebra crosses.\n"})
+    key.write_text(private())
+    git(root, "init", "-b", "main")
+    git(root, "add", ".")
+    commit(root, "Add the zebra")
+    git(root, "clone", "--quiet", str(root), str(clone))
 
-    exported = json.loads(run_lore("index", "export", str(file), "--json", cwd=project).stdout)
-    imported = json.loads(run_lore("index", "import", str(file), "--json", cwd=clone).stdout)
+    refused = run_lore("publish", str(target), cwd=root)
+    sent = json.loads(run_lore("publish", str(target), "--key", str(key), "--json", cwd=root).stdout)
+    unknown = run_lore("fetch", str(target), cwd=clone)
+    taken = json.loads(run_lore("fetch", str(target), "--accept", public(), "--json", cwd=clone).stdout)
 
-    assert exported == {"vectors": imported["created"], "bytes": file.stat().st_size}
-    assert (imported["taken"], imported["embedded"]) == (exported["vectors"], 0)
+    assert (refused.returncode, unknown.returncode) == (2, 2)
+    assert "not signed by a key that you accept" in unknown.stderr
+    assert (sent["branch"], sent["commit"]) == ("main", taken["commit"])
+    assert (taken["unchanged"], taken["embedded"], taken["created"]) == (1, 0, 0)
     assert run_lore("search", "zebra", cwd=clone).returncode == 0
+    write_project(root, {"private.md": "# Notes\n\nNot committed.\n"})
+    private_file = run_lore("publish", str(target), "--key", str(key), cwd=root)
+    assert (private_file.returncode, "private.md" in private_file.stderr) == (2, True)
 
 
 @pytest.mark.requirement("NEO-032")

@@ -10,7 +10,20 @@ from tests.golden import file_types, interface_lists, settings_tables
 from tests.harness.projects import ROOT
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-TABLES = ("index", "embedding", "database", "query", "docs", "answer", "server", "auth", "owner", "insights", "hook")
+TABLES = (
+    "index",
+    "embedding",
+    "database",
+    "query",
+    "docs",
+    "answer",
+    "server",
+    "auth",
+    "published",
+    "owner",
+    "insights",
+    "hook",
+)
 PARTS: dict[str, Callable[[], str]] = {
     **{f"[{table}]": partial(settings_tables.keys, table) for table in TABLES},
     "routes": interface_lists.routes,

@@ -9,33 +9,25 @@ from pathlib import Path
 import chromadb.api.rust
 import chromadb.telemetry.product.posthog  # noqa: F401
 import numpy.random  # noqa: F401
+import obstore.fsspec  # noqa: F401
 import tantivy  # noqa: F401
 
 from lore_etl.files.redaction import redact
-from lore_etl.pipeline.prebuilt import export_index, import_index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.chroma import client  # noqa: F401
 from lore_etl.stores.embedding_cache import EmbeddingCache  # noqa: F401
 from tests.harness.models import counter
 from tests.harness.projects import SMALL, open_index
+from tests.harness.published import fetch_project, public, publish_project
 
 counter()  # loaded once, before the forks
 redact("a text")
+public()
 
 
 def sync_project(root: str) -> None:
     with closing(open_index(Path(root), limits=SMALL)) as index:
         sync(index)
-
-
-def export_project(root: str, file: str) -> None:
-    with closing(open_index(Path(root), limits=SMALL)) as index:
-        export_index(index, Path(file))
-
-
-def import_project(root: str, file: str) -> None:
-    with closing(open_index(Path(root), limits=SMALL)) as index:
-        import_index(index, Path(file))
 
 
 def begin_load(root: str) -> None:
@@ -48,4 +40,4 @@ def begin_load(root: str) -> None:
     sync(open_index(Path(root), limits=SMALL), end)
 
 
-OPERATIONS = {"sync": sync_project, "begin": begin_load, "export": export_project, "import": import_project}
+OPERATIONS = {"sync": sync_project, "begin": begin_load, "publish": publish_project, "fetch": fetch_project}

@@ -10,20 +10,21 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import LoreError, NotFound
 from lore_etl.index import Index
-from lore_etl.pipeline.prebuilt import import_index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
+from tests.harness.evaluation import commit, git
 from tests.harness.faults import MODES, Faults, Outcome, faults, has_compiler
-from tests.harness.faulty_index import export_project, sync_project
+from tests.harness.faulty_index import sync_project
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
 from tests.harness.power_cut import Disk
 from tests.harness.projects import SMALL, open_index, write_project
+from tests.harness.published import fetch_into, publish_project
 from tests.harness.sweeps import last_line, sweep
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux")
@@ -50,9 +51,9 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faults]:
 class Project:
     """A project whose index is built, or becomes another version, under faults."""
 
-    def __init__(self, root: Path, contract: Contract, *, is_first: bool, imported: Path | None = None) -> None:
+    def __init__(self, root: Path, contract: Contract, *, is_first: bool, target: Path | None = None) -> None:
         self.root = root
-        self._imported = imported
+        self._target = target
         self._contract = contract
         self._is_first = is_first
         self._version = 0
@@ -83,7 +84,9 @@ class Project:
             problems.append(f"before the cure: {last_line(error)}")
         try:
             with closing(self.open()) as index:
-                report = sync(index) if self._imported is None else import_index(index, self._imported)[1]
+                if self._target is not None:
+                    fetch_into(index, self._target)
+                report = sync(index)
                 assert report.failed == [], report.failed
                 assert_equals_fresh(index)
         except (AssertionError, LoreError, OSError) as error:
@@ -187,17 +190,15 @@ def test_a_sync_after_a_fault_at_any_write_of_tantivy_makes_the_index_whole(
 @pytest.mark.long
 @pytest.mark.promise(2)
 @pytest.mark.parametrize(("mode", "first"), ROTATED)
-def test_an_import_after_a_fault_at_any_write_makes_the_index_whole(
+def test_a_fetch_after_a_fault_at_any_write_makes_the_index_whole(
     tmp_path: Path, contract: Contract, faulty: Faults, mode: str, first: int
 ) -> None:
-    root, file = tmp_path / "p", tmp_path / "file"
-    project = Project(root, contract, is_first=True, imported=file)
-    write_project(root, tree(0))
-    sync_project(str(root))
-    export_project(str(root), str(file))
+    root, target = committed(tmp_path / "p"), tmp_path / "target"
+    project = Project(root, contract, is_first=True, target=target)
+    publish_project(str(root), str(target))
 
     def run(at: int) -> Outcome:
-        return faulty.run("import", root, file, below=root, at=at, mode=mode)
+        return faulty.run("fetch", root, target, below=root, at=at, mode=mode)
 
     assert sweep(project.prepare, run, project.check, first, len(MODES)) == []
 
@@ -205,33 +206,43 @@ def test_an_import_after_a_fault_at_any_write_makes_the_index_whole(
 @pytest.mark.long
 @pytest.mark.promise(2)
 @pytest.mark.parametrize("mode", MODES)
-def test_an_exported_file_is_whole_or_as_before_after_a_fault_at_any_write(
-    tmp_path: Path, faulty: Faults, mode: str
-) -> None:
-    root, out = tmp_path / "p", tmp_path / "out"
-    out.mkdir()
-    write_project(root, tree(0))
+def test_a_snapshot_is_whole_or_missing_after_a_fault_at_any_write(tmp_path: Path, faulty: Faults, mode: str) -> None:
+    root, target, clone = committed(tmp_path / "p"), tmp_path / "out" / "target", tmp_path / "clone"
     sync_project(str(root))
-    export_project(str(root), str(out / "whole"))
-    whole = (out / "whole").read_bytes()
+    git(root, "clone", "--quiet", str(root), str(clone))
+
+    def is_fetched() -> bool:
+        with closing(open_index(clone, limits=SMALL)) as index:
+            try:
+                fetch_into(index, target)
+            except NotFound:
+                return False
+            assert_equals_fresh(index)
+        return True
 
     def check(outcome: Outcome) -> list[str]:
-        file = out / "file"
-        found = file.read_bytes() if file.exists() else b"as before"
-        problems = [] if found in (whole, b"as before") else ["the file is damaged"]
-        if outcome.code == 0 and found != whole:
-            problems.append("reported as written, but it is not")
         try:
-            export_project(str(root), str(file))
-            assert file.read_bytes() == whole, "the next export differs"
+            assert is_fetched() or outcome.code != 0, "reported as published, but it is not"
+            publish_project(str(root), str(target))
+            assert is_fetched()
         except (AssertionError, LoreError, OSError) as error:
-            problems.append(f"not cured: {last_line(error)}")
-        return problems
+            return [last_line(error)]
+        return []
 
     def run(at: int) -> Outcome:
-        return faulty.run("export", root, out / "file", below=tmp_path, at=at, mode=mode)
+        return faulty.run("publish", root, target, below=target.parent, at=at, mode=mode)
 
     def prepare(at: int) -> None:
-        (out / "file").write_bytes(b"as before")
+        shutil.rmtree(target.parent, ignore_errors=True)
+        target.parent.mkdir()
 
     assert sweep(prepare, run, check) == []
+
+
+def committed(root: Path) -> Path:
+    """Return a repository with the project."""
+    write_project(root, tree(0))
+    git(root, "init", "-b", "main")
+    git(root, "add", ".")
+    commit(root, "Add everything")
+    return root

@@ -21,7 +21,6 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_etl.files.conversion.sandbox import SyncBudget
 from lore_etl.index import KEYWORDS, LoadLimits
-from lore_etl.pipeline.prebuilt import export_index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.integrity import mark
@@ -36,8 +35,9 @@ from tests.harness.models import HashModel
 from tests.harness.office_files import epub
 from tests.harness.processes import run
 from tests.harness.projects import ROOT, open_index, write_project
-from tests.integration.test_prebuilt import FILES as PAGES
-from tests.integration.test_prebuilt import QUESTION, poison
+from tests.integration.test_vector_packs import FILES as PAGES
+from tests.integration.test_vector_packs import QUESTION, forged
+from tests.integration.test_vector_packs import synced as synced_with
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 FILES = {
@@ -192,13 +192,14 @@ def delete_the_index(project: Path) -> None:
     shutil.rmtree(project / ".lore")
 
 
-def import_forged_vectors(project: Path) -> None:
-    file = project.parent / "file"
-    with closing(open_index(write_project(project.parent / "origin", PAGES))) as index:
-        sync(index)
-        export_index(index, file)
-    with closing(open_index(project)) as index:
-        poison(index, file.read_bytes(), file)
+def take_forged_vectors(project: Path) -> None:
+    """Take shared vectors of which chance has compared none."""
+    target = project.parent / "shared"
+    synced_with(write_project(project.parent / "origin", PAGES), str(target), writes=True)
+    forged(target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lore_etl.pipeline.shared.COMPARED", 0)
+        synced_with(project, str(target))
     told(project, "query_documents", {"query": QUESTION})
 
 
@@ -263,8 +264,8 @@ CASES = [
          "There is no index yet: this is a keyword search of saved memories. `lore sync` builds the index.",
          nothing, memories),
     Case("server/lore_server/query/retrieve.py",
-         "Keyword search only: imported vectors are not those of their texts. Run `lore sync` to compute them again.",
-         import_forged_vectors, search),
+         "Keyword search only: shared vectors are not those of their texts. Run `lore sync` to compute them again.",
+         take_forged_vectors, search),
     Case("server/lore_server/framework/drift.py", "{target} has changed since the index was built: run `lore sync`.",
          edit_a_prp, init),
     Case("server/lore_server/replies/reply_text.py", FRESHNESS, edit, search),

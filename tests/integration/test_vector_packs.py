@@ -18,8 +18,9 @@ from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.core.model import SyncReport
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores import vector_packs
-from lore_etl.stores.vector_packs import FORMAT, TargetFailed, VectorPacks
+from lore_etl.stores import target as targets
+from lore_etl.stores.target import TargetFailed
+from lore_etl.stores.vector_packs import FORMAT, VectorPacks
 from lore_server.query.query_service import QueryService
 from tests.harness.chroma import silent_server
 from tests.harness.models import DIMENSION, HashModel
@@ -122,7 +123,7 @@ LIES: dict[str, Callable[[Path], object]] = {
     "the list is empty": lambda target: os.truncate(only(target, ".keys"), 0),
     "the pack is gone": lambda target: only(target, ".pack").unlink(),
     "the pack is another object": lambda target: shutil.copy(only(target, ".keys"), only(target, ".pack")),
-    "the pack is too large": lambda target: os.truncate(only(target, ".pack"), vector_packs.LARGEST_BYTES + 1),
+    "the pack is too large": lambda target: os.truncate(only(target, ".pack"), targets.LARGEST_BYTES + 1),
     "the vectors are others, with the right hashes": forged,
 }
 
@@ -148,7 +149,7 @@ def test_a_target_that_is_away_costs_a_warning(tmp_path: Path, where: str) -> No
 
 
 def test_a_target_that_does_not_answer_is_left_after_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_packs, "SECONDS", 0.5)
+    monkeypatch.setattr(targets, "SECONDS", 0.5)
     with silent_server() as port, pytest.raises(TargetFailed, match="no answer within"):
         VectorPacks(f"http://127.0.0.1:{port}/lore", "model", 3).get({"0" * 64})
 

@@ -48,6 +48,8 @@ HOSTILE: dict[str, list[Any]] = {
     "embedding.cache_mb": [0, 1, 1_000_000],
     "embedding.shared": ["s3://bucket/vectors", "https://evil.example/v", "/tmp/x", "../x", "shared"],
     "embedding.shared_writes": [True],
+    "published.target": ["s3://bucket/index", "https://evil.example/i", "/tmp/x", "../x", "published"],
+    "published.keys": [["MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE="]],
     "auth.issuer": ["https://evil.example", "http://127.0.0.1:9"],
     "auth.audience": ["https://lore.example/mcp"],
     "auth.groups": [{"everyone": {"*": "admin"}}],

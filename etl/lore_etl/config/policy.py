@@ -134,6 +134,8 @@ RULES: dict[str, KeyPolicy] = {
     "auth.audience": _user(_ACCESS),
     "auth.groups_claim": _user(_ACCESS),
     "auth.groups": _user(_ACCESS),
+    "published.target": _user("The whole index is taken from there, and sent there by `lore publish`."),
+    "published.keys": _user("Whoever has such a key determines what the index contains."),
     "owner.idle_minutes": _at_most("A background process stays alive that long.", 30),
     "owner.transport": _only("`loopback` opens a TCP port that other users of this machine can connect to.", "unix"),
     "owner.watch": _project("It only determines whether this project's files are watched."),

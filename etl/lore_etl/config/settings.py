@@ -191,6 +191,13 @@ class AuthSettings(SettingsTable):
     )
 
 
+class PublishedSettings(SettingsTable):
+    """The published indexes that `lore fetch` and `lore serve --replica` start from."""
+
+    target: str = Field(default="", max_length=1000, description="folder or object store of the snapshots")
+    keys: list[str] = Field(default_factory=list, description="accepted public keys, Ed25519 in base64 of DER")
+
+
 class OwnerSettings(SettingsTable):
     """The background process that owns an index, and its reaction to changed files."""
 
@@ -233,6 +240,7 @@ class Settings(SettingsTable):
     answer: AnswerSettings = AnswerSettings()
     server: ServerSettings = ServerSettings()
     auth: AuthSettings = AuthSettings()
+    published: PublishedSettings = PublishedSettings()
     owner: OwnerSettings = OwnerSettings()
     hook: HookSettings = HookSettings()
     insights: InsightsSettings = InsightsSettings()

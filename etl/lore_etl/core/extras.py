@@ -11,7 +11,7 @@ EXTRAS = {
     "models": ("huggingface-hub", "onnx", "onnxscript", "sentence-transformers", "torch"),
     "eval": ("ir-measures", "scipy"),
     "openai": ("openai",),
-    "team": ("fsspec", "obstore"),
+    "team": ("cryptography", "fsspec", "obstore"),
 }
 
 

@@ -19,7 +19,7 @@ chosen_by_chance = random.SystemRandom().sample
 
 
 def refuse_wrong(index: Index, chunks: Sequence[Chunk]) -> bool:
-    """Recompute the imported vectors of these chunks, each once; if one is wrong, refuse all imported vectors.
+    """Recompute the shared vectors of these chunks, each once; if one is wrong, refuse all of them.
 
     Return whether they were refused: searches then use words only, until the next sync has replaced them.
     """

@@ -213,7 +213,7 @@ def _rebuild_reason(run: _Load) -> str | None:
         return "the embedding model or its input has changed"
     if run.index.catalogue.meta("refused") is not None:
         run.index.cache.drop_distrusted()
-        return "imported vectors are not those of their texts"
+        return "shared vectors are not those of their texts"
     try:
         count = run.index.vectors.count()
     except CatalogueDamaged:

@@ -10,7 +10,7 @@ from lore_etl.core.model import SyncReport
 from lore_etl.index import Index
 from lore_etl.pipeline.distrust import chosen_by_chance, differ
 from lore_etl.stores.catalogue import ChunkKey
-from lore_etl.stores.vector_packs import TargetFailed
+from lore_etl.stores.target import TargetFailed
 
 COMPARED = 8  # vectors of a sync that are recomputed
 

@@ -10,7 +10,7 @@ from lore_server.cli.import_path import ignore_project_modules
 
 COMMANDS = (
     "query_commands", "why_commands", "knowledge_commands", "memory_commands", "owner_commands", "setup_commands",
-    "trust_commands", "eval_commands", "insights_commands", "hook_commands", "index_commands", "tracker_commands",
+    "trust_commands", "eval_commands", "insights_commands", "hook_commands", "publish_commands", "tracker_commands",
     "library_commands", "token_commands",
 )  # fmt: skip
 TAKES_VALUE = {"-C": "project", "--project": "project", "-c": "config", "--config": "config", "--toolsets": "toolsets"}

@@ -48,7 +48,7 @@ from lore_server.query.scope import Files, Part, filtered, indexed_files, type_o
 from lore_server.query.weights import Weights, weights
 
 SEARCHES = 10  # for one question, while near-copies are all that is found
-VERIFIED = 10  # first files and first passages whose imported vectors are recomputed, once: at most 20
+VERIFIED = 10  # first files and first passages whose shared vectors are recomputed, once: at most 20
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from lore_server.query.ranking import Ranked
 from lore_server.query.reference import definitions
 from lore_server.query.writing_systems import written_in
 
-REFUSED = "Keyword search only: imported vectors are not those of their texts. Run `lore sync` to compute them again."
+REFUSED = "Keyword search only: shared vectors are not those of their texts. Run `lore sync` to compute them again."
 BEST = 8  # best candidates of each leg
 LARGEST = 20_000  # chunks whose vectors are read into memory, to choose among many indexes; else it is searched
 ROWS = Derived[tuple[dict[str, int], Vectors]]("vectors in memory")

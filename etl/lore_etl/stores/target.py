@@ -1,0 +1,95 @@
+"""Read and write objects at a target: a folder, or an object store that fsspec knows."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lore_etl.core.extras import require
+
+SECONDS = 30.0  # for one request
+LARGEST_BYTES = 200_000_000
+OBJECT_STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
+T = TypeVar("T")
+
+
+class TargetFailed(Exception):
+    """The target does not respond, refuses, or returns something else than it was given."""
+
+
+class Target:
+    """The objects below an address, by path. Its methods raise whatever the library raises: call them in `limited`.
+
+    Raises:
+        PackageMissing: the extra `team` is not installed.
+    """
+
+    def __init__(self, address: str, purpose: str) -> None:
+        require("team", purpose)
+        self._address = address
+        self._opened: tuple[Any, str] | None = None
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the objects in a folder; none if there is no such folder."""
+        system, base = self._system()
+        try:
+            return sorted(str(path).rpartition("/")[2] for path in system.ls(f"{base}/{folder}", detail=False))
+        except FileNotFoundError:
+            return []
+
+    def read(self, path: str) -> bytes:
+        system, base = self._system()
+        if (size := int(system.size(f"{base}/{path}") or 0)) > LARGEST_BYTES:
+            raise TargetFailed(f"an object of {size:,} bytes")
+        return bytes(system.cat_file(f"{base}/{path}"))
+
+    def read_named(self, path: str) -> bytes:
+        """Return the content of an object whose name is its hash. Raises TargetFailed if it is not."""
+        content = self.read(path)
+        if hashlib.sha256(content).hexdigest() != path.rpartition("/")[2].partition(".")[0]:
+            raise TargetFailed("an object that is not the one it is named after")
+        return content
+
+    def write(self, path: str, content: bytes) -> None:
+        system, base = self._system()
+        place = f"{base}/{path}"
+        system.makedirs(place.rpartition("/")[0], exist_ok=True)
+        is_local = "file" in (system.protocol if isinstance(system.protocol, tuple) else (system.protocol,))
+        temporary = f"{place}.{os.getpid()}.tmp" if is_local else place
+        system.pipe_file(temporary, content)
+        if is_local:  # object stores show an object when it is complete
+            system.mv(temporary, place)
+
+    def _system(self) -> tuple[Any, str]:
+        if self._opened is None:
+            import fsspec
+            from obstore.fsspec import register
+
+            register(OBJECT_STORES)
+            system, folder = fsspec.core.url_to_fs(self._address)
+            self._opened = system, folder.rstrip("/")
+        return self._opened
+
+
+def limited(work: Callable[[], T]) -> T:
+    """Run work for a limited time. Raises TargetFailed for every error, because libraries raise their own."""
+    done: list[T | Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as error:  # noqa: BLE001 - any implementation of fsspec
+            done.append(error)
+
+    thread = threading.Thread(target=run, name="target", daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    if not done:
+        raise TargetFailed(f"no answer within {SECONDS:.0f} s")
+    if isinstance(done[0], Exception):
+        text = " ".join(str(done[0]).split())[:200]
+        raise TargetFailed(text or type(done[0]).__name__) from done[0]
+    return done[0]

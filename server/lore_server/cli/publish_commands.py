@@ -1,0 +1,91 @@
+"""`lore publish` and `lore fetch`: share whole indexes as signed snapshots."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lore_etl.core.errors import InvalidArgument, UsageError, os_errors_as
+from lore_server.cli.command import command
+from lore_server.console.progress_bar import progress_bar
+from lore_server.owner.session import Session
+
+KEY = "LORE_PUBLISH_KEY"
+ANCESTORS = 5_000
+SECONDS = 60.0
+TargetArgument = Annotated[
+    str | None, typer.Argument(metavar="TARGET", help="A folder or object store; default: published.target.")
+]
+MassDeleteOption = Annotated[bool, typer.Option(help="Allow deleting over 30 % of the index.")]
+
+
+@command
+def publish(
+    session: Session,
+    target: TargetArgument = None,
+    key: Annotated[Path | None, typer.Option(help=f"The private key; default: the text in {KEY}.")] = None,
+    branch: Annotated[str | None, typer.Option(help="The branch, if git does not know it.")] = None,
+    days: Annotated[float, typer.Option(min=0.0, max=3650, help="Days until the snapshot expires.")] = 30,
+    allow_mass_delete: MassDeleteOption = False,
+) -> None:
+    """Sync, then publish the index of this commit as a signed snapshot."""
+    from lore_etl.files.git_head import head
+    from lore_etl.files.indexed import ADDED, PULLED
+    from lore_etl.pipeline.publish import publish as send
+    from lore_etl.pipeline.sync import sync
+    from lore_etl.stores.target import Target
+    from lore_server.changes.project_git import read_git
+
+    place = Target(target_of(session, target), "`lore publish`")
+    with os_errors_as(UsageError, f"Cannot read {key}"):
+        secret = key.read_text(encoding="utf-8") if key else os.environ.get(KEY, "")
+    name = branch or head(session.root).branch
+    if not name:
+        raise InvalidArgument("HEAD is not on a branch.", "Give --branch.")
+    committed = set(
+        read_git(session.root, "ls-tree", "-r", "-z", "--name-only", "HEAD", seconds=SECONDS).text.split("\0")
+    )
+    session.hold_index()
+    with closing(session.open_app()) as app, progress_bar(session.as_json) as progress:
+        sync(app.index, progress, allow_mass_delete)
+        done, sent = send(
+            app.index, place, secret, name, days, lambda path: path in committed or path.startswith((PULLED, ADDED))
+        )
+    shown = f"Published {done.branch} at {done.commit[:12]}: {len(done.files)} files, {sent / 1e6:.1f} MB sent."
+    session.show({"branch": done.branch, "commit": done.commit, "files": len(done.files), "bytes": sent}, shown)
+
+
+@command
+def fetch(
+    session: Session,
+    target: TargetArgument = None,
+    accept: Annotated[list[str] | None, typer.Option(help="A public key to accept beside published.keys.")] = None,
+    allow_mass_delete: MassDeleteOption = False,
+) -> None:
+    """Replace the index by the snapshot of the nearest published commit, then sync the difference."""
+    from lore_etl.pipeline.publish import install, nearest
+    from lore_etl.pipeline.sync import sync
+    from lore_etl.stores.target import Target
+    from lore_server.changes.project_git import read_git
+
+    place = Target(target_of(session, target), "`lore fetch`")
+    listed = read_git(session.root, "rev-list", f"--max-count={ANCESTORS}", "HEAD", seconds=SECONDS).text.split()
+    found = nearest(place, [*session.settings.published.keys, *(accept or ())], listed)
+    session.hold_index()
+    with closing(session.open_app()) as app, progress_bar(session.as_json) as progress:
+        install(app.index, place, found)
+        report = sync(app.index, progress, allow_mass_delete)
+    counts = f"{report.unchanged:,} chunks as at {found.commit[:12]}, {report.embedded:,} embedded."
+    session.show({"commit": found.commit, **dataclasses.asdict(report)}, counts)
+
+
+def target_of(session: Session, given: str | None) -> str:
+    """Return the target of the command line, or of the user's configuration. Raises UsageError."""
+    if found := given or session.settings.published.target:
+        return found
+    raise UsageError("No target is given.", "Name it, or set `published.target` in your own configuration.")
