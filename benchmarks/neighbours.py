@@ -1,15 +1,18 @@
-"""Measure operations while a neighbour misbehaves: `python -m benchmarks.neighbours [--rounds 4] [--calls 200]`.
+"""Measure operations while a neighbour misbehaves: `python -m benchmarks.neighbours [--rounds 4] [--seconds 5]`.
 
 The neighbours are an answer model, a Chroma server, a git remote, a tracker and the server of the hook. A few threads
-use one of them at a fixed rate, while the operations that do not need it are called one after the other. In one half of
-each round, its port refuses connections, which costs no waiting; in the other, it is silent, slow, cut off or lying. So
-both halves have the same work beside the calls; their order alternates. Prints Markdown: the p50 and the p99 of calls
-in the second half, as shares of the first. The model is the tests' stand-in; the index has the sample project.
+use one of them at a fixed rate, while the operations that do not need it are called one after the other, for as many
+seconds in each half of a round. In one half, its port refuses connections, which costs no waiting; in the other, it is
+silent, slow, cut off or lying. So both halves have the same work beside the calls; their order alternates. Prints
+Markdown: the p50 and the p99 of calls in the second half, as shares of the first. The first row of each neighbour
+compares refusals with refusals, and so shows the noise. The model is the tests' stand-in; the index has the sample
+project.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shutil
 import socket
@@ -42,7 +45,8 @@ from tests.harness.models import HashModel
 from tests.harness.neighbours import BEHAVIOURS, misbehaving
 
 USERS = 3  # threads that use the neighbour
-RATE = 1.0  # uses a second of each
+PAUSE_SECONDS = 1.0  # of each after a use
+REFUSING = "refusing"
 OPERATIONS: list[tuple[str, JSON]] = [
     ("list_documents", {"limit": 20}),
     ("list_sources", {}),
@@ -103,7 +107,7 @@ def used(app: App, use: Use, port: int) -> Iterator[None]:
 
     def repeat(number: int) -> None:
         CLIENT.set(f"user {number}")
-        while not over.wait(RATE):
+        while not over.wait(PAUSE_SECONDS):
             with suppress(LoreError):
                 use(app, port)
 
@@ -118,26 +122,28 @@ def used(app: App, use: Use, port: int) -> Iterator[None]:
             thread.join()
 
 
-def timed(app: App, calls: int, operations: list[tuple[str, JSON]]) -> list[float]:
+def timed(app: App, seconds: float, operations: list[tuple[str, JSON]]) -> list[float]:
     """Return the seconds of each call."""
-    found = []
-    for number in range(calls):
+    found, end = list[float](), time.perf_counter() + seconds
+    for operation in itertools.cycle(operations):
         started = time.perf_counter()
-        app.call(*operations[number % len(operations)])
+        if started > end:
+            break
+        app.call(*operation)
         found.append(time.perf_counter() - started)
     return found
 
 
-def compared(app: App, use: Use, port: int, behaviour: str, rounds: int, calls: int) -> tuple[float, float]:
+def compared(app: App, use: Use, port: int, behaviour: str, rounds: int, seconds: float) -> tuple[float, float]:
     """Return the p50 and the p99 of the calls while the neighbour misbehaves, as shares of those while it refuses."""
     operations = OPERATIONS if use is search else OPERATIONS + SEARCHES
     halves = dict[bool, list[float]]({False: [], True: []})
     for number in range(2 * rounds):
         is_bad = number % 4 in (1, 2)
         with used(app, use, port), ExitStack() as stack:
-            if is_bad:
+            if is_bad and behaviour != REFUSING:
                 stack.enter_context(misbehaving(BEHAVIOURS[behaviour], port))
-            halves[is_bad] += timed(app, calls, operations)
+            halves[is_bad] += timed(app, seconds, operations)
     middle = statistics.median(halves[True]) / statistics.median(halves[False])
     return middle, statistics.quantiles(halves[True], n=100)[-1] / statistics.quantiles(halves[False], n=100)[-1]
 
@@ -145,7 +151,7 @@ def compared(app: App, use: Use, port: int, behaviour: str, rounds: int, calls: 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=4)
-    options.add_argument("--calls", type=int, default=200)
+    options.add_argument("--seconds", type=float, default=5)
     options.add_argument("--neighbours", nargs="*", default=[*NEIGHBOURS])
     options.add_argument("--behaviours", nargs="*", default=[*BEHAVIOURS])
     given = options.parse_args()
@@ -169,8 +175,8 @@ def main() -> None:
             with closing(App(project, built, load_contract(), HashModel())) as app:
                 sync(app.index)
             with closing(App(project, used_settings, load_contract(), HashModel())) as app:
-                for behaviour in given.behaviours:
-                    ratios = compared(app, NEIGHBOURS[neighbour], port, behaviour, given.rounds, given.calls)
+                for behaviour in (REFUSING, *given.behaviours):
+                    ratios = compared(app, NEIGHBOURS[neighbour], port, behaviour, given.rounds, given.seconds)
                     print(f"| {neighbour} | {behaviour} | {ratios[0]:.2f} | {ratios[1]:.2f} |", flush=True)
     print(f"\nload average {os.getloadavg()[0]:.1f}")
 
