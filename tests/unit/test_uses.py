@@ -103,6 +103,52 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
         },
         {"Boat": (2, 1), "src/sea.rs:sail": (3, 1)},
     ),
+    "swift": (
+        {
+            "Boat.swift": "struct Boat { static func made() {} }\nfunc sail() {}\n",
+            "User.swift": "class User: Boat {\n  let b: [Boat?] = []\n"
+            "  func f() { sail(); Boat.made(); x.sail() }\n}\n",
+        },
+        {"Boat": (3, 1), "Boat.swift:sail": (1, 3)},
+    ),
+    "ruby": (
+        {
+            "boat.rb": "module Sea\n  class Boat\n  end\nend\n",
+            "user.rb": "class User < Sea::Boat\n  def f\n    Sea::Boat.new\n  end\nend\n",
+        },
+        {"Sea.Boat": (2, 1)},
+    ),
+    "dart": (
+        {
+            "boat.dart": "class Boat { static Boat made() => Boat(); }\nvoid sail() {}\n",
+            "user.dart": "import 'boat.dart';\nvoid f(List<Boat> b) {\n  sail();\n  Boat.made();\n  x.sail();\n}\n",
+        },
+        {"Boat": (2, 2), "boat.dart:sail": (1, 3)},
+    ),
+    "c": (
+        {
+            "boat.c": "struct boat { int n; };\nint sail(struct boat *b) { return 1; }\n",
+            "boat.h": "int sail(struct boat *b);\n",
+            "user.c": '#include "boat.h"\nint f(struct boat b) { return sail(&b) + g(sail); }\n',
+        },
+        {"boat": (1, 2), "boat.c:sail": (1, 2)},
+    ),
+    "cpp": (
+        {
+            "boat.h": "namespace sea {\nclass Boat { public: static Boat made(); };\n}\n",
+            "boat.cc": "namespace sea {\ntemplate <class T> void Sail(T b) {}\n}\n",
+            "user.cc": "namespace sea {\nstruct User { std::vector<Boat> all; };\n"
+            "void f(const Boat& b) { sea::Boat c; Sail<int>(1); }\n}\n",
+        },
+        {"sea.Boat": (3, 2), "boat.cc:Sail": (1, 3)},
+    ),
+    "lua": (
+        {
+            "boat.lua": "local boat = {}\nlocal function row() end\nfunction boat.sail() row() end\nreturn boat\n",
+            "user.lua": "local boat = require 'boat'\nboat.sail()\nrow()\n",
+        },
+        {"boat.lua:boat.sail": (1, 2)},
+    ),
 }
 
 
@@ -124,7 +170,8 @@ def test_names_lead_to_the_definitions_that_imports_and_packages_decide(language
         ({"x.go": "package p\nfunc f() {}\n", "y.go": "package p\nfunc f() {}\n", "z.go": "package p\nvar _ = f()\n"},
          "z.go"),  # two definitions
         ({"a.mjs": "export class A {}\n", "b.mjs": "new A();\n"}, "b.mjs"),
-        ({"a.lua": "function f() end\n", "b.lua": "f()\n"}, "b.lua"),  # a language without uses
+        ({"a.lua": "local function f() end\n", "b.lua": "f()\n"}, "b.lua"),  # known only in its file
+        ({"a.ex": "defmodule A do\nend\n", "b.ex": "A.f()\n"}, "b.ex"),  # a language without uses
     ],
 )  # fmt: skip
 def test_a_name_that_nothing_decides_leads_nowhere(files: Files, path: str) -> None:

@@ -13,7 +13,7 @@ from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "19"  # increase it with every change that produces different chunks or digests for the same file
+CHUNKER_VERSION = "20"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,

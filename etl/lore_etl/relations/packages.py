@@ -107,7 +107,7 @@ class Packages:
                 inner = [class_.name for class_ in file.classes if class_.name.endswith(f".{name}")]
                 if found := self._find(path, "", inner[0] if len(inner) == 1 else name):
                     return self._shown[found]
-                places = (self._functions.get((file.family, key), ()) for key in self._keys(path, name))
+                places = (self._functions.get((file.family, key), ()) for key in dict.fromkeys(self._keys(path, name)))
                 functions = [function for place in places for function in place]
                 if len(functions) == 1:
                     return functions[0]

@@ -31,3 +31,7 @@
 (declaration declarator: (init_declarator declarator: (_ declarator: (identifier) @name))) @variable
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @variable
 (declaration declarator: (_ declarator: (function_declarator declarator: (identifier) @name))) @variable
+
+;; uses
+(type_identifier) @use
+(call_expression function: (identifier) @use)

@@ -48,3 +48,7 @@
 (declaration declarator: (init_declarator declarator: (_ declarator: (identifier) @name))) @variable
 (declaration declarator: (function_declarator declarator: (_) @name)) @variable
 (declaration declarator: (_ (function_declarator declarator: (_) @name))) @variable
+
+;; uses
+[(type_identifier) (qualified_identifier name: [(identifier) (type_identifier) (qualified_identifier)])] @use
+(call_expression function: [(identifier) (template_function)] @use)

@@ -34,3 +34,8 @@
 (static_final_declaration . (identifier) @name) @variable
 (initialized_identifier . (identifier) @name) @variable
 (enum_constant name: (_) @name) @variable
+
+;; uses
+(type_identifier) @use
+((identifier) @use . (selector (argument_part)))
+((identifier) @use . (selector (unconditional_assignable_selector (identifier))) (#match? @use "^[A-Z]"))

@@ -15,3 +15,6 @@
 (chunk (assignment_statement (variable_list name: (_) @name)) @variable)
 (chunk (variable_declaration (assignment_statement (expression_list value: (table_constructor
   (field name: (identifier) @name value: (function_definition)) @function)))))
+
+;; uses
+(function_call name: (dot_index_expression) @use)

@@ -30,3 +30,6 @@
 (call method: (identifier) @_attribute arguments: (argument_list (simple_symbol) @name)
   (#match? @_attribute "^(attr_(reader|writer|accessor)|alias_method|delegate|scope|has_many|has_one|belongs_to)$")) @variable
 (assignment left: [(constant) (scope_resolution)] @name) @variable
+
+;; uses
+[(constant) (scope_resolution)] @use

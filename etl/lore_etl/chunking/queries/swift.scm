@@ -28,3 +28,8 @@
 (associatedtype_declaration name: (_) @name) @variable
 (property_declaration name: (pattern bound_identifier: (_) @name)) @variable
 (enum_entry name: (simple_identifier) @name) @variable
+
+;; uses
+(user_type . (type_identifier) @use)
+(call_expression . (simple_identifier) @use)
+(navigation_expression . (simple_identifier) @use (#match? @use "^[A-Z]"))
