@@ -190,6 +190,10 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
         "a.scala": "object Actor extends Serializable {}\nprivate[a] trait Actor extends Reactor with Channel[Int]\n",
         "b.scala": "class Task extends Job\nobject Task extends Serializable\n",
     }, "Actor < Reactor Channel, Task < Job"),
+    "an alias of Rust is the type that it names": ({
+        "src/lib.rs": "mod crew;\nuse crew::*;\ntype Sailor<'a> = Crew<'a, u8>;\nimpl Show for Sailor<'_> {}\n",
+        "src/crew.rs": "pub struct Crew<'a, T>;\nimpl Iterator for Crew<'_, u8> { type Item = Crew; }\n",
+    }, "Crew < Show Iterator"),
     "a class of Ruby may be reopened and finds modules around it": ({
         "a.rb": "module Shop\n  class Cart < Base\n    include Sums\n  end\nend\n",
         "b.rb": "module Shop\n  class Cart\n    extend Logs\n  end\n"

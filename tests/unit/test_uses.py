@@ -103,6 +103,22 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
         },
         {"Boat": (2, 1), "src/sea.rs:sail": (3, 1)},
     ),
+    "an alias of rust": (
+        {
+            "src/main.rs": "mod sea;\nuse sea::Boat;\npub(crate) type Raft<'a> = Boat<'a, u8>;\n",
+            "src/sea.rs": "pub struct Boat<'a, T>;\n",
+            "src/user.rs": "use super::*;\nfn f(raft: Raft) {}\n",
+        },
+        {"Boat": (1, 2)},
+    ),
+    "a module that exports many": (
+        {
+            **{f"m{n}.ts": f"export class C{n} {{}}\n" for n in range(300)},
+            "all.ts": "".join(f"export * from './m{n}';\n" for n in range(300)),
+            "user.ts": "import {C299} from './all';\n",
+        },
+        {"C299": (1, 1)},
+    ),
     "swift": (
         {
             "Boat.swift": "struct Boat { static func made() {} }\nfunc sail() {}\n",

@@ -128,7 +128,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
         if "asserted" in match:
             of, interface = match["of"][0], match["asserted"][0]
             found.asserted.append((cleaned(of.text), cleaned(interface.text), interface.lines))
-        if "import" in match:
+        if match.keys() & {"import", "alias"}:
             _add_import(match, groups, found)
         elif "package" in match and not found.package:
             found.package = cleaned(match["name"][0].text)
@@ -352,7 +352,7 @@ def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -
 
     A more specific pattern for the same import precedes a general one, whose name is then ignored.
     """
-    found.imports += [mark.lines for mark in match["import"]]
+    found.imports += [mark.lines for mark in match.get("import", ())]
     mark = match["path"][0] if "path" in match else None
     if mark is None or mark in found.paths:
         return
@@ -362,7 +362,7 @@ def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -
     alias = cleaned(match["alias"][0].text) if "alias" in match else path.rpartition(".")[2]
     if path:
         found.names.setdefault(f"* {path}" if "all" in match else alias, (path, None))
-        found.uses.append((alias, mark.lines[0]))
+        found.uses += [(alias, mark.lines[0])] if "import" in match else []
 
 
 def _whole_lines(mark: Mark, lines: list[str]) -> range:

@@ -324,9 +324,10 @@ class _Names:
             return self._local(path, ".".join(filter(None, (inner, rest))), seen)
         if first == "default":
             return self.full[path, file.classes[0].name] if len(file.classes) == 1 else None
-        stars = (target for export, target in file.exports.items() if export.startswith("* "))
+        stars = [target for export, target in file.exports.items() if export.startswith("* ")]
+        direct = (self.full.get((of, name)) for module, _ in stars for of in self._scripts.files_of(path, module))
         further = (self._target(path, star, name, seen) for star in stars)
-        return self.full.get((path, name)) or next(filter(None, further), None)
+        return self.full.get((path, name)) or next(filter(None, direct), None) or next(filter(None, further), None)
 
     def _unresolved(self, path: str, base: str) -> str:
         """Return a name for a class imported from outside the project."""

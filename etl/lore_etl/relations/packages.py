@@ -66,6 +66,7 @@ class Packages:
             for name in file.functions:
                 self._functions[file.family, _joined(self._package[path], name)].append(f"{path}:{name}")
         self._last_names = {key.rpartition(".")[2] for _, key in (*self._known, *self._functions)}
+        self._last_names |= {name for file in self._facts.values() if file.family == "rust" for name in file.imports}
         self._spaces = {path: self._spaces_of(file) for path, file in self._facts.items()}
         self._shown = self._names(taken)
         self._declared = {*self._shown.values(), *taken}
@@ -216,7 +217,7 @@ class Packages:
         package, _, name = key.rpartition(".")
         if followed < MAX_FOLLOWED and family == "rust":
             for other in self._files.get((family, package), ()):
-                if other != path and name in self._facts[other].imports:
+                if name in self._facts[other].imports:
                     return self._find(other, "", name, followed + 1)
         return None
 
@@ -225,8 +226,11 @@ class Packages:
         file, package = self._facts[path], self._package[path]
         first, _, rest = name.partition(".")
         if first in file.imports:
-            yield from self._absolute(path, _joined(file.imports[first][0], rest))
-            return
+            full = _joined(file.imports[first][0], rest)
+            yield from self._absolute(path, full)
+            if file.family != "rust" or full.partition(".")[0] in file.imports:
+                return
+            name = full  # an alias of what the file sees
         yield _joined(package, name)
         spaces = self._spaces[path]
         yield from (_joined(space, name) for space in spaces)

@@ -11,6 +11,8 @@
 (use_list [(identifier) (scoped_identifier)] @path @import)
 (use_list (use_wildcard (_) @path) @all @import)
 (use_list (use_as_clause path: (_) @path alias: (_) @alias) @import)
+(source_file (type_item name: (_) @alias type: [(type_identifier) (scoped_type_identifier)] @path))
+(source_file (type_item name: (_) @alias type: (generic_type type: (_) @path)))
 (line_comment) @doc
 (block_comment) @doc
 (attribute_item) @doc
