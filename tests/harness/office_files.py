@@ -16,12 +16,10 @@ _ENCRYPTED = b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >> 
 )
 
 
-def pdf(
-    *pages: str, chapters: tuple[str, ...] = (), is_encrypted: bool = False, title: str = "", large: str = ""
-) -> bytes:
+def pdf(*pages: str, chapters: tuple[str, ...] = (), is_encrypted: bool = False, title: str = "") -> bytes:
     """Return a PDF file with these lines on each page; each chapter begins on the page of the same number.
 
-    `title` is in the metadata, and `large` are lines in large letters, 100 points above the others of each page.
+    `title` is in the metadata.
     """
     count = len(pages)
     kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(count))
@@ -33,9 +31,7 @@ def pdf(
     ]
     for number, text in enumerate(pages):
         lines = text.encode("latin-1").replace(b"\n", b") Tj 0 -14 Td (")
-        above = large.encode("latin-1").replace(b"\n", b") Tj 0 -28 Td (")
-        head = b"BT /F1 1 Tf 24 0 0 24 72 800 Tm (%s) Tj ET " % above if large else b""
-        content = head + b"BT /F1 12 Tf 72 700 Td (%s) Tj ET" % lines
+        content = b"BT /F1 12 Tf 72 700 Td (%s) Tj ET" % lines
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
             b" /Resources << /Font << /F1 3 0 R >> >> >>" % (5 + 2 * number)

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import dropwhile, takewhile
 
 import pypdfium2
 
-from lore_etl.core.text import one_line
-from lore_etl.files.conversion.marked_text import MAX_HEADING, NoText, body, heading, real_title, titled
+from lore_etl.files.conversion.marked_text import NoText, body, heading, titled
 
 MAX_PAGES = 5_000
 SHOWN_TITLES = 3
-FIRST = 3_000  # characters of the first page that may contain the title
-LARGER = 1.15  # times the usual height of letters: that of a title
-_LETTERS = re.compile(r"[^\W\d_]{3}")
-_TITLE = re.compile(r"(?!Page\b|Dear\b)[^\W\d_a-z](?=.*[^\W\d_]{3}).{0,78}[^\s.,:;!?-]")
-"""A line that reads like a title: it is short, begins with a capital letter, and is no sentence."""
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 _HYPHEN = re.compile("[\x02\ufffe]\n?(.?)")  # how versions of PDFium mark a word that is divided at the end of a line
 
@@ -42,42 +35,7 @@ def read(data: bytes, suffix: str) -> str:
             parts += [heading(2, f"Page {number + 1}: {title}" if title else f"Page {number + 1}"), body(text)]
     if not parts:
         raise NoText("it contains no text, only pictures")
-    declared = str(document.get_metadata_dict().get("Title", ""))
-    return titled(declared if real_title(declared) else _title(document[0]), parts)
-
-
-def _title(page: pypdfium2.PdfPage) -> str:
-    """Return the first lines in letters that are larger than most, or a first line that reads like a title."""
-    lines = _lines(page)
-    if not lines:
-        return ""
-    sizes = sorted(size for text, size in lines for _ in text)
-    usual, largest = sizes[len(sizes) // 2], sizes[-1]
-    if largest > LARGER * usual:
-        large = takewhile(
-            lambda line: line[1] > 0.99 * largest, dropwhile(lambda line: line[1] <= 0.99 * largest, lines)
-        )
-        title = one_line(" ".join(text for text, _ in large))
-        return title if _LETTERS.search(title) and len(title) <= MAX_HEADING else ""
-    first = one_line(lines[0][0])
-    return first if len(lines) > 1 and _TITLE.fullmatch(first) else ""
-
-
-def _lines(page: pypdfium2.PdfPage) -> list[tuple[str, float]]:
-    """Return the first lines of a page, with the height of the highest letter of each."""
-    text = page.get_textpage()
-    found, line, height = list[tuple[str, float]](), "", 0.0
-    for number in range(min(text.count_chars(), FIRST)):
-        character = text.get_text_range(number, 1)
-        if character in ("\r", "\n", "\r\n"):
-            found.append((line, height))
-            line, height = "", 0.0
-        elif character.strip():
-            _, bottom, _, top = text.get_charbox(number, loose=True)
-            line, height = line + character, max(height, top - bottom)
-        else:
-            line += " "
-    return [(line, height) for line, height in (*found, (line, height)) if line.strip()]
+    return titled(str(document.get_metadata_dict().get("Title", "")), parts)
 
 
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
