@@ -119,6 +119,20 @@ def test_a_click_on_a_folder_searches_in_it(reader: Reader) -> None:
     expect(page.locator("#q")).to_have_value(re.compile(r"^worker path:docs/[^ ]+$"))
 
 
+def test_languages_and_ages_count_the_files_found(reader: Reader) -> None:
+    page = reader.open("#/search?q=worker")
+    language = page.locator(".folder", has_text=re.compile(r"^\.py"))
+    figure = int(language.locator("small").inner_text())
+    ages = page.get_by_label("Age").locator("option").all_inner_texts()
+    assert [re.sub(r"\d+", "", age) for age in ages[1:]] == [
+        f"{name} ()" for name in ("today", "this week", "this month", "this year")
+    ]
+    language.click()
+    expect(page.locator("#q")).to_have_value("worker lang:py")
+    expect(page.locator(".results:not(.old) .result").first).to_be_visible()
+    assert found_files(page) >= figure > 0
+
+
 def test_the_search_box_explains_its_syntax_and_wrong_syntax(reader: Reader) -> None:
     reader.expected.append("400")
     page = reader.open("#/search")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,20 @@ def test_folders_are_counted_below_the_folder_that_has_all_files(filters_app: Ap
         {"path": "docs/adr/**", "files": 1},
         {"path": "docs/retries.md", "files": 1},
     ]
+
+
+def test_languages_and_ages_are_counted_as_their_filters_select_them(filters_app: App) -> None:
+    today = datetime.date.today()
+    reply = search(filters_app, "retry", facets=True)
+    langs, ages = reply["facets"]["langs"], reply["facets"]["ages"]
+
+    assert {one["lang"] for one in langs} >= {"md", "py"}
+    assert sum(one["files"] for one in langs) == reply["total"]
+    for one in langs:
+        assert search(filters_app, f"retry lang:{one['lang']}")["total"] >= one["files"]
+    assert [one["after"] for one in ages] == [str(today - datetime.timedelta(days=age)) for age in (0, 6, 30, 365)]
+    for one in ages:
+        assert search(filters_app, f"retry after:{one['after']}")["total"] >= one["files"]
 
 
 def test_the_numbers_of_the_folders_add_up_to_the_total(filters_app: App) -> None:

@@ -108,7 +108,9 @@ def search(
     before: Annotated[str | None, typer.Option(help="Only documents dated before this day.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of results.")] = 10,
     passages: Annotated[int, typer.Option(help="Maximum number of further passages of each file.")] = 0,
-    facets: Annotated[bool, typer.Option("--facets", help="Count the matches by type and folder.")] = False,
+    facets: Annotated[
+        bool, typer.Option("--facets", help="Count the matches by type, folder, language and age.")
+    ] = False,
     explain: Annotated[bool, typer.Option(help="Show the terms of each score and the time of each step.")] = False,
     brief: BriefOption = False,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,

@@ -50,9 +50,19 @@ class FacetsFoldersRecord(TypedDict):
     path: str
     files: int
 
+class FacetsLangsRecord(TypedDict):
+    lang: str
+    files: int
+
+class FacetsAgesRecord(TypedDict):
+    after: str
+    files: int
+
 class FacetsRecord(TypedDict):
     types: list[FacetsTypesRecord]
     folders: list[FacetsFoldersRecord]
+    langs: list[FacetsLangsRecord]
+    ages: list[FacetsAgesRecord]
 
 class FreshnessRecord(TypedDict):
     state: str

@@ -33,7 +33,7 @@ def passages(result: records.QueryResultRecord) -> ReplyText:
 
 
 def _facets(result: records.QueryResultRecord) -> Iterator[str]:
-    """Yield the numbers of files found: all, by type and by folder."""
+    """Yield the numbers of files found: all, by type, folder, language and age."""
     if (facets := result.get("facets")) is None:
         return
     yield f"{result['total']:,} file{'' if result['total'] == 1 else 's'} found"
@@ -41,6 +41,10 @@ def _facets(result: records.QueryResultRecord) -> Iterator[str]:
         yield "  by type: " + ", ".join(f"{type_['type']} {type_['files']:,}" for type_ in facets["types"])
     if facets["folders"]:
         yield "  by path: " + ", ".join(f"{folder['path']} {folder['files']:,}" for folder in facets["folders"])
+    if facets["langs"]:
+        yield "  by lang: " + ", ".join(f"{lang['lang']} {lang['files']:,}" for lang in facets["langs"])
+    if dated := [f"{age['after']} {age['files']:,}" for age in facets["ages"] if age["files"]]:
+        yield "  by after: " + ", ".join(dated)
 
 
 def _timings(result: records.QueryResultRecord) -> Iterator[str]:

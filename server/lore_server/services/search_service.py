@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from posixpath import commonprefix
 from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import origin_of_file
+from lore_server.query import facets as facet_counts
 from lore_server.query.confidence import SUGGESTION, Fit
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness, urgent
@@ -41,7 +40,6 @@ SIMILAR_LISTED, SIMILAR_SHOWN = 20, 5  # paths of copies in an explained result,
 LONGEST_STEP = 99_999.9  # milliseconds; the place that a step takes in the budget before its end is known
 FACETS_SHARE = 3  # facets take at most this part of the budget
 POINTS = 100.0  # of a file that is the best for all phrasings
-MAX_FOLDERS = 20
 
 
 class SearchService:
@@ -152,11 +150,15 @@ class SearchService:
 
 def _facets(found: SearchOutcome, of_any_type: SearchOutcome, max_tokens: int) -> records.FacetsRecord:
     room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
-    types = Counter(sorted(file.chunk.type.value for file in of_any_type.ranked)).most_common()
-    folders = by_folder(file.source for file in found.ranked)
+    types = facet_counts.by_type(file.chunk.type.value for file in of_any_type.ranked)
+    folders = facet_counts.by_folder(file.source for file in found.ranked)
+    suffixes = facet_counts.by_suffix(file.source for file in found.ranked)
+    ages = facet_counts.by_age((file.chunk.day for file in found.ranked), found.today)
     return {
-        "types": budget.fitting([{"type": type_, "files": number} for type_, number in types], room // 2),
-        "folders": budget.fitting([{"path": path, "files": number} for path, number in folders], room // 2),
+        "types": budget.fitting([{"type": type_, "files": number} for type_, number in types], room // 3),
+        "folders": budget.fitting([{"path": path, "files": number} for path, number in folders], room // 3),
+        "langs": budget.fitting([{"lang": suffix, "files": number} for suffix, number in suffixes], room // 6),
+        "ages": budget.fitting([{"after": day, "files": number} for day, number in ages], room // 6),
     }
 
 
@@ -275,17 +277,3 @@ def fused(outcomes: Sequence[SearchOutcome]) -> SearchOutcome:
         is_foreign=all(one.is_foreign for one in outcomes),
         seconds={step: sum(one.seconds.get(step, 0.0) for one in outcomes) for step in first.seconds},
     )
-
-
-def by_folder(sources: Iterable[str]) -> list[tuple[str, int]]:
-    """Return (pattern, files), largest first, for the entries of the deepest folder that contains all of these files.
-
-    A pattern selects exactly the files it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
-    """
-    places = [source.split("/") for source in sources]
-    depth = len(commonprefix([parts[:-1] for parts in places]))  # it also takes lists of folders
-    counts: Counter[str] = Counter()
-    for parts in sorted(places):
-        place = "/".join(parts[: depth + 1])
-        counts[f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"] += 1
-    return counts.most_common(MAX_FOLDERS)

@@ -84,7 +84,7 @@ const EXAMPLES = [
   ["after:2025-01-31", "dated this day or later; before: for earlier"],
   ["-path:tests", "not these files"],
 ];
-const AGES = [["today", 1], ["this week", 7], ["this month", 31], ["this year", 366]];
+const AGES = [["today", 0], ["this week", 6], ["this month", 30], ["this year", 365]];
 const EARLIER = 8;
 const FILTER = /(^|\s)-?(?:type|path|lang|after|before):(?:"[^"]*"|\S+)/g;
 const EXCLUDED = /(^|\s)-(?:"[^"]*"|\p{L}\S+)/gu;
@@ -427,17 +427,16 @@ export function searchView() {
   return { content, title: (route) => route.params.q || "Search", show: showRoute, leave, focus, params, field: input };
 }
 
-/** Return the filters that narrow a reply: its folders, the languages of its files, and their age. */
+/** Return the filters that narrow a reply, with the number of files that each selects: folders, languages and ages. */
 function narrowing({ facets, results }, query, narrow) {
-  const button = (name, value, text, figure) => el("button", { type: "button", class: "folder", title: `Only ${value}`, on: { click: () => narrow(name, value) } }, text, figure && el("small", {}, count(figure)));
-  const suffixes = Map.groupBy(results.flatMap(({ source }) => source.match(/\.(\w+)$/)?.[1] ?? []), (suffix) => suffix);
+  const button = (name, value, text, figure) => el("button", { type: "button", class: "folder", title: `Only ${value}`, on: { click: () => narrow(name, value) } }, text, el("small", {}, count(figure)));
   const since = query.match(/(?:^|\s)after:(\S+)/)?.[1] ?? "";
   const age = el("select", { class: "age", "aria-label": "Age", on: { change: ({ target }) => narrow("after", target.value) } },
-    [["any age", ""], ...AGES.map(([name, days]) => [name, currentDay(days)])].map(([name, value]) => el("option", { value, selected: value === since }, name)));
+    [["any age", ""], ...facets.ages.map(({ after, files }, at) => [`${AGES[at][0]}${since > after ? "" : ` (${count(files)})`}`, after])].map(([name, value]) => el("option", { value, selected: value === since }, name)));
   if (!results.length && !since) return [];
   return [
     facets.folders.length > 1 && facets.folders.slice(0, FOLDERS).map(({ path, files }) => button("path", path, path.replace(/^\/|\/\*\*$/g, ""), files)),
-    suffixes.size > 1 && [...suffixes].sort(([, left], [, right]) => right.length - left.length).slice(0, SUFFIXES).map(([suffix]) => button("lang", suffix, `.${suffix}`)),
+    facets.langs.length > 1 && facets.langs.slice(0, SUFFIXES).map(({ lang, files }) => button("lang", lang, `.${lang}`, files)),
     age,
   ];
 }
