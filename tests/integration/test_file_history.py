@@ -20,7 +20,7 @@ from lore_server.app import App
 from lore_server.changes import commit_log
 from lore_server.changes.file_history import MAX_COMMITS, ProjectHistory
 from lore_server.contract import load_contract
-from lore_server.evaluation.git_history import commits
+from lore_server.evaluation.bench import commits
 from lore_server.knowledge.identity import identity_of, spelled
 from lore_server.operations.table import render
 from tests.harness.evaluation import commit, git

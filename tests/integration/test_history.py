@@ -12,7 +12,7 @@ from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.changes.ticket_names import names
-from lore_server.evaluation.git_history import MAX_FILES, commits, file_not_ticket, set_from_git
+from lore_server.evaluation.bench import MAX_FILES, commits, file_not_ticket, set_from_git
 from lore_server.evaluation.sets import EvaluationSet, Question
 from lore_server.query.ranking import Ranked
 from tests.harness.chunks import make_chunk

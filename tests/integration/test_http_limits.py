@@ -20,8 +20,10 @@ from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
-from lore_server.http import Pulse, build_http, site_of
+from lore_server.http.application import build_http
+from lore_server.http.page import Pulse
 from lore_server.http.protocol import LimitedProtocol
+from lore_server.http.site import site_of
 from lore_server.mcp.mcp_server import build_server
 from tests.harness import http_client
 from tests.harness.models import HashModel

@@ -32,13 +32,15 @@ from lore_server.knowledge.chapter_edit import (
     ChapterReference,
     NewChapter,
     add_chapter,
+    add_section,
     remove_chapter,
+    remove_section,
     rewrite,
     update_chapter,
+    update_section,
 )
 from lore_server.knowledge.git import git_command
 from lore_server.knowledge.lock import StoreLock
-from lore_server.knowledge.sections import add_section, remove_section, update_section
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import (
     AGENT,

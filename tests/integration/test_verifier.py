@@ -18,7 +18,9 @@ from lore_etl.core.model import row_id
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
-from lore_server.http import Pulse, build_http, site_of
+from lore_server.http.application import build_http
+from lore_server.http.page import Pulse
+from lore_server.http.site import site_of
 from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import render
 from lore_server.services.verification import RESULT, Pace

@@ -8,8 +8,8 @@ import pytest
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound, StorageError
 from lore_etl.core.headings import outline
+from lore_server.knowledge.chapter_edit import add_section, remove_section, update_section
 from lore_server.knowledge.registry import index_with, merged_index, read_index
-from lore_server.knowledge.sections import add_section, remove_section, update_section
 
 NOW = "2026-01-02T03:04:05.000Z"
 MAIN = "# App\r\n\r\n## Build\r\n\r\nmake\r\n\r\n### Deep\r\n\r\nx\r\n\r\n```\r\n## no\r\n```\r\n\r\n## Test\r\n\r\nx"

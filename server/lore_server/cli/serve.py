@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lore_server.app import App
-    from lore_server.http import Pulse, Site
+    from lore_server.http.page import Pulse
+    from lore_server.http.site import Site
     from lore_server.owner.listen import Connections
     from lore_server.owner.projects import Projects
     from lore_server.owner.session import Session
@@ -78,7 +79,8 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 
 def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
     """Own the index and serve page, API and MCP until interrupted; print the address to standard error."""
-    from lore_server.http import Pulse, site_of
+    from lore_server.http.page import Pulse
+    from lore_server.http.site import site_of
     from lore_server.owner.find import make_way
     from lore_server.owner.process import Owner, leave
 
@@ -105,7 +107,8 @@ def serve_projects(
     session: Session, where: Path, host: str | None, port: int | None, toolsets: list[str] | None
 ) -> None:
     """Serve many projects until interrupted; each has its own index, which is owned while it is in use."""
-    from lore_server.http import Pulse, site_of
+    from lore_server.http.page import Pulse
+    from lore_server.http.site import site_of
     from lore_server.owner.process import leave, stop_on_signal
     from lore_server.owner.projects import Projects, read_projects
 
@@ -162,7 +165,7 @@ async def _serve(
 ) -> None:
     import uvicorn
 
-    from lore_server.http import build_http
+    from lore_server.http.application import build_http
     from lore_server.http.audit import audited
     from lore_server.http.many import Chooser, routes_of_many
     from lore_server.http.protocol import LimitedProtocol

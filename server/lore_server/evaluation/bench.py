@@ -1,7 +1,11 @@
-"""An index under test, either a set's temporary one or the project's own, and its runs."""
+"""An index under test, either a set's temporary one or the project's own, and its runs.
+
+The set of a project is its history: the commits that mention an indexed ticket show which files it changed.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,14 +13,15 @@ from pathlib import Path
 
 from lore_etl.config.settings import Settings
 from lore_etl.config.user_folders import cache_folder
-from lore_etl.core.errors import InvalidArgument, ProviderError
-from lore_etl.core.model import sha256
+from lore_etl.core.errors import InvalidArgument, NotFound, ProviderError, StorageError
+from lore_etl.core.model import KnowledgeType, sha256
 from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.corpus import load_records
-from lore_server.evaluation.git_history import file_not_ticket, set_from_git
-from lore_server.evaluation.sets import EvaluationSet, Question, read_set
+from lore_server.changes.project_git import LOG, read_git
+from lore_server.changes.ticket_names import files_by_name, names
+from lore_server.evaluation.sets import EvaluationSet, Judgements, Question, read_set
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, Retrieved
 from lore_server.query.ranking import Ranked
@@ -25,6 +30,9 @@ from lore_server.query.weights import Weights, weights
 
 RANKINGS = ("hybrid", *LEGS, "classic")
 DEPTH = 100  # maximum number of documents per question in a run
+MAX_FILES = 20  # a commit that changes more is not specific to one ticket
+GIT_SECONDS = 120
+_FORMAT = "--format=%x1e%B%x1f"
 
 
 @dataclass(frozen=True)
@@ -131,3 +139,58 @@ def scratch_index(name: str, settings: Settings, model: Model | None = None) -> 
         yield index
     finally:
         index.close()
+
+
+@dataclass(frozen=True)
+class TicketCommit:
+    """A commit's message and its changed files."""
+
+    message: str
+    files: tuple[str, ...]
+
+
+def set_from_git(root: Path, index: Index) -> EvaluationSet:
+    """Return tickets as questions, judged by the files changed in the commits that mention them.
+
+    Raises:
+        IndexMissing: the project has not been synced.
+        InvalidArgument: the project is not a git repository.
+        NotFound: no commit names a ticket of the index.
+    """
+    index.require()
+    texts: dict[str, list[str]] = defaultdict(list)
+    judged = set()
+    for chunk in index.catalogue.every_chunk():
+        if chunk.type == KnowledgeType.TICKET:
+            texts[chunk.source].append(chunk.text)
+        elif chunk.type != KnowledgeType.RELEASE:
+            judged.add(chunk.source)
+    tickets = files_by_name(texts)
+    judgements: Judgements = defaultdict(dict)
+    for commit in commits(root):
+        changed = [file for file in commit.files if file in judged]
+        if changed and len(commit.files) <= MAX_FILES:
+            for ticket in {tickets[name] for name in names(commit.message) if name in tickets}:
+                judgements[ticket].update(dict.fromkeys(changed, 1))
+    if not judgements:
+        raise NotFound(
+            "No commit mentions an indexed ticket.",
+            "Tickets are found by number (`#12` and issues/issue-12.md) or by key (`ABC-12`); sync them first.",
+        )
+    questions = [Question(judgement, "\n".join(texts[judgement])) for judgement in sorted(judgements)]
+    return EvaluationSet("history", questions, dict(judgements))
+
+
+def file_not_ticket(question: Question, result: Ranked) -> str | None:
+    """Return the document that a result represents; tickets and releases do not count as changed files."""
+    return None if result.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else result.source
+
+
+def commits(root: Path) -> Iterator[TicketCommit]:
+    """Yield the commits that touch the folder, newest first, with paths relative to it."""
+    output = read_git(root, *LOG, "--name-only", "--no-merges", "--relative", _FORMAT, seconds=GIT_SECONDS)
+    if not output.is_complete:
+        raise StorageError("git takes too long to read the history.", "Evaluate a folder with a set.")
+    for record in output.text.split("\x1e")[1:]:
+        message, _, files = record.partition("\x1f")
+        yield TicketCommit(message, tuple(name.strip("\n") for name in files.split("\0") if name.strip("\n")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -24,7 +25,6 @@ from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import SERVE_MANY, Note, my_note, read_note, remove_note, write_note
 from lore_etl.system.memory import keep_present_objects, limit_heaps
-from lore_etl.system.stop_signals import wait_for_stop_signal
 from lore_server import __version__
 from lore_server.app import App
 from lore_server.contract import load_contract
@@ -33,10 +33,29 @@ from lore_server.owner.find import wanted
 from lore_server.owner.listen import LOOK_SECONDS, Connections, SocketServer, until_quiet
 from lore_server.services.verification import Pace
 
+_LOOK_SECONDS = 0.2
 log = logging.getLogger(__name__)
 MOST_OPEN = 64  # projects in one process; they share the time in which one would be verified in the background
 CLOSE_SECONDS = 10.0  # `lore stop` waits for 30 seconds
 Serving = Callable[[App, Connections], Awaitable[None]]
+_STATE = "Check the permissions of the state folder (LORE_STATE, default ~/.local/state/lore)."
+_SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or LORE_RUNTIME to a folder for sockets.'
+
+
+async def wait_for_stop_signal() -> None:
+    """Return at the first signal. The main thread must run the event loop."""
+    if sys.platform == "win32":  # its event loop does not support signal handlers
+        requested = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK):
+            signal.signal(number, lambda *_: requested.set())
+        while not requested.is_set():
+            await anyio.sleep(_LOOK_SECONDS)
+    else:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                return
+
+
 if TYPE_CHECKING:
     from lore_server.replies.records import HealthOwnerRecord
 
@@ -176,10 +195,6 @@ class Owner:
             "version": __version__,
             "job": self.app.jobs.running_id(),
         }
-
-
-_STATE = "Check the permissions of the state folder (LORE_STATE, default ~/.local/state/lore)."
-_SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or LORE_RUNTIME to a folder for sockets.'
 
 
 def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:

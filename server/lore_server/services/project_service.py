@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, ProjectDeleteFailed, StorageError
-from lore_server.knowledge import sections
+from lore_server.knowledge import chapter_edit
 from lore_server.knowledge.part_editor import Place
 from lore_server.knowledge.write_request import WriteRequest
 from lore_server.knowledge.writer import Written
@@ -53,7 +53,7 @@ class ProjectService:
         self, *, section_header: str, new_content: str, request: WriteRequest
     ) -> records.KnowledgeWrittenRecord:
         """Replace the text of a section."""
-        return written(self._library.edit(request, None, sections.update_section(section_header, new_content)))
+        return written(self._library.edit(request, None, chapter_edit.update_section(section_header, new_content)))
 
     def add_section(
         self,
@@ -64,11 +64,11 @@ class ProjectService:
         request: WriteRequest,
         reference_header: str | None = None,
     ) -> records.KnowledgeWrittenRecord:
-        edit = sections.add_section(section_header, content, position, reference_header)
+        edit = chapter_edit.add_section(section_header, content, position, reference_header)
         return written(self._library.edit(request, None, edit))
 
     def remove_section(self, *, section_header: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        return written(self._library.edit(request, None, sections.remove_section(section_header)))
+        return written(self._library.edit(request, None, chapter_edit.remove_section(section_header)))
 
     def delete(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Delete a project. Raises ProjectDeleteFailed if files cannot be removed."""
