@@ -291,7 +291,7 @@ def test_every_command_is_documented() -> None:
     documented = (ROOT / "docs" / "cli.md").read_text()
     helped = run_lore("--help", cwd=ROOT).stdout
 
-    for name in "init sync pull add-docs search ask why hierarchy docs status call eval tune serve mcp version".split():
+    for name in "init sync pull add-docs search ask why hierarchy docs status call eval tune serve mcp".split():
         assert f"`lore {name}" in documented
         assert f" {name} " in helped
 

@@ -230,7 +230,7 @@ def test_the_handbook_is_a_resource_that_covers_every_tool_type_and_common_error
     listed = asked(app, mode, lambda client: client.list_resources())
     read = asked(app, mode, lambda client: client.read_resource("lore://handbook")).contents[0]
 
-    assert [resource.uri for resource in listed.resources] == ["lore://handbook", "lore://index"]
+    assert [resource.uri for resource in listed.resources] == ["lore://handbook"]
     assert all(resource.title and resource.description and resource.mime_type for resource in listed.resources)
     assert isinstance(read, types.TextResourceContents)
     assert read.mime_type == "text/markdown"
@@ -251,15 +251,6 @@ def _codes(kind: type[LoreError]) -> Iterator[str]:
     yield kind.code
     for inner in kind.__subclasses__():
         yield from _codes(inner)
-
-
-@BOTH
-def test_the_summary_of_the_index_is_a_resource(app: App, mode: str) -> None:
-    read = asked(app, mode, lambda client: client.read_resource("lore://index")).contents[0]
-
-    assert isinstance(read, types.TextResourceContents)
-    assert read.text.startswith("healthy")
-    assert "2 src" in read.text or "src" in read.text
 
 
 @BOTH

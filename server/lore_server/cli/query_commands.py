@@ -23,7 +23,6 @@ from lore_etl.core.errors import (
 )
 from lore_etl.core.json_types import JSON
 from lore_etl.system.nofollow import read_regular
-from lore_server import __version__
 from lore_server.cli.command import CursorOption, Words, command
 from lore_server.console import output
 from lore_server.console.output import print_json
@@ -258,12 +257,6 @@ def mcp(session: Session, toolsets: ToolsetsOption = "") -> None:
     from lore_server.owner.bridge import run
 
     raise typer.Exit(run(session.root, session.config_file, chosen))
-
-
-@command
-def version(session: Session) -> None:
-    """Print the version."""
-    session.show({"version": __version__}, __version__)
 
 
 def _chosen(toolsets: str) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""The resources: the handbook, an overview of the index, and indexed files and chunks; long content is split.
+"""The resources: the handbook, and indexed files and chunks; long content is split.
 
 The operations resolve paths and ids, so that only indexed content can be read.
 """
@@ -18,12 +18,11 @@ from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.follow import Context
 from lore_server.mcp.project_resources import PREFIX, Contents, decoded, project_mains, project_templates, read_project
-from lore_server.operations.table import render
 from lore_server.replies.budget import REPLY_TOKENS
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import span
 
-HANDBOOK, INDEX = "lore://handbook", "lore://index"
+HANDBOOK = "lore://handbook"
 DOCUMENT, SOURCE = "lore://document/", "lore://source/"
 HANDBOOK_FILE = Path(__file__).with_name("handbook.md")
 HANDBOOK_TTL_MS = 3_600_000
@@ -45,7 +44,7 @@ class Resources:
         self._calls, self._has_projects = calls, has_projects
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """Return the fixed resources and, with the toolset `projects`, the main documents."""
+        """Return the handbook and, with the toolset `projects`, the main documents."""
         handbook = types.Resource(
             uri=HANDBOOK,
             name="handbook",
@@ -54,17 +53,10 @@ class Resources:
             mime_type="text/markdown",
             size=HANDBOOK_FILE.stat().st_size,
         )
-        index = types.Resource(
-            uri=INDEX,
-            name="index",
-            title="Index",
-            description="Overview of the index, and whether every component works",
-            mime_type=PLAIN,
-        )
         if not self._has_projects:
-            return types.ListResourcesResult(resources=[handbook, index])
+            return types.ListResourcesResult(resources=[handbook])
         mains = await self._calls.read(lambda call: [*project_mains(call)])
-        return types.ListResourcesResult(resources=[handbook, index, *mains], ttl_ms=0, cache_scope="private")
+        return types.ListResourcesResult(resources=[handbook, *mains], ttl_ms=0, cache_scope="private")
 
     async def templates(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -107,8 +99,6 @@ class Resources:
 
 
 def _contents(call: Call, uri: str) -> Contents:
-    if uri == INDEX:
-        return [_text(uri, PLAIN, render("healthcheck", call("healthcheck", {}, NOBODY)).whole())]
     if uri.startswith(PREFIX):
         return read_project(uri, call)
     place, _, query = uri.partition("?")
@@ -122,8 +112,7 @@ def _contents(call: Call, uri: str) -> Contents:
         about = []
     else:
         raise DocumentNotFound(
-            f"There is no resource `{uri[:200]}`.",
-            f"Resources: {HANDBOOK}, {INDEX}, {DOCUMENT}{{id}}, {SOURCE}{{path}}.",
+            f"There is no resource `{uri[:200]}`.", f"Resources: {HANDBOOK}, {DOCUMENT}{{id}}, {SOURCE}{{path}}."
         )
     return _in_parts(uri, place, reply, about)
 
