@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from contextlib import suppress
-from pathlib import Path
-from typing import Annotated
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -27,7 +28,11 @@ from lore_server.cli.command import CursorOption, Words, command
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner.session import LONGEST_WAIT, Session
+from lore_server.replies import render_history
 from lore_server.setup.clients import CLIENTS
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import SourceTextRecord
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 ToolsetsOption = Annotated[
@@ -39,6 +44,9 @@ BriefOption = Annotated[bool, typer.Option("--brief", help="Show file names and 
 TypesOption = Annotated[
     list[str] | None, typer.Option("-t", "--type", help="Only this document type; repeat it for several.")
 ]
+FOLDER = "answers"
+LONGEST = 40  # characters of an id
+_LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 
 @command
@@ -282,10 +290,6 @@ def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
     return given
 
 
-FOLDER = "answers"
-LONGEST = 40  # characters of an id
-
-
 def remember_answer(root: Path, id_: str) -> None:
     """Store the id. After an error there is only no answer to continue."""
     with suppress(OSError):
@@ -303,3 +307,31 @@ def last_answer(root: Path) -> str:
 
 def _file(root: Path) -> Path:
     return user_state_folder() / FOLDER / hashlib.sha256(str(root).encode()).hexdigest()[:32]
+
+
+@command
+def why(
+    session: Session,
+    place: Annotated[str, typer.Argument(metavar="PLACE", help="FILE or FILE:10-20.")],
+) -> None:
+    """Show the commits that changed a file or some of its lines, and the tickets that they name."""
+    path, start, end = _place(session, place)
+    lines = {"start": start, "end": end} if start else {}
+    result = session.ask("get_source", path=path, **lines, history=True, max_tokens=WHOLE)
+    session.show(result, render_history.history(cast("SourceTextRecord", result)).body)
+    if not result["history"]:
+        raise typer.Exit(NotFound.exit_code)
+
+
+def _place(session: Session, place: str) -> tuple[str, int | None, int | None]:
+    """Return the path in the index and the lines of `FILE`, `FILE:3` or `FILE:3-9`."""
+    if numbers := _LINES.fullmatch(place):
+        return _path_in(session.root, numbers[1]), int(numbers[2]), int(numbers[3] or numbers[2])
+    return _path_in(session.root, place), None, None
+
+
+def _path_in(root: Path, given: str) -> str:
+    """Return a file's path from the project root; it is given relative to the current folder or to the root."""
+    place = (Path.cwd() / given).resolve()
+    is_below = place.is_file() and place.is_relative_to(root) and not (root / given).is_file()
+    return place.relative_to(root).as_posix() if is_below else PurePosixPath(given).as_posix()
