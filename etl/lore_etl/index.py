@@ -32,6 +32,7 @@ from lore_etl.stores.snapshot import Derived, Snapshot
 
 if TYPE_CHECKING:
     from lore_etl.chunking.tokens import TokenCounter
+    from lore_etl.files.git_head import Head
     from lore_etl.models.embedder import Embedder
     from lore_etl.stores.chroma.vector_store import VectorStore
     from lore_etl.stores.embedding_cache import EmbeddingCache
@@ -62,6 +63,7 @@ DEFAULT_LIMITS = LoadLimits()
 class Index:
     """The index of a project. It is opened on first use; then this process owns its folder until `close`.
 
+    A `published` index has the texts of a commit, and no files to compare them with.
     `folder` has the stores: it is `index_folder`, or a private copy of an index folder that cannot be written.
     Raises ConfigError if keys of the database contradict each other.
     """
@@ -73,10 +75,12 @@ class Index:
         model: Model | None = None,
         knowledge: KnowledgeFolder | None = None,
         limits: LoadLimits = DEFAULT_LIMITS,
+        published: Head | None = None,
     ) -> None:
         self.root = root
         self.limits = limits
         self.settings = settings
+        self.published = published
         self._model = model or ConfiguredModel(settings.embedding)
         self.index_folder = index_folder(root, settings.index.path)
         self.folder = folder_of_stores(self.index_folder)

@@ -18,6 +18,7 @@ from lore_etl.core.errors import IndexMissing, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import silent
+from lore_etl.files.git_head import Head
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.failure import emptiness
@@ -84,12 +85,13 @@ class App:
         owner: Callable[[], HealthOwnerRecord | None] = lambda: None,
         home: Path | None = None,
         pace: Pace | None = None,
+        published: Head | None = None,
     ) -> None:
         if settings.sources:  # their patterns may be wrong; those of Lore take a tenth of a second to compile
             SourceSet(SourceContext((), lambda path: None), settings.sources)
         self.contract = contract
         self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
-        self.index = Index(root, settings, model, self._library)
+        self.index = Index(root, settings, model, self._library, published=published)
         self.jobs = JobService(self.index, self._after_pass)
         self.freshness = Freshness(self.index, self.jobs.running_id)
         self._view = View(self.index)

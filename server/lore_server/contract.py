@@ -68,6 +68,11 @@ class Operation:
         return _compiled(self.output_schema)
 
     @property
+    def is_replicated(self) -> bool:
+        """Return whether replicas serve it, because it only reads the index."""
+        return not self.changes_state and not self.is_about_knowledge
+
+    @property
     def changes_state(self) -> bool:
         """Return whether a call may change anything."""
         return not self.hints["readOnlyHint"]

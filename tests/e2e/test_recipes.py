@@ -1,4 +1,4 @@
-"""The recipes for CI in the documentation, run in a repository with a folder as the target."""
+"""The recipes of the documentation for CI and for a backup, run in a repository with a folder as the target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.harness.commands import LORE, PREPARED
+from tests.harness.commands import LORE, PREPARED, run_lore
 from tests.harness.documents import blocks
 from tests.harness.evaluation import commit, git
 from tests.harness.models import own_cache
@@ -83,3 +83,34 @@ def test_the_steps_of_a_recipe_publish_an_index_that_the_next_run_and_clones_sta
     own = {**environment, "XDG_CONFIG_HOME": str(tmp_path / "config")}
     done = subprocess.run(["lore", "fetch"], cwd=clone, env=own, capture_output=True, text=True, check=False)
     assert "2 chunks as at" in done.stdout and ", 0 embedded" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_restored_backup_has_the_knowledge_its_history_and_the_tokens(tmp_path: Path) -> None:
+    (saving,) = (block.text for block in blocks(PAGE) if "tar czf" in block.text)
+    stop, save, restore = saving.strip().splitlines()
+    assert stop == "lore stop --all"
+    project = write_project(tmp_path / "app", {"lore.toml": ""})
+    home, other = tmp_path / "home", tmp_path / "other"
+    home.mkdir()
+    other.mkdir()
+
+    def lore(where: Path, *words: str) -> str:
+        own = {"XDG_CONFIG_HOME": "", "LORE_HOME": "", "LORE_STATE": "", "XDG_STATE_HOME": "", "HOME": str(where)}
+        done = run_lore("--no-daemon", *words, cwd=project, **own)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    (tmp_path / "note.md").write_text("The mooring is at pier nine.\n")
+    lore(home, "memory", "add", "Mooring", "-f", str(tmp_path / "note.md"))
+    lore(home, "token", "add", "bot", "--read", "*")
+    write_project(home, {".config/lore/config.toml": "[query]\nnResults = 50\n"})
+    for command, where in ((save, home), (restore, other)):
+        text = command.replace("lore-backup.tgz", str(tmp_path / "lore-backup.tgz"))
+        subprocess.run(["bash", "-ec", text], env={**os.environ, "HOME": str(where)}, check=True)
+
+    history = lore(home, "knowledge", "log", "--all")
+    assert history.count("\n") > 0
+    assert lore(other, "knowledge", "log", "--all") == history
+    assert lore(other, "token", "list") == lore(home, "token", "list")
+    assert "pier nine" in lore(other, "memory", "search", "mooring")
+    assert (other / ".config/lore/config.toml").exists()

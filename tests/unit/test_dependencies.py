@@ -21,7 +21,7 @@ MODULES_OF_EXTRAS = {
     "models": ("export", "export_embedder", "export_reranker", "model_cache"),
     "eval": ("measures",),
     "openai": ("openai_writer",),
-    "team": ("target", "publish"),
+    "team": ("target", "publish", "metrics"),
 }
 
 

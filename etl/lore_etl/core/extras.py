@@ -11,7 +11,7 @@ EXTRAS = {
     "models": ("huggingface-hub", "onnx", "onnxscript", "sentence-transformers", "torch"),
     "eval": ("ir-measures", "scipy"),
     "openai": ("openai",),
-    "team": ("cryptography", "fsspec", "obstore"),
+    "team": ("cryptography", "fsspec", "obstore", "prometheus-client"),
 }
 
 
@@ -22,6 +22,11 @@ def require(extra: str, purpose: str) -> None:
             f"{purpose} needs the extra `{extra}`, which is not installed ({', '.join(missing)}).",
             f"{install_advice(extra)}.",
         )
+
+
+def is_installed(extra: str) -> bool:
+    """Return whether the packages of an extra are installed, without importing them."""
+    return not _missing(extra)
 
 
 def install_advice(extra: str) -> str:

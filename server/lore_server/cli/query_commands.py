@@ -243,10 +243,16 @@ def serve(
         Path | None,
         typer.Option(help="A folder of projects, or a file that names them: serve all."),
     ] = None,
+    replica: Annotated[
+        str | None, typer.Option(metavar="BRANCH", help="Serve the snapshots of a branch at published.target.")
+    ] = None,
 ) -> None:
     """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
-    from lore_server.cli.serve import serve_http, serve_projects
+    from lore_server.cli.serve import serve_http, serve_projects, serve_replica
 
+    if replica is not None:
+        serve_replica(session, replica, host, port, _chosen(toolsets))
+        return
     if projects is not None:
         serve_projects(session, projects, host, port, _chosen(toolsets))
         return

@@ -6,11 +6,13 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
 from lore_etl.core.errors import LoreError, StorageError
+from lore_etl.core.extras import is_installed
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_etl.stores.owner_file import SERVE
@@ -21,8 +23,6 @@ from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Call, Calls
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lore_server.app import App
     from lore_server.http.page import Pulse
     from lore_server.http.site import Site
@@ -143,6 +143,40 @@ def serve_projects(
     leave()
 
 
+def serve_replica(
+    session: Session, branch: str, host: str | None, port: int | None, toolsets: list[str] | None
+) -> None:
+    """Serve the latest published index of a branch until interrupted; it has no project folder and no owner."""
+    from tempfile import TemporaryDirectory
+
+    from lore_server.cli.publish_commands import target_of
+    from lore_server.http import Pulse, site_of
+    from lore_server.owner.process import leave, stop_on_signal
+    from lore_server.owner.replica import Replica
+
+    target_of(session, None)
+    with TemporaryDirectory(prefix="lore-replica-", ignore_cleanup_errors=True) as folder:
+        replica = Replica(session.settings, load_contract(), branch, Path(folder).resolve())
+        replica.refresh()
+        site = site_of(Path(replica.published.project), session.settings, host, port, is_replica=True)
+
+        async def run() -> None:
+            stopping = anyio.Event()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(stop_on_signal, stopping)
+                tasks.start_soon(replica.follow)
+                terminal.err(f"Lore serves {site.project} of {branch}: MCP at {address}/mcp, API at {address}/api\n")
+                terminal.err(f"{site.notice}\n")
+                pulse = Pulse(replica.state, replica.health, stopping)
+                await _serve(replica.call, site, listener, toolsets, pulse, created=lambda: replica.published.created)
+                tasks.cancel_scope.cancel()
+
+        with _listening(site, toolsets) as (listener, address):
+            anyio.run(run)
+        replica.close()
+    leave()
+
+
 @contextlib.contextmanager
 def _listening(site: Site, toolsets: list[str] | None) -> Iterator[tuple[socket.socket, str]]:
     """Yield a listening socket and its address. Raises ConfigError for an unknown toolset, StorageError."""
@@ -162,6 +196,7 @@ async def _serve(
     toolsets: list[str] | None,
     pulse: Pulse,
     projects: Projects | None = None,
+    created: Callable[[], float] | None = None,
 ) -> None:
     import uvicorn
 
@@ -178,9 +213,15 @@ async def _serve(
             yield
 
     contract = load_contract()
+    more = routes_of_many(projects.states) if projects else []
+    if is_installed("team"):
+        from lore_server.http.metrics import Meter
+
+        meter = Meter(created)
+        call, more = meter.metered(call), [*more, meter.route()]
     calls = Calls(contract, audited(call, contract, site))
     mcp = build_server(contract, calls, toolsets)
-    web = build_http(contract, calls, mcp, site, pulse, routes_of_many(projects.states) if projects else ())
+    web = build_http(contract, calls, mcp, site, pulse, more)
     config = uvicorn.Config(
         Chooser(web, site.many) if projects else web,
         http=LimitedProtocol,

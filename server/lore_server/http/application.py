@@ -101,7 +101,7 @@ def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
         listed = await listing.handler(context, params)
         if not isinstance(listed, types.ListToolsResult):
             raise TypeError(f"tools/list returned {type(listed).__name__}")
-        served = (tool for tool in listed.tools if site.serves(tool.name))
+        served = (tool for tool in listed.tools if site.serves(contract[tool.name]))
         allowed = [tool for tool in served if _refusal(contract[tool.name], context, site) is None]
         return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
 
@@ -157,7 +157,8 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
             return refused(error)
         checks = [check for check in health["checks"] if check["part"] in NEEDED]
         is_ready = bool(health["counts"]) and all(check["status"] != "failed" for check in checks)
-        return JSONResponse({"ready": is_ready, "checks": checks}, 200 if is_ready else 503)
+        indexed = {name: health.get("freshness", {}).get(name) for name in ("branch", "commit")}
+        return JSONResponse({"ready": is_ready, **indexed, "checks": checks}, 200 if is_ready else 503)
 
     return [
         *map(route, contract),

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings
 from lore_etl.config.user_folders import user_state_folder
 from lore_etl.core.errors import ConfigError, TokenRequired
-from lore_server.contract import ACROSS_PROJECTS
+from lore_server.contract import ACROSS_PROJECTS, Operation
 from lore_server.execution.lanes import PROJECTS
 from lore_server.http.access import ANYONE_HERE, OWNER, Access, NamedTokens
 from lore_server.http.token import Token, token_of
@@ -47,6 +47,7 @@ class Site:
     many: Mapping[str, Path] = field(default_factory=dict)
     tokens: NamedTokens = field(default_factory=lambda: NamedTokens(user_state_folder()))
     issuer: Issuer | None = None
+    is_replica: bool = False
 
     async def access(self, authorization: str | None, name: str | None) -> Access:
         """Return the rights of a request with this header to this host name.
@@ -72,9 +73,11 @@ class Site:
         """Return the names of the projects that the current request is about."""
         return PROJECTS.get() or tuple(self.many or (self.project,))
 
-    def serves(self, operation: str) -> bool:
+    def serves(self, operation: Operation) -> bool:
         """Return whether an operation is served at the address of the current call, which may be for many projects."""
-        return not self.many or len(PROJECTS.get()) == 1 or operation in ACROSS_PROJECTS
+        if self.is_replica:
+            return operation.is_replicated
+        return not self.many or len(PROJECTS.get()) == 1 or operation.id in ACROSS_PROJECTS
 
     def shown(self) -> dict[str, str]:
         """Return what the page shows: name and folder of the project, and the path that precedes its addresses."""
@@ -124,6 +127,7 @@ def site_of(
     host: str | None = None,
     port: int | None = None,
     many: Mapping[str, Path] | None = None,
+    is_replica: bool = False,
 ) -> Site:
     """Return the site for an address; on this machine only, a missing token is created.
 
@@ -134,13 +138,15 @@ def site_of(
     """
     server = listening(settings, host, port)
     is_open = not is_loopback(server.host)
-    folder = user_state_folder() if many else (root / settings.index.path).resolve()
+    is_index = not many and not is_replica
+    folder = (root / settings.index.path).resolve() if is_index else user_state_folder()
     bound = set() if server.host in _EVERYWHERE else {server.host.casefold()}
     return Site(
         project=root.name,
         root=root,
-        token=token_of(folder, make=not is_open, is_index=not many),
+        token=token_of(folder, make=not is_open, is_index=is_index),
         many=many or {},
+        is_replica=is_replica,
         issuer=_issuer(settings.auth),
         host=server.host,
         port=server.port,

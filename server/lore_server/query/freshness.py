@@ -42,7 +42,7 @@ class Freshness:
         synced_at, synced_commit, dirty = catalogue.metas("synced_at", "synced_commit", "dirty")
         chunks, pending = catalogue.total(), catalogue.waiting()
         changed = len(self.changed_files() | shown)  # the watcher may not have reported a file that the reply shows
-        now = head(self._index.root)
+        now = self._index.published or head(self._index.root)
         is_whole = synced_at is not None and not pending and dirty is None
         record: FreshnessRecord = {
             "state": "partial" if not is_whole else ("stale" if changed else "fresh"),
@@ -67,6 +67,8 @@ class Freshness:
 
     def changed_files(self) -> frozenset[str]:
         """Return the files added, changed or deleted since the last sync, as of a moment ago."""
+        if self._index.published:
+            return frozenset()
         with self._guard:
             catalogue = self._index.catalogue
             state = catalogue.meta(FILES_AT)
@@ -90,6 +92,8 @@ class Freshness:
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
         """Return which of these files differ from their indexed state, with one stat call each."""
+        if self._index.published:
+            return set()
         known = self._index.catalogue.stamps(sources)
         now = self._index.files.stamps(known)
         changed = {path for path, stamp in known.items() if now.get(path) != stamp}

@@ -1,0 +1,151 @@
+"""Serve the published index of a branch, without a checkout: each newer snapshot replaces the one before.
+
+A call runs in one snapshot from beginning to end. A new one is fetched, verified and warmed before calls use it,
+and the old one is closed when its last call has ended. A snapshot that cannot be used leaves the old one in place.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from lore_etl.config.project import INDEX_NAME
+from lore_etl.config.settings import Settings
+from lore_etl.core.atomic import remove_folder
+from lore_etl.core.errors import Forbidden, LoreError, StorageError
+from lore_etl.core.json_types import JSON
+from lore_etl.files.git_head import Head
+from lore_etl.models.embedder import SharedModel
+from lore_etl.pipeline.publish import Published, install, latest
+from lore_etl.stores.target import Target
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
+
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 2.0  # between two looks for a newer snapshot: one request for a small object
+AGAIN_SECONDS = 60.0  # after a snapshot that cannot be used
+LONGEST_CALL = 600.0
+
+
+@dataclass
+class Served:
+    """An open snapshot, and the number of calls that run in it."""
+
+    app: App
+    published: Published
+    folder: Path
+    uses: int = 0
+
+
+class Replica:
+    """The latest usable snapshot of a branch at a target. Raises PackageMissing."""
+
+    def __init__(self, settings: Settings, contract: Contract, branch: str, folder: Path) -> None:
+        self._settings = settings.model_copy(update={"index": settings.index.model_copy(update={"path": INDEX_NAME})})
+        self._contract = contract
+        self._target = Target(settings.published.target, "`lore serve --replica`")
+        self._branch = branch
+        self._folder = folder
+        self._model = SharedModel(settings.embedding)
+        self._served: Served | None = None
+        self._changed = threading.Condition()
+        self._number = 0
+
+    @property
+    def published(self) -> Published:
+        """Return the snapshot that new calls use, after the first `refresh`."""
+        assert self._served is not None
+        return self._served.published
+
+    def refresh(self) -> bool:
+        """Serve the latest snapshot, if it is newer; return whether it is. Raises LoreError, and keeps the old one."""
+        found = latest(self._target, self._settings.published.keys, self._branch)
+        old = self._served
+        if old is not None and found.created <= old.published.created:
+            return False
+        new = self._opened(found)
+        with self._changed:
+            self._served = new
+            if old is not None:
+                self._changed.wait_for(lambda: not old.uses, LONGEST_CALL)
+        if old is not None:
+            _close(old)
+        return True
+
+    async def follow(self) -> None:
+        """Serve each newer snapshot, until cancelled."""
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            try:
+                await anyio.to_thread.run_sync(self.refresh, abandon_on_cancel=True)
+            except LoreError as error:
+                log.warning("the snapshot of %s stays: %s", self.published.commit[:12], error)
+                await anyio.sleep(AGAIN_SECONDS)
+
+    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
+        """Run an operation in the current snapshot. Raises LoreError, and Forbidden if it would change something."""
+        if not self._contract[operation].is_replicated:
+            raise Forbidden(f"A replica does not serve {operation}.", "Ask the server of the project itself.")
+        with self._held() as app:
+            return app.call(operation, arguments, listener)
+
+    def state(self) -> JSON:
+        """Return `App.state` of the current snapshot."""
+        with self._held() as app:
+            return app.state()
+
+    def health(self) -> JSON:
+        """Return `App.health` of the current snapshot. Raises LoreError."""
+        with self._held() as app:
+            return app.health()
+
+    def close(self) -> None:
+        if self._served is not None:
+            _close(self._served)
+
+    @contextmanager
+    def _held(self) -> Iterator[App]:
+        with self._changed:
+            served = self._served
+            assert served is not None
+            served.uses += 1
+        try:
+            yield served.app
+        finally:
+            with self._changed:
+                served.uses -= 1
+                self._changed.notify_all()
+
+    def _opened(self, published: Published) -> Served:
+        """Fetch a snapshot into a folder of its own and open it, ready for the first call. Raises LoreError."""
+        self._number += 1
+        folder = self._folder / str(self._number)
+        root = folder / published.project
+        root.mkdir(mode=0o700, parents=True)
+        head = Head(published.branch, published.commit)
+        app = App(root, self._settings, self._contract, self._model, home=folder / "knowledge", published=head)
+        served = Served(app, published, folder)
+        try:
+            install(app.index, self._target, published)
+            app.warm()
+            health = app.call("healthcheck", {})
+            if not health["counts"] or health["status"] == "unhealthy":
+                failed = [check["detail"] for check in health["checks"] if check["status"] == "failed"]
+                raise StorageError(f"The snapshot is not usable: {' '.join(failed) or 'it is empty'}")
+        except BaseException:
+            _close(served)
+            raise
+        return served
+
+
+def _close(served: Served) -> None:
+    served.app.close()
+    remove_folder(served.folder)
