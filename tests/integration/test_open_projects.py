@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -67,6 +68,30 @@ def test_the_project_that_was_unused_for_longest_makes_room_and_opens_again(root
 
     with_projects(roots, work, most_open=2)
     assert not any(is_in_use(root / ".lore") for root in roots.values())
+
+
+def test_the_threads_that_watch_open_projects_are_not_those_that_open_others(
+    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lore_server.owner.watch.LOOK_AGAIN_MS", 600_000)  # a watcher keeps its thread that long
+    titles = list[str]()
+
+    def work(projects: Projects) -> None:
+        asking = Thread(target=lambda: titles.extend(ask(projects, name) for name in NAMES), daemon=True)
+        asking.start()
+        asking.join(60)
+
+    projects = Projects(roots, None, load_contract())
+
+    async def serve() -> None:
+        await anyio.to_thread.run_sync(work, projects)
+
+    async def run() -> None:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 2
+        await projects.run(serve)
+
+    anyio.run(run)
+    assert titles == [f"Harbour {name}" for name in NAMES]
 
 
 def test_an_idle_project_is_closed_while_the_others_stay(

@@ -135,6 +135,7 @@ class Projects:
     async def run(self, serve: Callable[[], Awaitable[None]]) -> None:
         """Open projects on demand until `serve` returns, then close them."""
         self._loop = anyio.lowlevel.current_token()
+        anyio.to_thread.current_default_thread_limiter().total_tokens += self._most_open  # each keeps one to watch
         async with anyio.create_task_group() as self._tasks:
             await serve()
             self._is_ending = True
