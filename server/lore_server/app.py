@@ -108,7 +108,9 @@ class App:
             documents=DocumentService(self.index, self.freshness),
             jobs=self.jobs,
             database=DatabaseService(self.index, self.verifier),
-            health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness, self.verifier),
+            health=HealthService(
+                self.index, contract, self.jobs.running, owner, self.freshness, self.verifier, self._output.drift_record
+            ),
             projects=ProjectService(self._library),
             chapters=ChapterService(self._library),
             saver=AnswerSaver(self._library, kept),

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_moved_on import go, written
 from tests.harness.browser import Reader, barriers, reading
+from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
@@ -40,6 +41,7 @@ FILES = {
     "sound/pilot.py": PILOT,
     "sound/bridge.py": "from sound.pilot import Pilot\n\npilot = Pilot()\npilot.steer(90)\n",
     "data/raw.bin": "x",
+    "PRPs/executed/PRP-1-gates.md": "# PRP-1: Gates\n\nFour gates.\n\n**File:** `sound/gates.py`\n",
 }  # fmt: skip
 QUESTION = "When does the ferry cross the sound?"
 
@@ -143,6 +145,54 @@ def test_the_index_shows_the_last_builds_and_what_was_left_out(reader: Reader, f
     expect(page.locator(".files tbody")).to_contain_text("pilot.py")
     write_project(folder, {"docs/new.md": "# New\n\nA new guide.\n"})
     expect(builds).to_have_count(before + 1)
+    assert barriers(page) == []
+
+
+def test_what_a_sync_would_read_is_listed_before_it_is_started(browser: Browser, tmp_path: Path) -> None:
+    by_hand = {"lore.toml": "[owner]\nauto_sync_files = 0\n"}
+    project = write_project(
+        tmp_path / "depot", {**by_hand, "docs/old.md": "# Old\n\nGoes.\n", "docs/kept.md": "# Kept\n\nStays.\n"}
+    )
+    run_lore("sync", "--no-daemon", cwd=project)
+    with serving(project) as url, reading(browser, url) as reader:
+        page = reader.open("#/index")
+        expect(page.locator(".files td").first).to_be_visible()
+        plan = page.locator(".plan")
+        expect(plan).to_be_hidden()
+        (project / "docs/old.md").unlink()
+        write_project(project, {"docs/kept.md": "# Kept\n\nChanged.\n", "docs/new.md": "# New\n\nComes.\n"})
+        expect(plan.get_by_role("heading")).to_have_text("A sync would read 3 new, changed or deleted files")
+        expect(plan.locator("li")).to_have_text(["docs/kept.md", "docs/new.md", "docs/old.md"])
+        assert barriers(page) == []
+        page.get_by_role("button", name="Sync", exact=True).click()
+        expect(page.locator(".job .state")).to_have_text("done")
+        expect(plan).to_be_hidden()
+
+
+def test_a_passage_shows_its_indexed_text_and_leads_to_similar_passages(reader: Reader) -> None:
+    page = reader.open("#/source/docs/ferry.md?view=passages")
+    head = page.locator(".chunk-head").first
+    head.get_by_role("button", name="Text").click()
+    expect(head.locator(".chunk-text")).to_contain_text("crosses the sound at noon")
+    head.get_by_role("link", name="Similar").click()
+    expect(page.locator("#q")).to_have_value(re.compile("^like:[0-9a-f]+$"))
+    expect(page.locator(".result .path").first).to_be_visible()
+    expect(page.locator(".result .path", has_text="docs/ferry.md")).to_have_count(0)
+
+
+def test_a_citation_names_the_file_its_lines_and_its_address(reader: Reader) -> None:
+    page = reader.open("#/source/sound/pilot.py?line=4-5")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.get_by_role("button", name="citation").click()
+    expect(page.locator("#said")).to_have_text("Copied the citation.")
+    assert page.evaluate("window.copied") == f"[sound/pilot.py (sound/pilot.py:4-5)]({page.url})"
+
+
+def test_documents_that_name_missing_files_are_listed_in_health(reader: Reader) -> None:
+    page = reader.open("#/health")
+    drift = page.locator(".problems", has_text="1 statement of documents to correct")
+    expect(drift).to_contain_text("sound/gates.py, which does not exist")
+    expect(drift.get_by_role("link")).to_have_text("PRPs/executed/PRP-1-gates.md")
     assert barriers(page) == []
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError
@@ -22,10 +23,16 @@ from lore_server.framework.view import Entries, View
 from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.safe_files import Files
 from lore_server.query.freshness import Freshness
+from lore_server.replies import budget
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import DriftRecord
 
 VERSION = "1.0"  # of this format
 FRAMEWORK_VERSION = "1.0"  # of the layout
 LARGE_BYTES = 10_000_000
+SHOWN_VIOLATIONS = 10
+SHOWN_CHARACTERS = 4_000  # leaves the rest of a reply to its other parts
 
 
 class Output:
@@ -41,6 +48,13 @@ class Output:
     def drift(self, entries: Entries) -> Drift:
         changed = self._freshness.changed_of(entries.by_path) if entries.all else set()
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
+
+    def drift_record(self) -> DriftRecord:
+        """Return the drift of the indexed documents, with the first violations."""
+        now = self.drift(self._view.entries() if self._index.exists() else Entries())
+        shown = (violation.record() for violation in now.violations[:SHOWN_VIOLATIONS])
+        violations = budget.fitting(shown, SHOWN_CHARACTERS)
+        return {"score": now.score, "total": len(now.violations), "violations": violations}
 
     def create(self) -> list[str]:
         """Write the file unconditionally; one that is not ours is kept next to it. Return remarks on the file.

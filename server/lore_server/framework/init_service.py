@@ -24,21 +24,18 @@ from lore_server.framework.layout import Layout, layout_of
 from lore_server.framework.paths import check_root
 from lore_server.framework.view import Entries, View
 from lore_server.knowledge.safe_files import Files
-from lore_server.replies import budget
 from lore_server.services.jobs import JobService
 
 if TYPE_CHECKING:
     from lore_server.replies.records import (
+        DriftRecord,
         FirstQuestionsRecord,
-        InitResultDriftRecord,
         InitResultRecord,
         JobRecord,
         PlaceRecord,
     )
 
 
-SHOWN_VIOLATIONS = 10
-SHOWN_CHARACTERS = 4_000  # leaves the rest of the reply to the job
 GROUP_OF_PLACE = {
     "system_prps": Group.SYSTEM_PRPS,
     "system_examples": Group.SYSTEM_PATTERNS,
@@ -132,14 +129,9 @@ class InitService:
         except LoreError as error:
             return error.message
 
-    def _counts(self) -> tuple[dict[str, int], InitResultDriftRecord]:
+    def _counts(self) -> tuple[dict[str, int], DriftRecord]:
         entries = self._view.entries() if self._index.exists() else Entries()
-        now = self._output.drift(entries)
-        shown = budget.fitting(
-            (violation.record() for violation in now.violations[:SHOWN_VIOLATIONS]), SHOWN_CHARACTERS
-        )
-        groups = {group.value: len(entries.by_group[group]) for group in Group}
-        return groups, {"score": now.score, "total": len(now.violations), "violations": shown}
+        return {group.value: len(entries.by_group[group]) for group in Group}, self._output.drift_record()
 
 
 def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:

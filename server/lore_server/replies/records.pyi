@@ -365,7 +365,7 @@ class ViolationRecord(TypedDict):
     target: str
     message: str
 
-class InitResultDriftRecord(TypedDict):
+class DriftRecord(TypedDict):
     score: float
     total: int
     violations: list[ViolationRecord]
@@ -382,7 +382,7 @@ class InitResultRecord(TypedDict):
     kept: list[str]
     warnings: list[str]
     groups: dict[str, int]
-    drift: InitResultDriftRecord
+    drift: DriftRecord
     questions: NotRequired[FirstQuestionsRecord]
     job: NotRequired[JobRecord]
 
@@ -473,6 +473,7 @@ class HealthRecord(TypedDict):
     files: int
     inventory: NotRequired[InventoryRecord]
     problems: NotRequired[ProblemsRecord]
+    drift: NotRequired[DriftRecord]
     size_bytes: int
     database: str
     project: str

@@ -33,7 +33,7 @@ def _listed(head: str, names: list[str]) -> str:
     return f"{head}: {', '.join(names)}." if names else ""
 
 
-def _drift(drift: records.InitResultDriftRecord) -> str:
+def _drift(drift: records.DriftRecord) -> str:
     if not drift["total"]:
         return ""
     rows = [f"  {violation['message']}" for violation in drift["violations"]]

@@ -27,7 +27,7 @@ from lore_server.query.freshness import Freshness
 from lore_server.services.verification import Verifier
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import CheckRecord, HealthOwnerRecord, HealthRecord, JobRecord
+    from lore_server.replies.records import CheckRecord, DriftRecord, HealthOwnerRecord, HealthRecord, JobRecord
 
 PROBE_SECONDS = 300  # the model's files do not change; the other parts are checked every time
 MIN_FREE_BYTES = 200_000_000
@@ -47,6 +47,7 @@ class HealthService:
         owner: Callable[[], HealthOwnerRecord | None],
         freshness: Freshness,
         verifier: Verifier | None = None,
+        drift: Callable[[], DriftRecord] | None = None,
     ) -> None:
         self._index = index
         self._contract = contract
@@ -54,6 +55,7 @@ class HealthService:
         self._owner = owner
         self._freshness = freshness
         self._verifier = verifier or Verifier(index, lambda: None)
+        self._drift = drift
         self._guard = threading.Lock()
         self._probe: tuple[float, Verdict] | None = None
 
@@ -73,6 +75,8 @@ class HealthService:
         with contextlib.suppress(LoreError):  # the checks report the cause
             if self._index.exists():
                 record["freshness"] = self._freshness.record()
+                if self._drift and (drift := self._drift())["total"]:
+                    record["drift"] = drift
         return record
 
     def forget(self) -> None:

@@ -2,7 +2,7 @@
 
 import { HEALTH, STATE } from "../shared/events.js";
 import { problemLists } from "./job-panel.js";
-import { bytes, codes, count, el, fill, link, plural, say, timeOf } from "../shared/base.js";
+import { bytes, codes, count, el, fill, link, plural, say, sourceLink, timeOf } from "../shared/base.js";
 import { failure } from "../shared/parts.js";
 import { checkHealth, known } from "../shared/server.js";
 
@@ -34,7 +34,7 @@ export function view() {
     folded.hidden = false;
     folded.querySelector("summary").textContent = health.checks.every(isSound) ? `All ${health.checks.length} parts work.` : `The other ${sound.children.length} work.`;
     fill(facts, factsOf(health));
-    fill(problems, health.problems ? problemLists(health.problems) : []);
+    fill(problems, health.drift && driftOf(health.drift), health.problems && problemLists(health.problems));
     facts.hidden = false;
   }
 
@@ -69,6 +69,15 @@ export function view() {
     checks, folded, facts, problems,
   ];
   return { content, title: () => "Health", show };
+}
+
+/** Return the documents that name missing files. Changed files are a matter of freshness. */
+function driftOf({ total, violations }) {
+  const rows = violations.filter(({ type }) => type !== "changed_since_index");
+  return rows.length > 0 && el("details", { class: "problems", open: true },
+    el("summary", {}, `${plural(rows.length, "statement")} of documents to correct`),
+    el("ul", {}, rows.map(({ source, message }) => el("li", {}, el("div", {}, el("a", { class: "path", href: sourceLink(source) }, source)), message)),
+      total > violations.length && el("li", {}, `… and ${count(total - violations.length)} more`)));
 }
 
 function checkRow({ part, status, detail }) {

@@ -8,7 +8,7 @@ import { copyButton } from "../shared/copy.js";
 import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
 import { changedMark, editorAnchor, failure, headingsIn, isMarkdown, nodesOf, note, placesIn, standingMarks } from "../shared/parts.js";
 import * as api from "../shared/server.js";
-import { resource } from "../shared/server.js";
+import { known, resource } from "../shared/server.js";
 
 const TOKENS = 1_000_000;
 const MODES = [["rendered", "Rendered"], ["source", "Source"], ["passages", "Passages"]];
@@ -101,9 +101,17 @@ export function view(addressOf = (path, params) => link("source", path, params),
       el("span", { class: "copies", role: "group", "aria-label": "Copy" }, el("span", { "aria-hidden": "true" }, "Copy"),
         copyButton(target ? "path:lines" : "path", () => (target ? `${path}:${span(target)}` : path)),
         copyButton("link", () => location.href),
+        copyButton("citation", () => citation(target)),
         copyButton(found.page ? "text" : "code", () => (target ? found.all.slice(target[0] - 1, target[1]) : found.all).join("\n"))),
       editorAnchor(path, target?.[0] ?? 1), past.button);
     past.show(path, target);
+  }
+
+  /** Return a Markdown link that names the file, the lines, and the commit that is indexed. */
+  function citation(target) {
+    const { commit } = known.freshness ?? {};
+    const name = `${state.path}${target ? `:${span(target)}` : ""}${commit ? ` @ ${commit.slice(0, 7)}` : ""}`;
+    return `[${state.file.title.replace(/[[\]\\]/g, "\\$&")} (${name})](${location.href.replaceAll(")", "%29")})`;
   }
 
   const defaultMode = () => (state.file.page ? "rendered" : "source");
