@@ -1,8 +1,9 @@
 """Measure short questions about code: `python -m benchmarks.code_questions ../shared/benchmarks/code`.
 
 The folder has one set in BEIR's format for each repository, whose documents are files and whose questions have a
-`metadata.category`. Prints nDCG@10 by repository and by category for the ranking, each leg alone, and the ranking
-without vectors, as in the first minutes of a large project.
+`metadata.category`. With `--histories FOLDER`, the commits of a checkout `FOLDER/<set>`, or of one that it links to,
+count too. Prints nDCG@10 by repository and by category for the ranking, each leg alone, and the ranking without
+vectors, as in the first minutes of a large project.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from lore_etl.config.settings import Settings
 from lore_server.evaluation.bench import opened
 from lore_server.evaluation.measures import per_question
 from lore_server.evaluation.sets import read_set
+from lore_server.query.history import History
 from lore_server.query.query_service import Retrieved
 
 MEASURE = "ndcg@10"
@@ -32,10 +34,11 @@ def without_vectors(retrieved: Retrieved) -> Retrieved:
     return replace(retrieved, candidates=replace(candidates, found=found, by_meaning=[]))
 
 
-def values(folder: Path) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+def values(folder: Path, checkout: Path | None) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
     """Return column -> question -> value of a set, and the category of each question."""
     chosen = read_set(folder)
-    with opened(chosen, folder, Settings()) as (bench, _):
+    history = History(checkout.resolve()) if checkout else None
+    with opened(chosen, folder, Settings(), history=history) as (bench, _):
         retrieved = bench.retrieve(chosen.questions)
         bare = {question: without_vectors(one) for question, one in retrieved.items()}
         found = {}
@@ -49,10 +52,12 @@ def values(folder: Path) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("sets", type=Path)
+    parser.add_argument("--histories", type=Path)
+    options = parser.parse_args()
     print(f"| {MEASURE} | questions | {' | '.join(COLUMNS)} |\n|---|---|{'---|' * len(COLUMNS)}")
     groups: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for folder in sorted(entry for entry in parser.parse_args().sets.iterdir() if (entry / "qrels.tsv").exists()):
-        found, category = values(folder)
+    for folder in sorted(entry for entry in options.sets.iterdir() if (entry / "qrels.tsv").exists()):
+        found, category = values(folder, options.histories and options.histories / folder.name)
         for column, scores in found.items():
             for question, value in scores.items():
                 for group in (folder.name, category[question], "**all**"):

@@ -39,6 +39,7 @@ from lore_server.framework.view import View
 from lore_server.operations.table import Services, methods, render
 from lore_server.query.confidence import Fit
 from lore_server.query.freshness import ATTEMPTS, Freshness, from_one_state
+from lore_server.query.history import History
 from lore_server.query.query_service import QueryService
 from lore_server.replies.text_budget import READS_TEXT, filled
 from lore_server.services.call_log import Recorder
@@ -99,7 +100,8 @@ class App:
         self._questions = QuestionLog(root, settings.insights)
         self.verifier = Verifier(self.index, self.jobs.running_id, pace)
         self._called_at = time.monotonic()
-        queries, kept = QueryService(self.index), KeptAnswers(self._questions.earlier)
+        self._history = History(root)
+        queries, kept = QueryService(self.index, history=self._history), KeptAnswers(self._questions.earlier)
         self._answer_model = ModelAnswers(settings.answer)
         self._recorder = Recorder(self._library)
         self._services = Services(
@@ -219,6 +221,7 @@ class App:
                 self.index.vectors.count()
                 self.index.prepare_model(silent, may_download=False)
                 self.index.embedder.embed_query("ready")
+                self._history.refresh()
                 self._calls.settle()  # the rest would only delay a first search that is already running
                 self._view.entries()
                 self.index.preload()

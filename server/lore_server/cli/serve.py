@@ -150,7 +150,8 @@ def serve_replica(
     from tempfile import TemporaryDirectory
 
     from lore_server.cli.publish_commands import target_of
-    from lore_server.http import Pulse, site_of
+    from lore_server.http.page import Pulse
+    from lore_server.http.site import site_of
     from lore_server.owner.process import leave, stop_on_signal
     from lore_server.owner.replica import Replica
 

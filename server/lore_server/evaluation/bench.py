@@ -22,6 +22,7 @@ from lore_etl.pipeline.corpus import load_records
 from lore_server.changes.project_git import LOG, read_git
 from lore_server.changes.ticket_names import files_by_name, names
 from lore_server.evaluation.sets import EvaluationSet, Judgements, Question, read_set
+from lore_server.query.history import History
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, Retrieved
 from lore_server.query.ranking import Ranked
@@ -93,10 +94,12 @@ def opened(
     settings: Settings,
     progress: Progress = silent,
     model: Model | None = None,
+    history: History | None = None,
 ) -> Iterator[tuple[Bench, EvaluationSet]]:
     """Open the bench of a set, or without a set that of the project's own history.
 
-    The corpus of a set is in an index in the cache folder; without a corpus, it judges the project's own index.
+    The corpus of a set is in an index in the cache folder, and `history` that of its documents; without a corpus, it
+    judges the project's own index.
 
     Raises:
         InvalidArgument, IndexMissing, NotFound: see `set_from_git`.
@@ -105,14 +108,16 @@ def opened(
         with scratch_index(chosen.corpus or chosen.name, settings, model) as index:
             sources, _ = load_records(index, chosen.records, progress)
             ids = {source: document_id for document_id, source in sources.items()}
-            yield Bench(QueryService(index), settings, lambda question, result: ids.get(result.source)), chosen
+            service = QueryService(index, history=history)
+            yield Bench(service, settings, lambda question, result: ids.get(result.source)), chosen
         return
     index = Index(root, settings, model)
     try:
-        if chosen is None:
+        if chosen is None:  # its answers are in the history, which must not be searched
             yield Bench(QueryService(index), settings, file_not_ticket), set_from_git(root, index)
         else:
-            yield Bench(QueryService(index), settings, lambda question, result: result.source), chosen
+            service = QueryService(index, history=History(root))
+            yield Bench(service, settings, lambda question, result: result.source), chosen
     finally:
         index.close()
 

@@ -39,6 +39,7 @@ STEPS: Mapping[str, Sequence[float]] = {
     "proximity": (0, 60, 90, 160),
     "sourcePathMatch": (0, 10, 30, 40),
     "namePartMatch": (0, 20, 70),
+    "historyMatch": (0, 12, 40),
     "intentMatch": (0, 8, 24),
     "guideMatch": (-8, 8, 16),
     "sourceMatch": (-4, 0, 12),

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.file_evidence import files
-from lore_server.query.fuse import fuse, vector_share
+from lore_server.query.fuse import fuse, shares_of_best, vector_share
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import MAX_WORDS, Query
@@ -105,13 +105,15 @@ class Companions:
 
     `parents` has the class chunks of ancestors by class name, `relatives` those of the classes that answer a question
     about inheritance, nearest first. `heads` has the first chunks of documents that replaced others, by source, and
-    `named` those of documents that the question names by path or number.
+    `named` those of documents that the question names by path or number. `changed` has how well the commits of a file
+    match, by source.
     """
 
     parents: Mapping[str, Chunk] = field(default_factory=dict)
     relatives: Sequence[Chunk] = ()
     heads: Mapping[str, Chunk] = field(default_factory=dict)
     named: Mapping[str, Chunk] = field(default_factory=dict)
+    changed: Mapping[str, float] = field(default_factory=dict)
 
 
 NO_COMPANIONS = Companions()
@@ -127,6 +129,7 @@ def rank(
 ) -> list[Ranked]:
     """Return the files by score, best first."""
     by_source = files(passages, weights)
+    _add_history(query, by_source, others.changed, weights["historyMatch"])
     lead_with_sought(query, by_source)
     lead_with_named(query, by_source, _of_type(others.named, type_))
     add_ancestors(query, passages, by_source, _of_type(others.parents, type_), weights)
@@ -146,6 +149,16 @@ def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> Non
         if near and weight:
             passage.score += weight * near
             passage.why.append(("proximity", weight * near))
+
+
+def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[str, float], weight: float) -> None:
+    """Raise the score of files of the asked types by their commits, as a share of the best."""
+    types = query.wanted_types or NAMED_AFTER_SUBJECT
+    found = [file for file in by_source.values() if file.source in changed and file.chunk.type in types]
+    shares = shares_of_best([changed[file.source] for file in found]) if weight else ()
+    for file, share in zip(found, shares, strict=False):
+        file.score += weight * share
+        file.why.append(("historyMatch", weight * share))
 
 
 def _last(symbol: str) -> str:

@@ -27,6 +27,7 @@ from lore_server.query.confidence import (
     has_foreign_letters,
 )
 from lore_server.query.filters import NO_FILTERS, Filters
+from lore_server.query.history import History
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import Reference, with_defined
@@ -102,15 +103,21 @@ FILES = Derived[Files]("files")
 
 
 class QueryService:
-    """Answers queries from one index with the configured ranking."""
+    """Answers queries from one index with the configured ranking, which can use the history of the project."""
 
-    def __init__(self, index: Index, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+    def __init__(
+        self,
+        index: Index,
+        today: Callable[[], datetime.date] = datetime.date.today,
+        history: History | None = None,
+    ) -> None:
         self._today = today
         settings = index.settings.query
         self._index = index
         self._ranking = settings.ranking
         self._depth = settings.nResults
         self._weights = weights(settings.ranking, settings.weights)
+        self._history = history
         self._reads_english_only = model_name(index.settings.embedding) in ENGLISH_ONLY
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
@@ -140,6 +147,8 @@ class QueryService:
                 return found
         watch.end("parse")
         vector = embedded(self._index, query.text)  # no gate: a slow model would stop every search
+        if self._history:
+            self._history.refresh()  # nor should git
         watch.end("embed")
         with self._index.gate.reading():
             self._index.require()
@@ -330,7 +339,8 @@ class QueryService:
         relatives = list(self._heads(below, hierarchy).values())
         heads = self._openings(outdated.successors(passages))
         named = {chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)}
-        others = hybrid.Companions(parents, relatives, heads, named)
+        changed = self._history.matches(query.text) if self._history else {}
+        others = hybrid.Companions(parents, relatives, heads, named, changed)
         files = hybrid.rank(query, passages, retrieved.type, weights, others, self._today())
         return passages, similar.spread(below_sources(files, self._index.catalogue.of_source))
 

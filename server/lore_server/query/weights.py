@@ -39,6 +39,7 @@ HYBRID: Weights = {
     "formerPenalty": -30,  # the file is in a folder for an earlier version
     "namePartMatch": 45,  # the chunk defines a name in the query
     "symbolMatch": 10,  # the query has all words of a longer name that the chunk defines
+    "historyMatch": 25,  # source files and guides, or files of the asked types, whose commits match best
     "guideMatch": 0,
     "sourceMatch": 4,
     "codeMatch": 5,  # code, not data, if the wording of the question suggests no type

@@ -1,0 +1,93 @@
+"""A file is found by the subjects of the commits that changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.query.history import FILES, History
+from lore_server.query.query_service import QueryService
+from tests.harness.evaluation import commit, git
+from tests.harness.projects import open_index, write_project
+
+TEXT = "# {name}\n\nText about the harbour of this town.\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a project with three guides, of which only `berth.md` was changed by a commit about a regatta."""
+    for name in ("anchor", "berth", "crane"):
+        write_project(tmp_path, {f"docs/{name}.md": TEXT.format(name=name)})
+        commit(tmp_path, {"berth": "Reserve places of the harbour for the regatta"}.get(name, f"Describe {name}"))
+    return tmp_path
+
+
+@pytest.fixture
+def index(root: Path) -> Iterator[Index]:
+    index = open_index(root)
+    sync(index)
+    yield index
+    index.close()
+
+
+def test_a_commit_raises_the_files_that_it_changed(index: Index, root: Path) -> None:
+    found = QueryService(index, history=History(root)).find("harbour regatta", "all").ranked
+    terms = {result.source: dict(result.why).get("historyMatch", 0.0) for result in found}
+
+    assert found[0].source == "docs/berth.md"
+    assert terms == {"docs/berth.md": 25.0, "docs/anchor.md": 0.0, "docs/crane.md": 0.0}
+
+
+def test_a_file_of_another_type_than_asked_is_not_raised(index: Index, root: Path) -> None:
+    found = QueryService(index, history=History(root)).find("where is the harbour regatta defined", "all").ranked
+
+    assert not any(name == "historyMatch" for result in found for name, _ in result.why)
+
+
+def test_new_commits_and_renames_are_followed(root: Path) -> None:
+    history = History(root)
+    assert set(history.matches("regatta")) == {"docs/berth.md"}
+
+    git(root, "mv", "docs/berth.md", "docs/quay.md")
+    commit(root, "Rename a page")
+    assert set(history.matches("regatta")) == {"docs/quay.md"}
+
+    git(root, "mv", "docs/quay.md", "docs/berth.md")
+    commit(root, "Rename it back")
+    (root / "docs/anchor.md").write_text("# Anchor\n\nMore text.\n")
+    commit(root, "Anchor the boats of the regatta")
+    assert (
+        set(history.matches("regatta")) == {"docs/berth.md", "docs/anchor.md"} == set(History(root).matches("regatta"))
+    )
+
+
+def test_a_commit_that_is_written_again_counts_once(root: Path) -> None:
+    history = History(root)
+    before = history.matches("describe crane")
+    git(root, "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-q", "--amend", "--no-edit", "--reset-author",
+        "--date", git(root, "log", "-1", "--format=%aI").strip())  # fmt: skip
+
+    assert history.matches("describe crane") == before == History(root).matches("describe crane")
+
+
+def test_a_commit_of_many_files_says_nothing_about_each(root: Path) -> None:
+    write_project(root, {f"many/{number}.md": TEXT.format(name=number) for number in range(FILES + 1)})
+    commit(root, "Add pages about fishing")
+
+    assert not History(root).matches("fishing")
+
+
+def test_only_the_part_below_the_folder_counts(root: Path) -> None:
+    assert set(History(root / "docs").matches("regatta")) == {"berth.md"}
+
+
+def test_without_history_there_are_no_matches(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    assert not History(other).matches("regatta")
+
+    (other / ".git").symlink_to(root / ".git")
+    assert not History(other).matches("regatta")
