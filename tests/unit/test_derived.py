@@ -6,7 +6,7 @@ from typing import Any
 
 from lore_etl.core.model import Chunk
 from lore_server.answer.kept_answers import KeptAnswer
-from lore_server.query.query_service import below_sources
+from lore_server.query.outdated import below_sources
 from lore_server.query.ranking import Ranked
 from lore_server.services.saved_answers import answer_chapters, introduction
 from tests.harness.chunks import make_chunk

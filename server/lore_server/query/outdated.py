@@ -1,13 +1,14 @@
-"""Rank documents that were superseded or have expired below their successors, and mark them."""
+"""Rank documents that were superseded or have expired below their successors, and saved answers below their sources."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.core.dates import day_or_none
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.ranking import Ranked
 from lore_server.query.weights import Weights
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from lore_server.replies.records import OutdatedRecord
 
 JUST_BELOW = 0.01
+LOOKED_AT = 20  # best files, for answers that cite one of them
+_OPENING = re.compile(r"^Answer of \d{4}-\d\d-\d\d to the question: ", re.MULTILINE)
+_CITED = re.compile(r"^\[\d+\] `([^`\n]+):\d+(?:-\d+)?`", re.MULTILINE)
 
 
 def outdated(chunk: Chunk, today: datetime.date) -> OutdatedRecord | None:
@@ -63,3 +67,19 @@ def _add(result: Ranked, term: str, points: float) -> None:
     if points:
         result.score += points
         result.why = [*result.why, (term, points)]
+
+
+def below_sources(files: Sequence[Ranked], chunks_of: Callable[[str], Sequence[Chunk]]) -> list[Ranked]:
+    """Return the files, best first, with each top saved answer below all top files that it cites."""
+    best = list(files[:LOOKED_AT])
+    by_source = {file.source: file for file in best}
+    for file in best:
+        if file.chunk.type != KnowledgeType.KNOWLEDGE:
+            continue
+        text = "\n".join(chunk.text for chunk in chunks_of(file.source))
+        cited = [by_source[name] for name in _CITED.findall(text) if name in by_source and name != file.source]
+        points = min((one.score for one in cited), default=file.score) - JUST_BELOW - file.score
+        if cited and points < 0 and _OPENING.search(text):
+            file.score += points
+            file.why = [*file.why, ("savedAnswer", points)]
+    return [*sorted(best, key=lambda file: (-file.score, file.source)), *files[LOOKED_AT:]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -342,7 +341,7 @@ class QueryService:
         changed = self._history.matches(query.text) if self._history else {}
         others = hybrid.Companions(parents, relatives, heads, named, changed)
         files = hybrid.rank(query, passages, retrieved.type, weights, others, self._today())
-        return passages, similar.spread(below_sources(files, self._index.catalogue.of_source))
+        return passages, similar.spread(outdated.below_sources(files, self._index.catalogue.of_source))
 
     def _heads(self, classes: Iterable[str], hierarchy: Hierarchy) -> dict[str, Chunk]:
         """Return the chunk that opens each of these classes, by class name."""
@@ -382,25 +381,3 @@ class QueryService:
             if chunk is not None:
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked
-
-
-LOOKED_AT = 20  # best files
-JUST_BELOW = 0.01
-_OPENING = re.compile(r"^Answer of \d{4}-\d\d-\d\d to the question: ", re.MULTILINE)
-_CITED = re.compile(r"^\[\d+\] `([^`\n]+):\d+(?:-\d+)?`", re.MULTILINE)
-
-
-def below_sources(files: Sequence[Ranked], chunks_of: Callable[[str], Sequence[Chunk]]) -> list[Ranked]:
-    """Return the files, best first, with each top saved answer below all top files that it cites."""
-    best = list(files[:LOOKED_AT])
-    by_source = {file.source: file for file in best}
-    for file in best:
-        if file.chunk.type != KnowledgeType.KNOWLEDGE:
-            continue
-        text = "\n".join(chunk.text for chunk in chunks_of(file.source))
-        cited = [by_source[name] for name in _CITED.findall(text) if name in by_source and name != file.source]
-        points = min((one.score for one in cited), default=file.score) - JUST_BELOW - file.score
-        if cited and points < 0 and _OPENING.search(text):
-            file.score += points
-            file.why = [*file.why, ("savedAnswer", points)]
-    return [*sorted(best, key=lambda file: (-file.score, file.source)), *files[LOOKED_AT:]]
