@@ -1,4 +1,4 @@
-"""Measure operations while a neighbour misbehaves: `python -m benchmarks.neighbours [--rounds 4] [--seconds 5]`.
+"""Measure operations while a neighbour misbehaves: `python -m benchmarks.neighbours [--rounds 4] [--seconds 10]`.
 
 The neighbours are an answer model, a Chroma server, a git remote, a tracker and the server of the hook. A few threads
 use one of them at a fixed rate, while the operations that do not need it are called one after the other, for as many
@@ -45,7 +45,7 @@ from tests.harness.models import HashModel
 from tests.harness.neighbours import BEHAVIOURS, misbehaving
 
 USERS = 3  # threads that use the neighbour
-PAUSE_SECONDS = 1.0  # of each after a use
+PERIOD_SECONDS = 5.0  # between two uses of each; a pull that is refused tries again for 4 s
 REFUSING = "refusing"
 OPERATIONS: list[tuple[str, JSON]] = [
     ("list_documents", {"limit": 20}),
@@ -107,7 +107,9 @@ def used(app: App, use: Use, port: int) -> Iterator[None]:
 
     def repeat(number: int) -> None:
         CLIENT.set(f"user {number}")
-        while not over.wait(PAUSE_SECONDS):
+        due = time.monotonic() + number * PERIOD_SECONDS / USERS
+        while not over.wait(max(0.0, due - time.monotonic())):
+            due += PERIOD_SECONDS
             with suppress(LoreError):
                 use(app, port)
 
@@ -151,7 +153,7 @@ def compared(app: App, use: Use, port: int, behaviour: str, rounds: int, seconds
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=4)
-    options.add_argument("--seconds", type=float, default=5)
+    options.add_argument("--seconds", type=float, default=10)
     options.add_argument("--neighbours", nargs="*", default=[*NEIGHBOURS])
     options.add_argument("--behaviours", nargs="*", default=[*BEHAVIOURS])
     given = options.parse_args()
