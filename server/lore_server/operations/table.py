@@ -20,7 +20,7 @@ from lore_server.replies import (
     render_memories,
     render_projects,
 )
-from lore_server.replies.reply_text import ReplyText, error_text
+from lore_server.replies.reply_text import ReplyText, error_text, facts
 
 if TYPE_CHECKING:  # commands only render the owner's replies, so they do not import services
     from lore_server.answer.answer_service import AnswerService
@@ -124,9 +124,9 @@ OPERATIONS: dict[str, Entry] = {
     "list_marks": entry(lambda its: its.insights.marks, render_insights.marks),
     "mark_result": entry(lambda its: its.insights.mark, render_insights.marked),
     "clear_insights": entry(lambda its: its.insights.clear, render_insights.cleared),
-    "get_server_info": entry(lambda its: its.storage.info, render_projects.info),
-    "get_storage_status": entry(lambda its: its.storage.status, render_projects.status),
-    "sync_storage": entry(lambda its: its.storage.sync, render_projects.synced),
+    "get_server_info": entry(lambda its: its.storage.info, facts),
+    "get_storage_status": entry(lambda its: its.storage.status, facts),
+    "sync_storage": entry(lambda its: its.storage.sync, facts),
     "add_memory": entry(lambda its: its.memories.add, render_memories.added),
     "search_memories": entry(lambda its: its.memory_search.search, render_memories.matches),
     "delete_memory": entry(lambda its: its.memories.delete, render_memories.deleted),

@@ -113,27 +113,5 @@ def reverted(result: records.KnowledgeRevertedRecord) -> ReplyText:
     return ReplyText("\n".join([result["message"].partition("\n")[0], *(f"  {path}" for path in result["paths"])]))
 
 
-def info(result: records.KnowledgeServerInfoRecord) -> ReplyText:
-    return ReplyText(f"{result['name']} {result['version']}\nknowledge in {result['storage_path']}")
-
-
-def status(result: records.StorageStatusRecord) -> ReplyText:
-    if not result["exists"]:
-        return ReplyText(f"{result['storage_path']}: nothing has been written yet.")
-    last = result["last_commit"].partition("\n")[0]
-    details = [result["status_details"]] if result["status_details"] else []
-    body = [
-        f"{result['storage_path']}  branch {result['current_branch']}, {result['remote_status']}",
-        f"last commit: {last}",
-        f"{result['uncommitted_files']} uncommitted files",
-    ]
-    return ReplyText("\n".join([*body, *details]))
-
-
-def synced(result: records.StorageSyncedRecord) -> ReplyText:
-    committed = f"{counted(result['files_committed'], 'file')} committed"
-    return ReplyText(f"{result['message']}: {committed}; {result['remote_status']}.")
-
-
 def _version(version: str | None) -> str:
     return f"version: {version}"

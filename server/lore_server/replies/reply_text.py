@@ -53,6 +53,12 @@ def noted(result: Mapping[str, Any]) -> tuple[str, ...]:
     return (result["note"],) if "note" in result else ()
 
 
+def facts(result: Mapping[str, Any]) -> ReplyText:
+    """Render a reply of a few facts: a line for each of its fields that says anything."""
+    said = {name: str(value).strip() for name, value in result.items() if not isinstance(value, bool)}
+    return ReplyText("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in said.items() if value))
+
+
 def excerpt(row: Mapping[str, Any]) -> Iterator[str]:
     """Yield the indented lines of a result's excerpt."""
     return (f"   {line}".rstrip() for line in row["excerpt"].split("\n") if row["excerpt"])
