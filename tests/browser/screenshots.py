@@ -121,6 +121,7 @@ def _view(browser: Browser, url: str, name: str, fragment: str, content: str, **
         page = reader.open(fragment)
         expect(page.locator(content).first).to_be_visible()
         reader.settled()
+        expect(page.locator(".pill")).to_have_attribute("data-state", "fresh")
         if name == "search":
             page.locator("button.score").first.click()
             expect(page.locator(".why tfoot")).to_be_visible()
