@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -224,3 +226,16 @@ def test_an_entry_of_a_glossary_is_a_definition(crane_app: App) -> None:
     reply = ask(crane_app, "what is a conveyor lane?")
 
     assert "### Conveyor lanes\n\nThree ways side by side" in reply["citations"][0]["quote"]
+
+
+def test_a_file_far_ahead_of_the_others_shows_three_passages(tmp_path: Path, contract: Contract) -> None:
+    sections = (
+        f"## Winch {part}\n\nThe {part} of the winch is oiled {when}, before use. {'More on it. ' * 60}\n\n"
+        for part, when in (("drum", "each morning"), ("brake", "on Fridays"), ("gear", "in spring"), ("motor", "twice"))
+    )
+    files = {"docs/winch.md": "# Oiling\n\n" + "".join(sections), "docs/mail.md": "# Mail\n\nPost leaves at noon.\n"}
+    with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+        reply = ask(app, "How is each part of the winch oiled?")
+
+    assert [one["source"] for one in reply["citations"]] == ["docs/winch.md"] * 3

@@ -106,3 +106,13 @@ def test_a_command_that_finds_nothing_exits_with_one(sample: Path, tmp_path: Pat
 
     assert done.returncode == 1, done.stderr
     assert in_shell(SUGGESTION) in done.stdout
+
+
+@pytest.mark.parametrize(
+    "question", ["How do I reset my password?", "How do I sign a lease?", "How do I split a bill?"]
+)
+def test_a_short_question_whose_words_occur_in_another_sense_is_refused(app: App, question: str) -> None:
+    reply = app.call("ask_knowledge_base", {"query": question})
+
+    assert not reply["found"]
+    assert reply["answer"].startswith(NOT_HERE)

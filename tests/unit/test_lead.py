@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lore_server.answer.evidence import coverage
-from lore_server.answer.lead import Lead, find_lead, sentences
+from lore_server.answer.lead import Lead, defining, find_lead, sentences
 from lore_server.answer.pack import Passage
 from tests.harness.chunks import make_chunk
 from tests.harness.projects import ROOT
@@ -122,6 +122,7 @@ def test_a_sentence_of_another_type_does_not_lead(question: str, sentence: str) 
     [
         ("What is a pallet wrapper?", "A **pallet wrapper** is a machine that winds foil around a load."),
         ("what are pallet wrappers", "Pallet wrappers (also: winders) are machines that wind foil around a load."),
+        ("What is a pallet wrapper?", "Machines that wind foil, called *pallet wrappers*, stand beside the ramp."),
         ("How do I start the pallet wrapper?", "To start the pallet wrapper, press its green button twice."),
         ("Which scale does version 12 need?", "The scale of version 12 needs a weight of at least four grams."),
         ("What does wrap_pallet return?", "The function `wrap_pallet` will return the length of the foil."),
@@ -132,3 +133,12 @@ def test_a_sentence_of_the_type_of_the_question_leads(question: str, sentence: s
 
     assert found is not None
     assert found.text == sentence
+
+
+def test_the_prose_that_names_a_subject_defines_it_and_a_comment_in_code_is_no_heading() -> None:
+    fence = make_chunk("a.md", text="Write two of them:\n\n```sh\n# manifest\nload all\n```\n")
+    names = make_chunk("a.md", text="The freight is listed in a file called `manifest` in each hold.\n")
+    headed = make_chunk("a.md", text="## Manifest\n\nIt lists the freight.\n")
+
+    assert defining("What is a manifest?", lambda: [fence, names]) == [names]
+    assert defining("What is a manifest?", lambda: [fence, names, headed]) == [headed]

@@ -25,6 +25,7 @@ OVERHEAD = 300  # characters of a citation beside its text
 SAME = 0.8  # share of the words of the shorter passage above which two passages count as equal
 LEADING = 3  # files whose best passage comes before any second passage
 FAR_BELOW = 0.5  # share of the score of the first file
+AHEAD = 0.8  # share of the score of the first file below which all others leave it three passages
 PART = 1_800  # characters of a part of a document that the question names
 WIDE = 1_000  # characters up to which a passage of prose is widened within its section
 WHOLE = 1_900  # characters up to which prose gets whole blocks, and code its whole function
@@ -41,9 +42,10 @@ def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters:
     """
     leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
     position = {file.source: number for number, file in enumerate(leading)}
-    passages = [*first, *(file.chunk for file in leading[:LEADING])]
+    is_ahead = all(file.score < AHEAD * found.ranked[0].score for file in found.ranked[1:])
+    passages = [*first, *(file.chunk for file in leading[: PER_FILE if is_ahead else LEADING])]
     passages += [passage.chunk for passage in found.passages if passage.source in position]
-    chosen = fitting(passages, characters)
+    chosen = fitting(passages, characters, PER_FILE + is_ahead)
     chosen.sort(key=lambda chunk: -1 if chunk in first else position[chunk.source])
     return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 

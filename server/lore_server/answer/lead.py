@@ -59,6 +59,8 @@ _WHAT_IS = re.compile(
 )
 _VALUE = re.compile(r"\b(?:default|maximum|minimum|limit|difference|purpose|reason|number|port|of|in)\b", re.IGNORECASE)
 _IS = r"[`*_]*\s+(?:\([^)]*\)\s*)?(?:is|are|means?|refers? to|provides?|represents?|allows?|lets?|describes?)\b"
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)  # `# name` in it is a comment
+_CALLED = r"\b(?:called|known as|termed)\s+"
 _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)|\bversions? (\d+)", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
 
@@ -99,7 +101,7 @@ def _fitting(question: str) -> Callable[[str], bool]:
         if versions and not versions & {one or other for one, other in _VERSION.findall(sentence)}:
             return False  # it may be about another version
         if subject is not None:
-            return re.match(f"{subject}{_IS}", sentence, re.IGNORECASE) is not None
+            return re.search(f"^{subject}{_IS}|{_CALLED}{subject}\\b", sentence, re.IGNORECASE) is not None
         return not names or any(name.casefold() in sentence.casefold() for name in names)
 
     return fits
@@ -122,9 +124,9 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     if subject is None:
         return []
     headed = re.compile(rf"^#+\s+{subject}[`*_]*\s*$", re.IGNORECASE | re.MULTILINE)
-    begin = re.compile(rf"(?:^|[.!?]\s+){subject}{_IS}", re.IGNORECASE | re.MULTILINE)
+    begin = re.compile(rf"(?:^|[.!?]\s+){subject}{_IS}|{_CALLED}{subject}\b", re.IGNORECASE | re.MULTILINE)
     some = list(chunks())
-    titled = [chunk for chunk in some if headed.search(chunk.text)]
+    titled = [chunk for chunk in some if headed.search(_FENCE.sub("", chunk.text))]
     defined = [chunk for chunk in (*titled, *some) if begin.search(chunk.text)]
     return [*(chunk for chunk in defined if chunk in titled), *titled, *defined][:1]
 

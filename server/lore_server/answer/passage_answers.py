@@ -22,6 +22,7 @@ from lore_server.answer.release_facts import first_release, release_of
 from lore_server.answer.subjects import FEW_FILES, Noun, absent, elsewhere, nouns
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION
+from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.reference import ABSENT, Reference, asks_only_for
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
@@ -36,6 +37,10 @@ NOT_JUDGED = "The search cannot judge this question, and found none of its names
 CLOSEST = "Closest match:"
 LEAST = 0.35  # confidence below which there is no answer: on five projects 3 % of 205 answerable questions
 UNSURE = 0.5  # confidence below which a word that occurs nowhere counts like a name
+SURE = 0.7  # confidence above which one passage with the words of a short question is enough
+SHORT = 3  # words; a longer question is rarely asked in the words of its answer
+SIMILAR = 0.5  # similarity above which a passage may answer a question in other words
+COMPARED = 60  # passages
 NEAR = 0.7  # share of the score of the best passage
 MAX_SYMBOLS = 20
 NEAREST = "The references are the nearest documents."
@@ -116,13 +121,22 @@ class PassageAnswers:
         parts = {part.casefold() for name in names for part in (name, *name.split("."))}
         if names and not any(self._index.keywords.holding([part]) for part in parts):
             return ABSENT.format(names[0])
+        is_unsure = not found.is_foreign and _similarity(found) < SIMILAR
         if not found.is_foreign and (
-            noun := absent(known, self._index, are_words_counted and found.confidence < UNSURE)
+            noun := absent(known, self._index, are_words_counted and is_unsure and found.confidence < UNSURE)
         ):
             return ABSENT.format(noun)
-        if found.confidence < LEAST:
+        if found.confidence < LEAST or (is_unsure and not self._is_supported(found)):
             return NOT_JUDGED if found.is_foreign else NOT_HERE
         return None
+
+    def _is_supported(self, found: SearchOutcome) -> bool:
+        """Return whether two passages fit a short question: a single one may have its words in another sense."""
+        if found.confidence >= SURE or len({stem for _, stem in stems(found.query.text)}) > SHORT:
+            return True
+        share = coverage(found.query.text, self._index.keywords.rarity)
+        texts = (" ".join((one.chunk.text, one.source, *one.chunk.heading)) for one in found.passages[:COMPARED])
+        return _similarity(found) + min(sorted(map(share, texts))[-2:], default=0.0) >= 2 * UNSURE
 
     def _only_in(self, sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
         """Return the only passages with the name in the question: they may not be about the rest of it."""
@@ -198,6 +212,10 @@ def _quoted(lead: Lead | None) -> str:
 
 def _is_among(chunk: Chunk, found: SearchOutcome) -> bool:
     return found.among is None or chunk.id in found.among
+
+
+def _similarity(found: SearchOutcome) -> float:
+    return max((one.vector for one in found.candidates if one.vector is not None), default=1.0)
 
 
 def _refused(answer: str) -> WrittenAnswer:
