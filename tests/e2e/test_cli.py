@@ -128,9 +128,11 @@ def test_a_clone_fetches_the_published_index_of_its_commit(tmp_path: Path) -> No
     assert (sent["branch"], sent["commit"]) == ("main", taken["commit"])
     assert (taken["unchanged"], taken["embedded"], taken["created"]) == (1, 0, 0)
     assert run_lore("search", "zebra", cwd=clone).returncode == 0
-    write_project(root, {"private.md": "# Notes\n\nNot committed.\n"})
-    private_file = run_lore("publish", str(target), "--key", str(key), cwd=root)
-    assert (private_file.returncode, "private.md" in private_file.stderr) == (2, True)
+    for name in ("private.md", "docs/zebra.md"):  # a file that no commit has, and a change to one
+        write_project(root, {name: "# Notes\n\nNot committed.\n"})
+        private_text = run_lore("publish", str(target), "--key", str(key), cwd=root)
+        assert (private_text.returncode, name in private_text.stderr) == (2, True)
+        git(root, "stash", "--include-untracked")
 
 
 @pytest.mark.requirement("NEO-032")

@@ -78,7 +78,7 @@ def publish(
     if commit is None or not index.catalogue.total() or index.catalogue.waiting():
         raise IndexMissing("The index is not complete, or the project has no commit.")
     if private := sorted(path for path in index.catalogue.stamps() if not allowed(path)):
-        message = f"The index contains files that the commit does not, such as {private[0]}."
+        message = f"Files of the index are not those of the commit, such as {private[0]}."
         raise InvalidArgument(message, "Publish from a clean checkout, such as a CI job.")
     index.close()  # the files are complete when their stores are closed
     index.own_for_writing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import threading
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, StorageError
 from lore_etl.files.git_folder import NO_HISTORY, repository, require_own_objects
+from lore_etl.system.open_folder import facts_below, read_below
 from lore_etl.system.processes import quiet
 
 # These options keep git from running programs or opening connections named in .git/config.
@@ -69,3 +71,16 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
     if is_complete and process.returncode:
         raise InvalidArgument(NO_HISTORY, _COMMIT_FIRST)
     return GitOutput(data.decode("utf-8", "replace"), is_complete)
+
+
+def has_blob(root: Path, path: str, blob: str) -> bool:
+    """Return whether a file below the root has the content of git's object, but perhaps other line ends.
+
+    Git itself would run the filters that `.git/config` names. Raises OSError.
+    """
+    algorithm, facts = {40: hashlib.sha1, 64: hashlib.sha256}.get(len(blob)), facts_below(root, path)
+    if algorithm is None or facts is None:
+        return False
+    content = read_below(root, path, facts.st_size)
+    texts = (content, content.replace(b"\r\n", b"\n"))
+    return any(algorithm(b"blob %d\0%b" % (len(text), text)).hexdigest() == blob for text in texts)

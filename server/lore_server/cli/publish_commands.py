@@ -39,7 +39,7 @@ def publish(
     from lore_etl.pipeline.publish import publish as send
     from lore_etl.pipeline.sync import sync
     from lore_etl.stores.target import Target
-    from lore_server.changes.project_git import read_git
+    from lore_server.changes.project_git import has_blob, read_git
 
     place = Target(target_of(session, target), "`lore publish`")
     with os_errors_as(UsageError, f"Cannot read {key}"):
@@ -47,15 +47,16 @@ def publish(
     name = branch or head(session.root).branch
     if not name:
         raise InvalidArgument("HEAD is not on a branch.", "Give --branch.")
-    committed = set(
-        read_git(session.root, "ls-tree", "-r", "-z", "--name-only", "HEAD", seconds=SECONDS).text.split("\0")
-    )
+    rows = read_git(session.root, "ls-tree", "-r", "-z", "HEAD", seconds=SECONDS).text.split("\0")[:-1]
+    blobs = {path: facts.split()[2] for facts, _, path in (row.partition("\t") for row in rows)}
+
+    def is_as_committed(path: str) -> bool:
+        return path.startswith((PULLED, ADDED)) or has_blob(session.root, path, blobs.get(path, ""))
+
     session.hold_index()
     with closing(session.open_app()) as app, progress_bar(session.as_json) as progress:
         sync(app.index, progress, allow_mass_delete)
-        done, sent = send(
-            app.index, place, secret, name, days, lambda path: path in committed or path.startswith((PULLED, ADDED))
-        )
+        done, sent = send(app.index, place, secret, name, days, is_as_committed)
     shown = f"Published {done.branch} at {done.commit[:12]}: {len(done.files)} files, {sent / 1e6:.1f} MB sent."
     session.show({"branch": done.branch, "commit": done.commit, "files": len(done.files), "bytes": sent}, shown)
 
