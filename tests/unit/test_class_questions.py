@@ -238,6 +238,17 @@ def test_what_is_not_known_is_not_stated(question: str) -> None:
     assert ask(question) is None
 
 
+@pytest.mark.parametrize(
+    "question", ["who calls shop.Store.claim?", "what uses Store::claim", "where is `Store.claim()` called"]
+)
+def test_callers_of_a_method_are_said_to_be_unknown(question: str) -> None:
+    fact = ask(question)
+
+    assert fact is not None
+    assert fact.text == "`Store.claim` {1} is a member, and calls through objects are not recorded: search for `claim`."
+    assert [(place.source, place.lines) for place in fact.places] == [("shop/base.py", (8, 12))]
+
+
 def test_mixins_are_base_classes() -> None:
     fact = ask("which mixins does shop.SQLStore use?")
 

@@ -86,16 +86,16 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     if not (asks_origin or upwards or downwards or asks_place or asks_users or asks_list):
         return None
     nodes: list[ClassNode] = []
-    for token in dict.fromkeys(word.strip("`'\"?!.,:;()[]") for word in question.split()):
+    words = [word.strip("`'\"?!.,:;()[]") for word in question.split()]
+    owners = [word.rpartition(".")[0] for word in words if asks_users and not classes_in(word, tree)]
+    for token in dict.fromkeys(words + owners):
         same, count = _called(token, question, tree)
         if len(same) > 1 and not (asks_place and not (upwards or downwards)):
             places = _places(same)
             return Fact(f"{count}: {_listed(places)}. Which of them do you mean?", places[:MAX_NAMED])
         nodes += same
     if asks_users:
-        asked = question.replace("::", ".")  # a member of a class has other users than the class
-        nodes = [one for one in nodes if not re.search(rf"\b{re.escape(last_part(one.name))}\.\w", asked)]
-        return _users(question, nodes, tree, users_of)
+        return _users_or_place(question, nodes, tree, members_of, users_of)
     if not nodes:
         return None
     if asks_origin and (fact := _origin(question, nodes, tree, members_of)):
@@ -178,6 +178,27 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
         texts.append(re.sub(r"\{(\d+)\}", lambda number: f"{{{int(number[1]) + len(places)}}}", below.text))
         places += below.places
     return Fact(" ".join(texts), tuple(places)) if texts and len(found) <= MAX_MEANT else None
+
+
+def _users_or_place(
+    question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_of: MembersOf, users_of: UsersOf
+) -> Fact | None:
+    """Return the users of what the question names; of a member of a class, only its place, as they are not recorded."""
+    asked = question.replace("::", ".")
+    named = {one: re.search(rf"\b{re.escape(last_part(one.name))}\.(\w+)", asked) for one in nodes}
+    fact = _users(question, [one for one, member in named.items() if not member], tree, users_of)
+    members = (_not_recorded(one, member[1], members_of) for one, member in named.items() if member)
+    return fact or next(filter(None, members), None)
+
+
+def _not_recorded(node: ClassNode, name: str, members_of: MembersOf) -> Fact | None:
+    member = next((one for one in members_of(node) if one.name == name), None) if node.source else None
+    if member is None:
+        return None
+    place = DefinedPlace(f"{last_part(node.name)}.{name}", str(node.source), member.lines)
+    return Fact(
+        f"`{place.name}` {{1}} is a member, and calls through objects are not recorded: search for `{name}`.", (place,)
+    )
 
 
 def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
