@@ -126,10 +126,10 @@ def test_generated_requests_never_break_the_contract(url: str, contract: Contrac
     @trying(8, database=None)
     @given(operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
     def check(case: schemathesis.Case[Any]) -> None:
-        if mode == "positive":  # invented cursors, languages and dates match the schema but are refused
+        if mode == "positive":  # invented cursors, languages, dates and commits match the schema but are refused
             for part in (case.query, case.body):
                 if isinstance(part, dict):
-                    for argument in ("cursor", "lang", "after", "before"):
+                    for argument in ("cursor", "lang", "after", "before", "since"):
                         part.pop(argument, None)
                     if any(not path.strip() for path in as_list(part.get("path", []))):
                         part["path"] = "docs"  # instead of nothing but white space

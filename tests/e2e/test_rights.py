@@ -42,8 +42,8 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tokens(team: Path) -> dict[str, str]:
-    """The token of each holder."""
+def tokens(team: Path) -> Iterator[dict[str, str]]:
+    """The token of each holder, until the end of the module."""
     found = {"wrong": "lore_wrong-wrong-wrong"}
     for name, rights in HOLDERS.items():
         if rights:
@@ -52,7 +52,9 @@ def tokens(team: Path) -> dict[str, str]:
             assert done.returncode == 0, done.stderr
             found[name] = done.stdout.strip()
     assert run_lore("token", "revoke", "revoked", cwd=team).returncode == 0
-    return found
+    yield found
+    for name in found.keys() - {"wrong", "revoked", "server"}:
+        run_lore("token", "revoke", name, cwd=team)
 
 
 @pytest.fixture(scope="module")
