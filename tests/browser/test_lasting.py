@@ -105,7 +105,7 @@ def test_a_wrong_filter_dims_the_results_and_is_explained_shortly(reader: Reader
     page = reader.open("#/search?q=ferry")
     expect(page.locator(".result").first).to_be_visible()
     page.locator("#q").fill("ferry lang:klingon")
-    note = page.locator(".search .note")
+    note = page.locator(".search .note", has_text="lang cannot be")
     expect(note).to_contain_text("Did you mean kotlin?")
     assert len(note.inner_text()) < 200
     expect(page.locator(".results.old")).to_have_count(1)

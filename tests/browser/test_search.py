@@ -81,7 +81,7 @@ def test_a_type_filters_the_results_and_is_part_of_the_address(reader: Reader) -
     page.reload()
 
     expect(page.locator(".result .type").first).to_have_text(re.compile("^ticket(, |$)"))
-    assert {text.partition(",")[0] for text in page.locator(".result .type").all_inner_texts()} == {"ticket"}
+    assert {text.partition(",")[0] for text in page.locator(".result .type").all_text_contents()} == {"ticket"}
 
 
 def test_several_types_can_be_chosen_and_their_chips_count_the_matches(reader: Reader) -> None:
@@ -94,7 +94,7 @@ def test_several_types_can_be_chosen_and_their_chips_count_the_matches(reader: R
     expect(page.get_by_label(re.compile("^all"))).not_to_be_checked()
     page.reload()
     expect(page.locator(".result .type").first).to_be_visible()
-    assert {text.partition(",")[0] for text in page.locator(".result .type").all_inner_texts()} == {"ticket", "src"}
+    assert {text.partition(",")[0] for text in page.locator(".result .type").all_text_contents()} == {"ticket", "src"}
     figures = {name: page.locator(".chip", has_text=name).locator("small").inner_text() for name in ("src", "ticket")}
     assert found_files(page) >= sum(map(int, figures.values())) > 0
 
@@ -112,7 +112,7 @@ def test_a_click_on_a_folder_searches_in_it(reader: Reader) -> None:
     expect(page.locator("#q")).to_have_value("worker path:docs/**")
     expect(page.locator(".results:not(.old) .result").first).to_be_visible()
     assert found_files(page) >= int(figure) > 0  # a search in a folder looks further down its list
-    paths = page.locator(".result .path").all_inner_texts()
+    paths = page.locator(".result .path").all_text_contents()
     assert paths and all(path.startswith("docs/") for path in paths)
     expect(page.locator(".result mark").first).to_have_text(re.compile("worker", re.IGNORECASE))
     page.locator(".folder").first.click()

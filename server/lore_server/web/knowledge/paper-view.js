@@ -21,7 +21,7 @@ export function view() {
   const article = el("article", { class: "prose" });
   const outline = el("nav", { class: "outline", "aria-label": "Chapters" });
   const body = el("div", { class: "beside file", hidden: true }, article, outline);
-  const state = { key: null, paper: null, commit: undefined };
+  const state = { key: null, paper: null, commit: undefined, shown: null };
   const paper = resource({ part: heading, load, show: showPaper, fail, of: "knowledge" });
 
   async function load({ commit, ...params }, signal) {
@@ -31,8 +31,11 @@ export function view() {
     return { found, files, current, page: await api.rendered(found.text, signal) };
   }
 
-  function showPaper({ found, files, current, page }, params) {
-    Object.assign(state, { key: keyOf(params), paper: found, commit: params.commit });
+  function showPaper(reply, params) {
+    const text = JSON.stringify([reply, params, draftOf(reply.found)]);
+    if (state.shown === text) return; // a button that is drawn again loses the press that began on it
+    const { found, files, current, page } = reply;
+    Object.assign(state, { key: keyOf(params), paper: found, commit: params.commit, shown: text });
     showHead(found, page.metadata);
     fill(notes, notesOf(found, page, files));
     fill(article, nodesOf(page.elements, placesOf(paperOf(found), found.project === current)), rest(page.rest));
@@ -41,7 +44,7 @@ export function view() {
   }
 
   function fail(problem, again, params) {
-    state.key = null;
+    state.key = state.shown = null;
     for (const part of [actions, facts]) fill(part);
     body.hidden = true;
     heading.textContent = params.file ?? "Main document";
@@ -113,6 +116,7 @@ export function view() {
       say(done);
       if (key === state.wanted) go(to); // otherwise the user has already left this document
     } catch (problem) {
+      state.shown = null; // drawn again, it no longer has the note
       if (key === state.wanted) fill(notes, failure(problem));
       else say(problem.message);
     }
