@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lore_etl.config.settings import load_settings
 from lore_etl.index import Index
+from lore_server.query.history import History
 from lore_server.query.query_service import QueryService
 
 
@@ -33,7 +34,7 @@ def main() -> None:
         name, _, path = checkout.partition("=")
         root = Path(path).resolve()
         with closing(Index(root, load_settings(root))) as index:
-            queries = QueryService(index)
+            queries = QueryService(index, history=History(root))
             found = {
                 text: [file.source for file in queries.find(text, group_copies=True).ranked] for text in names[name]
             }

@@ -42,6 +42,17 @@ def test_a_commit_raises_the_files_that_it_changed(index: Index, root: Path) -> 
     assert terms == {"docs/berth.md": 25.0, "docs/anchor.md": 0.0, "docs/crane.md": 0.0}
 
 
+def test_a_query_that_names_a_place_gets_the_place(index: Index, root: Path) -> None:
+    write_project(root, {"docs/harbour/regatta.md": TEXT.format(name="boats")})
+    commit(root, "Add boats")
+    sync(index)
+
+    found = QueryService(index, history=History(root)).find("harbour regatta", "all").ranked
+
+    assert found[0].source == "docs/harbour/regatta.md"
+    assert not any(name == "historyMatch" for result in found for name, _ in result.why)
+
+
 def test_a_file_of_another_type_than_asked_is_not_raised(index: Index, root: Path) -> None:
     found = QueryService(index, history=History(root)).find("where is the harbour regatta defined", "all").ranked
 

@@ -28,6 +28,7 @@ READ = 60  # passages whose text is examined
 OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
 LONG_NAME = 3  # words
+NAMED_PLACE = 0.8  # topic match of a file that a question names by its file and folder
 NAMED_AFTER_SUBJECT = (KnowledgeType.SRC, KnowledgeType.GUIDE)
 DATA = frozenset("css csv htm html json jsonl less lock scss svg toml txt xml yaml yml".split())
 """Endings of files that are data, styles or a frame for a script, not code that answers a question."""
@@ -152,7 +153,12 @@ def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> Non
 
 
 def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[str, float], weight: float) -> None:
-    """Raise the score of files of the asked types by their commits, as a share of the best."""
+    """Raise the score of files of the asked types by their commits, as a share of the best.
+
+    A question that names a place asks for the place, not for what was said of it.
+    """
+    if max(topic_matches(query.text, by_source).values(), default=0.0) >= NAMED_PLACE:
+        return
     types = query.wanted_types or NAMED_AFTER_SUBJECT
     found = [file for file in by_source.values() if file.source in changed and file.chunk.type in types]
     shares = shares_of_best([changed[file.source] for file in found]) if weight else ()
