@@ -108,7 +108,7 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
 def _upload_in_background(session: Session, target: Target, planned: Tally, seconds: float) -> None:
     """Start the work, follow it for a few seconds, and print its progress."""
     log_file = target.file("log")
-    child = run_in_child(log_file, seconds)
+    child = start_child(log_file, seconds)
     last = read_state(target.file("state.json")).last
     tally = Tally.of(last) if last.get("pid") == child.pid else planned
     for _, message in child.logged:  # another run may have begun since, and recorded itself
@@ -152,7 +152,7 @@ class Child(NamedTuple):
     logged: list[tuple[str, str]]
 
 
-def run_in_child(log_file: Path, seconds: float) -> Child:
+def start_child(log_file: Path, seconds: float) -> Child:
     """Run this command again in a child, and wait for its end for at most so many seconds.
 
     Raises:
@@ -184,7 +184,7 @@ def _logged(pid: int, text: str) -> Iterator[tuple[str, str]]:
 
 
 def is_child() -> bool:
-    """Return whether this process was started by `run_in_child`, to do the work; if so, log to its standard error."""
+    """Return whether this process was started by `start_child`, to do the work; if so, log to its standard error."""
     if os.environ.pop(CHILD, None) is None:
         return False
     limit = threading.Timer(MAX_SECONDS, os._exit, [1])
