@@ -5,13 +5,15 @@ Calls that wait for a job or a model take no threads from searches.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
+from lore_etl.core.errors import InternalError, LoreError
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Queue
 from lore_server.execution.progress import NOBODY, Listener
@@ -19,6 +21,20 @@ from lore_server.execution.progress import NOBODY, Listener
 Call = Callable[[str, JSON, Listener], JSON]
 Result = TypeVar("Result")
 THREADS = 512  # threads per queue, most of them idle: App limits the concurrent work
+
+
+@contextmanager
+def noting(note: Callable[[str], None]) -> Iterator[None]:
+    """Note how a call ends: `done`, or the code of its error."""
+    outcome = InternalError.code
+    try:
+        yield
+        outcome = "done"
+    except LoreError as error:
+        outcome = error.code
+        raise
+    finally:
+        note(outcome)
 
 
 class Calls:

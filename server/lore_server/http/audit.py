@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
-from lore_server.execution.threads import Call
+from lore_server.execution.threads import Call, noting
 from lore_server.http.access import ACCESS
 from lore_server.http.site import Site
 from lore_server.knowledge.activity_log import ActivityLog
@@ -24,17 +23,13 @@ def audited(call: Call, contract: Contract, site: Site) -> Call:
     def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
         if not contract[operation].changes_state:
             return call(operation, arguments, listener)
-        outcome = "INTERNAL_ERROR"
-        try:
-            result = call(operation, arguments, listener)
-            outcome = "done"
-        except LoreError as error:
-            outcome = error.code
-            raise
-        finally:
+
+        def note(outcome: str) -> None:
             short = {name: value for name, value in arguments.items() if len(str(value)) <= LONGEST}
             record = {"at": timestamp(), "author": ACCESS.get().author, "projects": site.asked()}
             log.add({**record, "operation": operation, "arguments": short, "outcome": outcome})
-        return result
+
+        with noting(note):
+            return call(operation, arguments, listener)
 
     return run

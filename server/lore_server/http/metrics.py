@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from lore_etl.core.errors import Forbidden, LoreError
+from lore_etl.core.errors import Forbidden
 from lore_etl.core.json_types import JSON
 from lore_server.execution.progress import Listener
-from lore_server.execution.threads import Call
+from lore_server.execution.threads import Call, noting
 from lore_server.http.access import Access, Level
 from lore_server.http.guard import RIGHTS, refused
 
@@ -36,16 +36,9 @@ class Meter:
         """Return the call with a measurement of each operation and its outcome."""
 
         def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
-            began, outcome = perf_counter(), "INTERNAL_ERROR"
-            try:
-                result = call(operation, arguments, listener)
-                outcome = "done"
-            except LoreError as error:
-                outcome = error.code
-                raise
-            finally:
-                self._calls.labels(operation, outcome).observe(perf_counter() - began)
-            return result
+            began = perf_counter()
+            with noting(lambda outcome: self._calls.labels(operation, outcome).observe(perf_counter() - began)):
+                return call(operation, arguments, listener)
 
         return run
 
