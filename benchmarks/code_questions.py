@@ -38,6 +38,8 @@ def values(folder: Path, checkout: Path | None) -> tuple[dict[str, dict[str, flo
     """Return column -> question -> value of a set, and the category of each question."""
     chosen = read_set(folder)
     history = History(checkout.resolve()) if checkout else None
+    if history:
+        history.refresh()
     with opened(chosen, folder, Settings(), history=history) as (bench, _):
         retrieved = bench.retrieve(chosen.questions)
         bare = {question: without_vectors(one) for question, one in retrieved.items()}

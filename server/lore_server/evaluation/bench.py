@@ -98,8 +98,8 @@ def opened(
 ) -> Iterator[tuple[Bench, EvaluationSet]]:
     """Open the bench of a set, or without a set that of the project's own history.
 
-    The corpus of a set is in an index in the cache folder, and `history` that of its documents; without a corpus, it
-    judges the project's own index.
+    The corpus of a set is in an index in the cache folder, and `history`, already read, is that of its documents;
+    without a corpus, it judges the project's own index.
 
     Raises:
         InvalidArgument, IndexMissing, NotFound: see `set_from_git`.
@@ -116,7 +116,9 @@ def opened(
         if chosen is None:  # its answers are in the history, which must not be searched
             yield Bench(QueryService(index), settings, file_not_ticket), set_from_git(root, index)
         else:
-            service = QueryService(index, history=History(root))
+            own = History(root)
+            own.refresh()
+            service = QueryService(index, history=own)
             yield Bench(service, settings, lambda question, result: result.source), chosen
     finally:
         index.close()

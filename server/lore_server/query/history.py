@@ -86,8 +86,7 @@ class History:
         self._lengths = np.array([len(commit.words) for commit in found.values()], dtype=float)
 
     def matches(self, text: str) -> dict[str, float]:
-        """Return how well the commits that changed a file match a question, by path: sums of BM25."""
-        self.refresh()
+        """Return how well the commits of the last `refresh` match a question, by path: sums of BM25."""
         with self._lock:
             lengths, having, commits = self._lengths, self._having, list(self._commits.values())
         if not commits:
