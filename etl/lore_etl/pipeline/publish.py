@@ -107,7 +107,7 @@ def publish(
 
 
 def nearest(target: Target, keys: Collection[str], commits: Iterable[str]) -> Published:
-    """Return the snapshot of the first of these commits that has one. Raises as `latest`."""
+    """Return the snapshot of the first of these commits that has one. Raises the errors of `latest`."""
     known = set(_answer(lambda: target.names(COMMITS)))
     for commit in commits:
         if commit in known:

@@ -82,10 +82,10 @@ def changed_since(root: Path, point: str) -> dict[str, list[str]]:
     if _DATE.fullmatch(point):
         after = [f"--since={point}T00:00:00"]
     else:
-        read_git(root, "rev-parse", "--git-dir", seconds=SECONDS)  # of a project without history, the error is its own
         try:
             read_git(root, "rev-parse", "--verify", "--quiet", f"{point}^{{commit}}", seconds=SECONDS)
         except InvalidArgument as error:
+            read_git(root, "rev-parse", "--git-dir", seconds=SECONDS)  # without a history, its error is raised
             hint = "Give a date such as 2026-01-31, or a commit or tag of this repository."
             raise NotFound(f"There is no commit or tag `{point}`.", hint) from error
         after = [f"{point}..HEAD"]

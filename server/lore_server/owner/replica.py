@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,16 +133,15 @@ class Replica:
         head = Head(published.branch, published.commit)
         app = App(root, self._settings, self._contract, self._model, home=folder / "knowledge", published=head)
         served = Served(app, published, folder)
-        try:
+        with ExitStack() as failing:
+            failing.callback(_close, served)
             install(app.index, self._target, published)
             app.warm()
             health = app.call("healthcheck", {})
             if not health["counts"] or health["status"] == "unhealthy":
                 failed = [check["detail"] for check in health["checks"] if check["status"] == "failed"]
                 raise StorageError(f"The snapshot is not usable: {' '.join(failed) or 'it is empty'}")
-        except BaseException:
-            _close(served)
-            raise
+            failing.pop_all()
         return served
 
 
