@@ -307,18 +307,25 @@ class closing_quietly(closing[Index]):
             super().__exit__(*error)
 
 
+@pytest.mark.parametrize("free", often(range(100, 2_100, 100), {100, 1_000}))
 @pytest.mark.promise(3)
-def test_after_a_full_disk_synced_files_are_searchable_once_there_is_space(tmp_path: Path, small_disk: Path) -> None:
+def test_an_index_on_a_full_disk_is_searched_and_synced_once_there_is_space(
+    tmp_path: Path, small_disk: Path, free: int
+) -> None:
     root = tmp_path / "project"
     become(root, 0, MANY)
     resize(small_disk, 60_000)
     with closing(open_on(small_disk, root)) as index:
         sync(index)
     used = sum(path.stat().st_blocks * 512 for path in small_disk.rglob("*"))
-    resize(small_disk, used // 1024 + 200)
+    resize(small_disk, used // 1024 + free)
     become(root, 3, MANY)
-    with closing_quietly(open_on(small_disk, root)) as index, pytest.raises(StorageError):
-        sync(index)
+    with closing_quietly(open_on(small_disk, root)) as index:
+        with pytest.raises(StorageError):
+            sync(index)
+        assert retrieve(index, parse("subject77"), None, 10).found
+    with closing_quietly(open_on(small_disk, root)) as index:
+        assert retrieve(index, parse("subject77"), None, 10).found
 
     resize(small_disk, 60_000)
     with closing(open_on(small_disk, root)) as index:

@@ -35,6 +35,7 @@ BUSY_SECONDS = 300  # a live child may be writing a thousand rows to its index; 
 SLACK_BYTES = 1_000_000  # for the links of the few vectors of a small index
 VECTORS, LINKS, LENGTHS, HEADER = "data_level0.bin", "link_lists.bin", "length.bin", "header.bin"
 UNSET_BYTES = 10_000_000  # more than Chroma writes for 100 vectors that are not set yet
+_MAKE_ROOM = "Make room on the disk, or allow this process more open files, then try again."
 COUNTS = struct.Struct("<iQQQ")  # the beginning of a header: version, an offset, room for vectors, vectors
 
 
@@ -112,7 +113,7 @@ class FolderBackend(ABC):
         end_left_over(self._folder)
         _inspect(self._folder, self._settings.collection)
         if (reason := obstacle(self._folder)) is not None:  # Chroma would panic and leave a broken client
-            raise StorageError(f"The vector store cannot be opened: {reason}.")
+            raise DatabaseUnavailable(f"The vector store cannot be opened: {reason}.", _MAKE_ROOM)
         self._sealed = integrity.unseal(self._folder)
         self.clean()
         collection = self._connect(rows)
