@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.load import is_loaded
@@ -18,13 +19,15 @@ from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import MARK
 from lore_etl.stores.export import CHUNKS, HIERARCHY
 from lore_etl.stores.owner_file import note_of
+from lore_server.app import App
+from lore_server.contract import Contract
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.damaging import cut, garble, garble_middle
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, write_project
-from tests.harness.trying import is_long
+from tests.harness.trying import is_long, often
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 MANY = 1_010  # more than Chroma keeps in its log, so that its HNSW files exist
@@ -165,6 +168,14 @@ SEARCH_FIRST = {
 """The damages that every run searches in: of each part one that is missing, cut short, and changed in place."""
 SYNC_FIRST = {"catalogue garbage", "catalogue text changed", "vectors database garbage", "keywords deleted"}
 """The damages that every run repairs without a search before it. The long run tries both orders of all damages."""
+UNHARMED = {
+    "nothing",
+    "catalogue log garbage",  # SQLite's own checksums leave it out
+    "exported files garbage",  # nothing reads them, and a sync writes them again
+    "vectors seal deleted", "vectors seal garbage",  # the store is then examined as after a crash
+    "owner note garbage",  # no part of the index
+}  # fmt: skip
+"""The damages that neither lose nor change anything that a search uses."""
 USUAL = {(name, True) for name in SEARCH_FIRST} | {(name, False) for name in SYNC_FIRST}
 
 
@@ -232,6 +243,27 @@ def assert_repaired(project: Path, damage: Callable[[Path], object], searched_be
         assert (report.failed, model.embedder.embedded) == ([], [])
     with closing(open_index(project)) as again:
         assert answer(again) == ("docs/77.md", True)
+
+
+@pytest.mark.parametrize("name", often([name for name in DAMAGES if name not in UNHARMED], SEARCH_FIRST - UNHARMED))
+@pytest.mark.promise(30)
+def test_the_health_check_or_a_verification_reports_each_kind_of_damage(
+    project: Path, contract: Contract, name: str
+) -> None:
+    DAMAGES[name](project / ".lore")
+    with closing(App(project, Settings(), contract, HashModel())) as app:
+        before = app.call("healthcheck", {})
+        if name.startswith("cache "):  # searches use Chroma's copies; only a verification compares both
+            reply = app.call("manage_database", {"action": "verify"})
+            notes = " ".join(store["note"] for store in reply["verification"]["stores"])
+            assert reply["status"] == "damaged" or f"{PAGES + 1} vectors not compared" in notes
+        else:
+            assert before["status"] in ("unhealthy", "degraded")
+            assert "lore sync" in " ".join(check["detail"] for check in before["checks"] if check["status"] != "ok")
+
+        assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+
+        assert app.call("healthcheck", {})["status"] == "healthy"
 
 
 @pytest.mark.promise(7)
