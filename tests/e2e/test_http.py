@@ -16,7 +16,7 @@ from lore_server.contract import Contract, contract_file
 from tests.harness import http_client
 from tests.harness.commands import LONG_SECONDS, SECONDS
 from tests.harness.interfaces import bearer, serving
-from tests.harness.trying import trying
+from tests.harness.trying import is_long, trying
 
 if TYPE_CHECKING:  # it takes a second to import, in every worker
     import schemathesis
@@ -123,7 +123,7 @@ def test_generated_requests_never_break_the_contract(url: str, contract: Contrac
     schema = schemathesis.openapi.from_dict(contract.document)
     operation = schema.find_operation_by_id(name)
 
-    @trying(8, database=None)
+    @trying(48 if is_long() else 8, database=None)  # 10,000 requests in the long run
     @given(operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
     def check(case: schemathesis.Case[Any]) -> None:
         if mode == "positive":  # invented cursors, languages, dates and commits match the schema but are refused

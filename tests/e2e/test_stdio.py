@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,16 @@ MALFORMED = [
     '[{"jsonrpc": "2.0", "id": 15, "method": "x"}]',
     '{"jsonrpc": "2.0", "id": 16, "method": "ping", "params": {"n": NaN}}',
 ]  # fmt: skip
-ANSWERED = [*range(5, 15), 16]
+METHODS = [
+    "initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read", "resources/templates/list",
+    "prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
+]  # fmt: skip
+PARAMS = ["5", '"x"', "[]", "true", '{"name": 5}', '{"uri": []}', '{"cursor": {}, "ref": 1, "protocolVersion": []}']
+MALFORMED += [
+    f'{{"jsonrpc": "2.0", "id": {number}, "method": "{method}", "params": {params}}}'
+    for number, (method, params) in enumerate(product(METHODS, PARAMS), 100)
+]
+ANSWERED = [*range(5, 15), 16, *range(100, 177)]
 UNIDENTIFIED = 12  # lines that do not identify their request
 
 
@@ -78,6 +88,7 @@ def test_malformed_messages_get_replies_without_a_crash_or_a_leak(tmp_path: Path
     replies, done = converse(tmp_path, [*hello, *MALFORMED, call(99, "healthcheck")], *options)
     last = next(reply for reply in replies if reply.get("id") == 99)
 
+    assert len(MALFORMED) == 100
     answered = Counter({**dict.fromkeys([0, 99, *ANSWERED], 1), None: UNIDENTIFIED})
     assert Counter(reply["id"] for reply in replies) == answered
     assert last["result"]["structuredContent"]["status"]

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,10 @@ from lore_etl.stores.claim import claim
 from lore_etl.stores.index_lock import Ownership
 from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
 from lore_server.owner.find import holder
+from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.processes import child, run
+from tests.harness.projects import open_index, write_project
 
 HOLD = """
 import sys
@@ -72,22 +75,27 @@ def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
         ownership.release()
 
 
-@pytest.mark.long  # it measures time
 @pytest.mark.promise(4, 6)
 def test_taking_an_index_does_not_wait_for_its_owner(tmp_path: Path) -> None:
-    with child(holding(tmp_path)) as holder:
-        assert holder.stdout and holder.stdout.readline() == "held\n"
-        ownership, started = Ownership(tmp_path), time.monotonic()
-        with pytest.raises(Busy):
-            ownership.take()
-        assert time.monotonic() - started < 0.5
+    refused, taken = [], []
+    for number in range(5):  # the fastest of five: the machine may be busy
+        folder = tmp_path / str(number)
+        with child(holding(folder)) as holder:
+            assert holder.stdout and holder.stdout.readline() == "held\n"
+            ownership, started = Ownership(folder), time.monotonic()
+            with pytest.raises(Busy):
+                ownership.take()
+            refused.append(time.monotonic() - started)
 
-        holder.kill()
-        holder.wait(120)
-        started = time.monotonic()
-        ownership.take()
-        assert time.monotonic() - started < 0.5
-        ownership.release()
+            holder.kill()
+            holder.wait(120)
+            started = time.monotonic()
+            ownership.take()
+            taken.append(time.monotonic() - started)
+            ownership.release()
+
+    assert min(refused) < 0.1
+    assert min(taken) < 0.1
 
 
 def test_an_index_can_be_opened_after_its_owner_releases_it(tmp_path: Path) -> None:
@@ -179,7 +187,7 @@ def test_half_written_files_of_a_crash_are_removed(tmp_path: Path) -> None:
 
 
 RACE = """
-import sys
+import sys, time
 from pathlib import Path
 from lore_etl.core.errors import Busy
 from lore_etl.pipeline.sync import sync
@@ -187,30 +195,38 @@ from tests.harness.projects import open_index
 index = open_index(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
+started = time.process_time()
 try:
     print(sync(index).created)
     sys.stdin.readline()
 except Busy as error:
-    print("busy")
+    print("busy", time.process_time() - started)
 index.close()
 """
 
 
+@pytest.mark.parametrize("rounds", [1, pytest.param(50, marks=pytest.mark.long)])
 @pytest.mark.promise(4)
-def test_only_one_of_several_processes_starting_on_an_empty_folder_owns_it(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# A\n\nferry\n", encoding="utf-8")
-    with child(RACE, tmp_path) as first, child(RACE, tmp_path) as second, child(RACE, tmp_path) as third:
-        processes = (first, second, third)
-        for process in processes:
-            assert process.stdout and process.stdout.readline() == "ready\n"
-        for process in processes:
-            assert process.stdin
-            process.stdin.write("\n")
-            process.stdin.flush()
+def test_only_one_of_four_processes_starting_on_an_empty_folder_owns_it(tmp_path: Path, rounds: int) -> None:
+    for number in range(rounds):
+        root = write_project(tmp_path / str(number), {"a.md": "# A\n\nferry\n"})
+        with ExitStack() as stack:
+            processes = [stack.enter_context(child(RACE, root)) for _ in range(4)]
+            for process in processes:
+                assert process.stdout and process.stdout.readline() == "ready\n"
+            for process in processes:
+                assert process.stdin
+                process.stdin.write("\n")
+                process.stdin.flush()
 
-        assert sorted(process.stdout.readline() for process in processes if process.stdout) == [
-            "1\n", "busy\n", "busy\n",
-        ]  # fmt: skip
+            ends = sorted(process.stdout.readline().split() for process in processes if process.stdout)
+
+            assert [end[0] for end in ends] == ["1", "busy", "busy", "busy"]
+            assert max(float(end[1]) for end in ends[1:]) < 1  # seconds of processor time: the machine may be busy
+            for process in processes:
+                process.communicate()
+        with closing(open_index(root)) as index:
+            assert_equals_fresh(index)
 
 
 def test_an_owner_that_ends_leaves_the_note_of_its_successor(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import gzip
 import json
 import os
 import shutil
+import subprocess
+import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,6 +28,7 @@ from lore_etl.stores.chunk_record import ChunkRecord
 from lore_server.query.freshness import Freshness
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
+from tests.harness.faults import has_compiler
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
@@ -33,6 +36,7 @@ from tests.harness.processes import run
 from tests.harness.projects import SMALL, chunks_of, ids_everywhere, open_index, settle, write_project
 from tests.harness.steps import steps
 
+IN_MEMORY = Path("/dev/shm")
 PAGE = "The harbour master writes the log of the day.\n" * 10
 FILES: dict[str, str | bytes] = {
     "docs/ferry.md": "# Ferry\n\nIt crosses at dawn.\n\n## Berths\n\nEach berth holds one ferry for the night.\n",
@@ -142,6 +146,51 @@ def test_an_edit_is_noticed_whatever_its_modification_time(index: Index, project
     assert sync(index).updated == 1
     again = sync(index)
     assert (again.updated, again.embedded) == (0, 0)
+
+
+JUMPING_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *now) {
+    static int (*real)(clockid_t, struct timespec *);
+    static int calls;
+    if (!real) real = (int (*)(clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_gettime");
+    int code = real(id, now);
+    if (id == CLOCK_REALTIME && ++calls > 5) now->tv_sec += atol(getenv("JUMP"));
+    return code;
+}
+"""
+SYNC_IN_A_CHILD = """
+import sys, time
+from pathlib import Path
+from lore_etl.pipeline.sync import sync
+from tests.harness.projects import open_index
+before = time.time()
+index = open_index(Path(sys.argv[1]))
+print(sync(index).updated, round((time.time() - before) / 3600))
+index.close()
+"""
+
+
+@pytest.mark.promise(13)
+@pytest.mark.skipif(not has_compiler(), reason="the library that moves the clock is written in C, for Linux")
+@pytest.mark.parametrize("hours", [-24, -1, 1, 24_000])
+def test_a_clock_that_jumps_during_a_sync_hides_no_change(project: Path, tmp_path: Path, hours: int) -> None:
+    (tmp_path / "clock.c").write_text(JUMPING_CLOCK, encoding="utf-8")
+    library = str(tmp_path / "clock.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, str(tmp_path / "clock.c"), "-ldl"], check=True)
+    jumping = {"LD_PRELOAD": library, "JUMP": str(hours * 3600)}
+
+    for number, environment in enumerate((jumping, {}, jumping, jumping)):
+        write_project(project, {"docs/tide.md": FILES["docs/tide.md"].replace("Tables", f"Table{number}")})  # type: ignore[arg-type]
+        done = run(SYNC_IN_A_CHILD, project, environment=environment)
+        assert done.stdout.split() == ["0" if number == 0 else "1", str(hours if environment else 0)], done.stderr
+
+    with closing(open_index(project)) as index:
+        assert sync(index).updated == 0
+        assert_equals_fresh(index)
 
 
 def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read_the_others(tmp_path: Path) -> None:
@@ -802,6 +851,23 @@ index.close()
         assert (done.returncode, done.stderr) == (0, "")
         assert gzip.decompress((folder / export.CHUNKS).read_bytes()) == expected.chunks
         assert json.loads((folder / export.HIERARCHY).read_bytes()) == expected.hierarchy
+
+
+@pytest.mark.promise(12)
+@pytest.mark.skipif(not IN_MEMORY.is_dir(), reason="only a file system in memory lists files in the order of creation")
+def test_the_order_in_which_the_system_lists_files_does_not_change_a_byte() -> None:
+    names = [f"{folder}/c{n}.py" for folder in "ba" for n in range(30)]
+    states, orders = [], []
+    for created in (names, names[::-1]):
+        with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+            root = write_project(Path(folder), {name: f"class C{name[3:-3]}(C0): pass\n" for name in created})
+            orders.append([entry.name for entry in os.scandir(root / "a")])
+            with closing(open_index(root)) as index:
+                sync(index)
+                states.append(state_of(index))
+
+    assert orders[0] != orders[1]
+    assert states[0] == states[1]
 
 
 @pytest.mark.promise(8, 17)

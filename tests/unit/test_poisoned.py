@@ -28,8 +28,8 @@ def passages(text: str) -> list[Passage]:
     ]
 
 
-def test_there_are_forty_documents() -> None:
-    assert len(POISONED) == 40
+def test_there_are_fifty_documents() -> None:
+    assert len(POISONED) == 50
 
 
 @pytest.mark.parametrize("name", POISONED)
