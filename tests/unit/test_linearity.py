@@ -21,7 +21,7 @@ from tests.harness.steps import steps
 from tests.harness.texts import facts_of
 
 MAX_SECONDS = 10  # seconds of processor time: a limit against endless runs, not a target
-MAX_RATIO = 3  # ratio of the steps for twice the input; 2 is linear, 4 quadratic
+MAX_RATIO = 2.5  # ratio of the steps for twice the input; 2 is linear, 4 quadratic
 MAX_TIMES = 4  # ratio of the seconds for twice the input
 TOO_SHORT = 1.0  # seconds; the ratio of shorter times is meaningless
 COUNTED = 20  # steps are counted for a part of the size, because counting is exact but slow
