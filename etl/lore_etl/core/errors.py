@@ -69,6 +69,11 @@ class LoreError(Exception):
     exit_code = 1
     default_hint = "Run `lore status` to find the cause."
 
+    def __init_subclass__(cls, code: str = "", http: int = 0, exits: int = 0) -> None:
+        cls.code = code or cls.code
+        cls.http_status = http or cls.http_status
+        cls.exit_code = exits or cls.exit_code
+
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.message, self.hint = message, hint or self.default_hint
@@ -76,255 +81,210 @@ class LoreError(Exception):
         self.context: Mapping[str, str] | None = None  # of a call whose errors are reported in an envelope
 
 
-class UsageError(LoreError):
-    code, http_status, exit_code = "USAGE", 400, 2
+class UsageError(LoreError, code="USAGE", http=400, exits=2):
     default_hint = "Run `lore --help`, or read /api/openapi.yaml."
 
 
-class InvalidArgument(UsageError):
-    code = "INVALID_ARGUMENT"
+class InvalidArgument(UsageError, code="INVALID_ARGUMENT"):
     default_hint = "Correct the argument and call again."
 
 
-class InvalidInput(InvalidArgument):
-    code = "INVALID_INPUT"
+class InvalidInput(InvalidArgument, code="INVALID_INPUT"):
+    """The same, with the code of the project tools."""
 
 
-class InvalidSearchQuery(InvalidArgument):
-    code = "INVALID_SEARCH_QUERY"
+class InvalidSearchQuery(InvalidArgument, code="INVALID_SEARCH_QUERY"):
     default_hint = "Search for a few words."
 
 
-class StaleCursor(InvalidArgument):
-    code, http_status = "STALE_CURSOR", 409
+class StaleCursor(InvalidArgument, code="STALE_CURSOR", http=409):
     default_hint = "Call again without cursor."
 
 
-class UnknownOperation(UsageError):
-    code, http_status = "UNKNOWN_OPERATION", 404
+class UnknownOperation(UsageError, code="UNKNOWN_OPERATION", http=404):
+    """The contract has no operation with this name."""
 
 
-class TokenRequired(UsageError):
-    code, http_status = "TOKEN_REQUIRED", 401
+class TokenRequired(UsageError, code="TOKEN_REQUIRED", http=401):
     default_hint = (
         "Send `Authorization: Bearer <token>`: the value of LORE_TOKEN on the server, or else the content of the file "
         "`token` in the index folder (.lore)."
     )
 
 
-class Forbidden(UsageError):
-    code, http_status = "FORBIDDEN", 403
+class Forbidden(UsageError, code="FORBIDDEN", http=403):
     default_hint = "Ask the administrator of this server for a token with this right; `lore token add` creates one."
 
 
-class LimitReached(UsageError):
-    code, http_status = "LIMIT_REACHED", 429
+class LimitReached(UsageError, code="LIMIT_REACHED", http=429):
     default_hint = "Wait for a minute."
 
 
-class ConfigError(UsageError):
-    code, http_status = "CONFIG_ERROR", 500
+class ConfigError(UsageError, code="CONFIG_ERROR", http=500):
     default_hint = "Correct the named key; docs/configuration.md lists all keys."
 
 
-class PackageMissing(ConfigError):
-    code = "PACKAGE_MISSING"
+class PackageMissing(ConfigError, code="PACKAGE_MISSING"):
     default_hint = "Install the named package; docs/install.md lists the extras."
 
 
-class ConfirmationRequired(UsageError):
-    code, http_status = "CONFIRMATION_REQUIRED", 409
+class ConfirmationRequired(UsageError, code="CONFIRMATION_REQUIRED", http=409):
     default_hint = "To confirm, repeat the call with confirm=true."
 
 
-class InvalidProjectId(UsageError):
-    code = "INVALID_PROJECT_ID"
+class InvalidProjectId(UsageError, code="INVALID_PROJECT_ID"):
     default_hint = "Use the name of the repository or the folder."
 
 
-class InvalidFilename(UsageError):
-    code = "INVALID_FILENAME"
+class InvalidFilename(UsageError, code="INVALID_FILENAME"):
     default_hint = "Use a plain file name such as `api-guide.md`."
 
 
-class InvalidGroupId(UsageError):
-    code = "INVALID_GROUP_ID"
+class InvalidGroupId(UsageError, code="INVALID_GROUP_ID"):
     default_hint = "Use a short name such as `learning`."
 
 
-class PathRefused(UsageError):
-    code, http_status = "PATH_REFUSED", 403
+class PathRefused(UsageError, code="PATH_REFUSED", http=403):
     default_hint = "Give a relative path with plain names and slashes, such as `PRPs/executed/PRP-1.md`."
 
 
-class InvalidContent(UsageError):
-    code = "INVALID_CONTENT"
+class InvalidContent(UsageError, code="INVALID_CONTENT"):
     default_hint = "Correct the text and call again."
 
 
-class NotFound(LoreError):
-    code, http_status, exit_code = "NOT_FOUND", 404, 1
+class NotFound(LoreError, code="NOT_FOUND", http=404):
     default_hint = "Use `list_documents` to see the indexed chunks."
 
 
-class DocumentNotFound(NotFound):
-    code = "DOCUMENT_NOT_FOUND"
+class DocumentNotFound(NotFound, code="DOCUMENT_NOT_FOUND"):
+    """No chunk has this id."""
 
 
-class FrameworkNotFound(NotFound):
-    code = "FRAMEWORK_NOT_FOUND"
+class FrameworkNotFound(NotFound, code="FRAMEWORK_NOT_FOUND"):
     default_hint = 'Set their folder in lore.toml: `[docs]`, then `framework = "folder"`, relative to the project root.'
 
 
-class JobNotFound(NotFound):
-    code = "JOB_NOT_FOUND"
+class JobNotFound(NotFound, code="JOB_NOT_FOUND"):
     default_hint = "`latest` is the last job of this index; older jobs are not stored."
 
 
-class AnswerNotFound(NotFound):
-    code = "ANSWER_NOT_FOUND"
+class AnswerNotFound(NotFound, code="ANSWER_NOT_FOUND"):
     default_hint = "Ask the question again without follow_up; the last answers are kept while Lore runs."
 
 
-class ClassNotFound(NotFound):
-    code = "CLASS_NOT_FOUND"
+class ClassNotFound(NotFound, code="CLASS_NOT_FOUND"):
+    """No class has this name; the hint names similar ones."""
 
 
-class ProjectNotFound(NotFound):
-    code = "PROJECT_NOT_FOUND"
+class ProjectNotFound(NotFound, code="PROJECT_NOT_FOUND"):
     default_hint = "Check the project id. A project is created when its first document is written."
 
 
-class ChapterNotFound(NotFound):
-    code = "CHAPTER_NOT_FOUND"
+class ChapterNotFound(NotFound, code="CHAPTER_NOT_FOUND"):
     default_hint = "List the chapters of the document: titles are case-sensitive."
 
 
-class SectionNotFound(NotFound):
-    code = "SECTION_NOT_FOUND"
+class SectionNotFound(NotFound, code="SECTION_NOT_FOUND"):
     default_hint = "Read the main document: a section header is a whole line such as `## Build`."
 
 
-class MemoryNotFound(NotFound):
-    code = "MEMORY_NOT_FOUND"
+class MemoryNotFound(NotFound, code="MEMORY_NOT_FOUND"):
     default_hint = "Use the `id` of a search_memories result."
 
 
-class CommitNotFound(NotFound):
-    code = "COMMIT_NOT_FOUND"
+class CommitNotFound(NotFound, code="COMMIT_NOT_FOUND"):
     default_hint = "The history lists the commits."
 
 
-class FileExists(LoreError):
-    code, http_status, exit_code = "FILE_ALREADY_EXISTS", 409, 1
+class FileExists(LoreError, code="FILE_ALREADY_EXISTS", http=409):
     default_hint = "Change its chapters, or use another name."
 
 
-class SectionExists(LoreError):
-    code, http_status, exit_code = "SECTION_ALREADY_EXISTS", 409, 1
+class SectionExists(LoreError, code="SECTION_ALREADY_EXISTS", http=409):
     default_hint = "Change the existing one, or use another title."
 
 
-class Conflict(LoreError):
-    code, http_status, exit_code = "CONFLICT", 409, 1
+class Conflict(LoreError, code="CONFLICT", http=409):
     default_hint = "Read it again, then repeat the change on the current version."
 
 
-class IndexMissing(LoreError):
-    code, http_status, exit_code = "INDEX_MISSING", 409, 1
+class IndexMissing(LoreError, code="INDEX_MISSING", http=409):
     default_hint = "Run `lore sync`, or call manage_knowledge_base with action=sync."
 
 
-class GuardTripped(LoreError):
-    code, http_status, exit_code = "SYNC_GUARD", 409, 1
+class GuardTripped(LoreError, code="SYNC_GUARD", http=409):
     default_hint = "If the files are really gone, repeat with `--allow-mass-delete` (allow_mass_delete=true)."
 
 
-class Cancelled(LoreError):
-    code, http_status, exit_code = "CANCELLED", 409, 1
+class Cancelled(LoreError, code="CANCELLED", http=409):
     default_hint = "Call again."
 
 
-class ModelMismatch(LoreError):
-    code, http_status, exit_code = "MODEL_MISMATCH", 409, 1
+class ModelMismatch(LoreError, code="MODEL_MISMATCH", http=409):
     default_hint = "Run `lore sync` to build new vectors next to the old ones and then switch."
 
 
-class StorageError(LoreError):
-    code, http_status, exit_code = "STORAGE_ERROR", 500, 74
+class StorageError(LoreError, code="STORAGE_ERROR", exits=74):
     default_hint = "Check the folder's permissions and the free disk space."
 
 
-class InvalidPath(StorageError):
-    code, http_status = "INVALID_PATH", 403
+class InvalidPath(StorageError, code="INVALID_PATH", http=403):
     default_hint = "Check the named path: symlinks are not followed."
 
 
-class AccessDenied(StorageError):
-    code, http_status = "ACCESS_DENIED", 403
+class AccessDenied(StorageError, code="ACCESS_DENIED", http=403):
     default_hint = "Check its owner and permissions."
 
 
-class GitError(StorageError):
-    code = "GIT_ERROR"
+class GitError(StorageError, code="GIT_ERROR"):
     default_hint = "Check that `git status` works in the knowledge folder."
 
 
-class FileSystemError(StorageError):
-    code = "FILE_SYSTEM_ERROR"
+class FileSystemError(StorageError, code="FILE_SYSTEM_ERROR"):
     default_hint = "Check the permissions and the free space of the knowledge folder."
 
 
-class ProjectDeleteFailed(StorageError):
-    code = "PROJECT_DELETE_FAILED"
+class ProjectDeleteFailed(StorageError, code="PROJECT_DELETE_FAILED"):
     default_hint = "Check the permissions of the knowledge folder, then call again."
 
 
-class ForeignIndex(StorageError):
-    code, http_status = "FOREIGN_INDEX", 409
+class ForeignIndex(StorageError, code="FOREIGN_INDEX", http=409):
+    """An index folder that this user's Lore did not create."""
 
 
-class DatabaseUnavailable(StorageError):
-    code, http_status = "DATABASE_UNAVAILABLE", 503
+class DatabaseUnavailable(StorageError, code="DATABASE_UNAVAILABLE", http=503):
     default_hint = "Check that Chroma runs at the address in `[database]` of your configuration, then try again."
 
 
-class IndexDamaged(StorageError):
-    code = "INDEX_DAMAGED"
+class IndexDamaged(StorageError, code="INDEX_DAMAGED"):
     default_hint = "Run `lore sync` to rebuild the damaged store from the files and cached vectors."
 
 
-class CatalogueDamaged(IndexDamaged):
-    code = "CATALOGUE_DAMAGED"
+class CatalogueDamaged(IndexDamaged, code="CATALOGUE_DAMAGED"):
+    """The same for the catalogue, which is set aside."""
 
 
-class Busy(LoreError):
-    code, http_status, exit_code = "BUSY", 503, 75
+class Busy(LoreError, code="BUSY", http=503, exits=75):
     default_hint = "Wait for it to finish and try again."
 
 
-class Unavailable(Busy):
-    code = "UNAVAILABLE"
+class Unavailable(Busy, code="UNAVAILABLE"):
     default_hint = "Check whether it was done, then call again."
 
 
-class DeadlineExceeded(LoreError):
-    code, http_status, exit_code = "DEADLINE_EXCEEDED", 504, 75
+class DeadlineExceeded(LoreError, code="DEADLINE_EXCEEDED", http=504, exits=75):
     default_hint = "Try again, or request less."
 
 
-class ProviderError(LoreError):
-    code, http_status, exit_code = "PROVIDER_ERROR", 502, 74
+class ProviderError(LoreError, code="PROVIDER_ERROR", http=502, exits=74):
     default_hint = "Check the model name, the API key and the network."
 
 
-class ProviderUnavailable(ProviderError):
-    code = "PROVIDER_UNAVAILABLE"
+class ProviderUnavailable(ProviderError, code="PROVIDER_UNAVAILABLE"):
     default_hint = "Check the API key and the network, then sync again: finished embeddings are kept."
 
 
-class InternalError(LoreError):
-    code, http_status, exit_code = "INTERNAL_ERROR", 500, 70
+class InternalError(LoreError, code="INTERNAL_ERROR", exits=70):
     default_hint = "This is a bug in Lore; the log on stderr has the details for this trace_id."
 
 
