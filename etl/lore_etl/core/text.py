@@ -9,6 +9,8 @@ from itertools import islice
 
 SURROGATES = "\ud800-\udfff"  # a range for character classes: JSON and file names can contain surrogates, UTF-8 cannot
 _SURROGATE = re.compile(f"[{SURROGATES}]")
+_LETTER = re.compile(r"\S")
+_BORDERS = tuple(map(re.compile, (r"\n(?:[ \t]*\r?\n)+", r"\n", r"\s")))  # of paragraphs, lines and words
 _UNSTORABLE = re.compile(f"[\x00-\x1f\x7f{SURROGATES}]")
 
 
@@ -73,3 +75,23 @@ def nearest_paths(path: str, known: Sequence[str]) -> list[str]:
     """Return up to five similar known paths, starting with those that have the same file name."""
     same_name = [name for name in known if name.rpartition("/")[2] == path.rpartition("/")[2]]
     return list(dict.fromkeys((*same_name, *difflib.get_close_matches(path, known, n=5))))[:5]
+
+
+def parts_of(text: str, limit: int) -> list[str]:
+    """Split a text into parts of at most `limit` characters, after a paragraph, else a line, else a word."""
+    parts, start = [], 0
+    while len(text) - start > limit:
+        end = _border(text, start, start + limit)
+        parts.append(text[start:end])
+        start = end
+    return [*parts, text[start:]]
+
+
+def _border(text: str, start: int, end: int) -> int:
+    begin = _LETTER.search(text, start, end)  # no part is blank
+    if begin is None:
+        return end
+    for border in _BORDERS:
+        if found := list(border.finditer(text, begin.start(), end)):
+            return found[-1].end()
+    return end

@@ -14,8 +14,7 @@ from typing import Any
 
 from lore_etl.core.frontmatter import MAX_BYTES, FrontMatterError, read_front_matter
 from lore_etl.core.model import Value
-from lore_etl.core.parts import parts_of
-from lore_etl.core.text import SURROGATES, one_line, shortened, storable
+from lore_etl.core.text import SURROGATES, one_line, parts_of, shortened, storable
 from lore_etl.files.redaction import redact
 from lore_server.hook.memory_folders import MemoryFile
 

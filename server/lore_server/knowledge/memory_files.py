@@ -16,8 +16,7 @@ import yaml
 from lore_etl.core.errors import InvalidContent
 from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_values
 from lore_etl.core.model import Scalar, Value
-from lore_etl.core.parts import parts_of
-from lore_etl.core.text import encodable, one_line, shortened, storable
+from lore_etl.core.text import encodable, one_line, parts_of, shortened, storable
 from lore_etl.files.redaction import redact
 from lore_server.knowledge.limits import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS, MEMORY_PART_CHARACTERS, checked_text
 from lore_server.knowledge.names import SUFFIX, checked_group_id, slug
