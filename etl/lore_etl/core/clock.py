@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-_SECONDS = "%Y-%m-%dT%H:%M:%SZ"
-
 
 def timestamp(at: float | None = None) -> str:
     """Return a time (seconds since the epoch, by default now) as text, such as `2026-01-31T12:00:00Z`."""
-    return time.strftime(_SECONDS, time.gmtime(at))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
 def precise_timestamp() -> str:

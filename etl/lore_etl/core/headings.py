@@ -41,7 +41,7 @@ class _Fence(NamedTuple):
 
     def ends_with(self, text: str) -> bool:
         end = _FENCE_END.match(text)
-        return bool(end) and end is not None and end[1].startswith(self.marks)
+        return bool(end and end[1].startswith(self.marks))
 
     def is_outside(self, text: str) -> bool:
         """Return whether the line is outside the list item around the fence, which closes it too."""
@@ -68,14 +68,11 @@ def outline(text: str, skip: int = 0) -> Outline:
     for number in range(skip, len(lines)):
         line = lines[number].rstrip("\r\n").removeprefix("" if number else "\ufeff")
         if fence is not None:
-            if fence.ends_with(line):
+            is_end = fence.ends_with(line)
+            if is_end or not fence.is_outside(line):
                 fenced.add(number)
-                fence = None
+                fence = None if is_end else fence
                 continue
-            if not fence.is_outside(line):
-                fenced.add(number)
-                continue
-            fence = None
         fence = _fence_at(number, line)
         if fence is not None:
             fenced.add(number)

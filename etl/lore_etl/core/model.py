@@ -133,8 +133,7 @@ class Chunk:
 
     def record(self) -> JSON:
         """Return the chunk as in `chunks.jsonl.gz`."""
-        record: JSON = _CHUNK.dump_python(self, mode="json", by_alias=True)
-        return record
+        return cast("JSON", _CHUNK.dump_python(self, mode="json", by_alias=True))
 
     def line(self) -> bytes:
         """Return the record in canonical JSON."""
@@ -150,7 +149,6 @@ def parse_chunk(record: str | bytes) -> Chunk:
 
 
 def position_of(chunk: Chunk) -> int:
-    """Return the sort key of a chunk in its file, computed only from its line and column."""
     return position(chunk.lines[0], chunk.columns[0] if chunk.columns else None)
 
 
@@ -241,34 +239,6 @@ class Problem:
     reason: str
 
 
-class FileGroup(NamedTuple):
-    """The number of indexed files of one type and language."""
-
-    type: str
-    language: str
-    files: int
-
-
-class LeftOutFiles(NamedTuple):
-    """The number of files with one extension that are not indexed, the reason, and one of them."""
-
-    extension: str
-    reason: str
-    files: int
-    example: str
-
-
-class Inventory(NamedTuple):
-    """The files of a project: the indexed ones by type and language, and the others by extension and reason."""
-
-    found: list[FileGroup]
-    left_out: list[LeftOutFiles]
-
-    def record(self) -> JSON:
-        """Return the counts as in replies."""
-        return {"found": [row._asdict() for row in self.found], "left_out": [row._asdict() for row in self.left_out]}
-
-
 @dataclass
 class SyncReport:
     """The result of a sync. Counts are numbers of chunks, except `files`; `duration` is in seconds."""
@@ -315,14 +285,13 @@ def chunk_id(scope: str, source: str, anchor: str) -> str:
 
 
 def row_id(chunk: Chunk) -> str:
-    """Return the row id of a chunk's content in the vector store. A changed chunk gets a new row."""
     return row_id_of(chunk.id, chunk.content_hash)
 
 
 def row_ids(chunks: Iterable[Chunk]) -> dict[str, str]:
-    return {chunk.id: row_id_of(chunk.id, chunk.content_hash) for chunk in chunks}
+    return {chunk.id: row_id(chunk) for chunk in chunks}
 
 
 def row_id_of(id_: str, content_hash: str) -> str:
-    """Return the row id from a chunk's id and content hash."""
+    """Return the id of a row in the vector store. A changed chunk gets a new row."""
     return f"{id_}.{content_hash[:16]}"

@@ -22,27 +22,23 @@ class Records(sqlite3.Connection):
     name: str
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        with self._reporting():
+        with self.reporting():
             return super().execute(*arguments)
 
     def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
-        with self._reporting():
+        with self.reporting():
             return super().executemany(sql, rows)
 
-    def executescript(self, sql: str, /) -> sqlite3.Cursor:
-        with self._reporting():
-            return super().executescript(sql)
-
     def commit(self) -> None:
-        with self._reporting():
+        with self.reporting():
             super().commit()
 
     def rollback(self) -> None:
-        with self._reporting():
+        with self.reporting():
             super().rollback()
 
     @contextmanager
-    def _reporting(self) -> Iterator[None]:
+    def reporting(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -61,7 +57,8 @@ def open_records(file: Path, tables: str, hint: str) -> Records:
         raise StorageError(f"Cannot open {file}: {error}.") from error
     rows.hint, rows.name = hint, str(file)
     try:
-        rows.executescript(tables)
+        with rows.reporting():
+            rows.executescript(tables)
     except StorageError:
         rows.close()
         raise

@@ -9,7 +9,7 @@ from posixpath import basename, splitext
 
 from lore_etl.chunking.code_languages import code_languages, plain_title_of
 from lore_etl.config.layers import CONFIG_NAME
-from lore_etl.core.model import FileGroup, Inventory, LeftOutFiles
+from lore_etl.core.json_types import JSON
 from lore_etl.files.conversion.formats import NEEDS_EXTRA, format_of
 from lore_etl.files.generated import ATTRIBUTES, generated_reason
 from lore_etl.sources.source import syntax_of
@@ -64,7 +64,7 @@ def left_out_reason(path: str) -> str:
     return UNCLAIMED if syntax_of(path) != "plain" else UNKNOWN
 
 
-def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> Inventory:
+def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> JSON:
     """Return the counts; `owned` maps each indexed path to its type, `left_out` the others to the reason, if known."""
     found = Counter((type_, language_of(path)) for path, type_ in owned.items())
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -73,12 +73,16 @@ def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> Inventor
         if name != ATTRIBUTES:  # it is read, though not indexed
             others[splitext(name)[1].lower() or name, reason or left_out_reason(path)].append(path)
     rows = sorted(others.items(), key=lambda row: (-len(row[1]), row[0]))
-    shown = [
-        LeftOutFiles(suffix[:MAX_EXAMPLE], reason, len(paths), min(paths)[:MAX_EXAMPLE])
-        for (suffix, reason), paths in rows[:MAX_ROWS]
-    ]
+    shown = [(suffix, reason, paths, min(paths)) for (suffix, reason), paths in rows[:MAX_ROWS]]
     if rest := rows[MAX_ROWS:]:
-        shown.append(LeftOutFiles(OTHERS, UNKNOWN, sum(len(paths) for _, paths in rest), min(rest[0][1])[:MAX_EXAMPLE]))
-    return Inventory(
-        [FileGroup(type_, language, count) for (type_, language), count in found.most_common(MAX_ROWS)], shown
-    )
+        shown.append((OTHERS, UNKNOWN, [path for _, paths in rest for path in paths], min(rest[0][1])))
+    return {
+        "found": [
+            {"type": type_, "language": language, "files": count}
+            for (type_, language), count in found.most_common(MAX_ROWS)
+        ],
+        "left_out": [
+            {"extension": suffix[:MAX_EXAMPLE], "reason": reason, "files": len(paths), "example": example[:MAX_EXAMPLE]}
+            for suffix, reason, paths, example in shown
+        ],
+    }
