@@ -32,7 +32,7 @@ from lore_etl.stores.snapshot import Derived, Snapshot
 
 if TYPE_CHECKING:
     from lore_etl.chunking.tokens import TokenCounter
-    from lore_etl.files.git_head import Head
+    from lore_etl.files.git_folder import Head
     from lore_etl.models.embedder import Embedder
     from lore_etl.stores.chroma.vector_store import VectorStore
     from lore_etl.stores.embedding_cache import EmbeddingCache

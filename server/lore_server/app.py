@@ -18,7 +18,7 @@ from lore_etl.core.errors import IndexMissing, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import silent
-from lore_etl.files.git_head import Head
+from lore_etl.files.git_folder import Head
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.failure import emptiness

@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from lore_etl.files.git_head import head
+from lore_etl.files.git_folder import head
 from lore_etl.index import Index
 from lore_etl.pipeline.publish import Published, install, nearest, publish
 from lore_etl.pipeline.sync import sync

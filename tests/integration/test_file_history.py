@@ -13,7 +13,7 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
-from lore_etl.files.git_head import head
+from lore_etl.files.git_folder import head
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App

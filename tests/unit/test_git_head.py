@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.files.git_head import Head, head
+from lore_etl.files.git_folder import Head, head
 from tests.harness.evaluation import commit, git
 
 

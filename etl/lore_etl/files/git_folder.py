@@ -1,4 +1,4 @@
-"""Decide which git repository a folder belongs to. The project is untrusted, and so is its `.git`.
+"""Decide which git repository a folder belongs to, and read its HEAD without git. Its `.git` is untrusted.
 
 An archive may bring a `.git` that leads git to another repository of the user, whose commits it must not show. So
 everything that git reads must be in the folder `.git`, or in a folder that the file `.git` names and that refers back
@@ -7,6 +7,7 @@ to it, as git writes it for worktrees and submodules. An archive cannot write in
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -17,9 +18,10 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.system.nofollow import is_link, is_real_folder, leads_elsewhere, read_regular
 
 NO_HISTORY = "This project has no git history."
-_POINTER = "gitdir: "
 _WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?(.*?)"?[ \t\r]*$', re.MULTILINE)
-_LARGEST, _LARGEST_CONFIG = 4_096, 1_000_000
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,300}")  # git-check-ref-format(1)
+_LARGEST, _LARGEST_CONFIG, _LARGEST_PACKED = 4_096, 1_000_000, 64_000_000
 _READ = ("HEAD", "config", "config.worktree", "info", "objects", "packed-refs", "refs", "shallow")
 _ALTERNATES = ("objects/info/alternates", "objects/info/http-alternates")
 
@@ -31,6 +33,14 @@ class Repository:
     top: Path
     folder: Path
     common: Path
+
+
+@dataclass(frozen=True)
+class Head:
+    """A branch and a commit; both None outside a repository. A detached HEAD has no branch, a new branch no commit."""
+
+    branch: str | None = None
+    commit: str | None = None
 
 
 def repository(root: Path) -> Repository | None:
@@ -70,9 +80,9 @@ def _own(top: Path, git: Path) -> Repository:
 def _linked(top: Path, pointer: Path) -> Repository:
     """Return the repository of a worktree or a submodule, whose folder refers back to the `.git` file."""
     text = _short(pointer)
-    if not text.startswith(_POINTER):
+    if not text.startswith("gitdir: "):
         raise ValueError("not a pointer")
-    folder = (top / text.removeprefix(_POINTER)).resolve(strict=True)
+    folder = (top / text.removeprefix("gitdir: ")).resolve(strict=True)
     if os.path.lexists(folder / "commondir"):
         common, back = folder.parent.parent, folder / _short(folder / "gitdir")
         is_own = folder.parent.name == "worktrees" and (folder / _short(folder / "commondir")).resolve() == common
@@ -102,3 +112,54 @@ def _short(path: Path) -> str:
 def _refused(reason: str) -> InvalidArgument:
     hint = "Lore reads the history of repositories that git created, with worktrees and submodules, in place."
     return InvalidArgument(f"{NO_HISTORY} Its .git {reason}, which Lore does not follow.", hint)
+
+
+def head(root: Path) -> Head:
+    """Return HEAD of the repository around the folder (gitrepository-layout(5); worktrees and packed refs included).
+
+    The files may come from an archive, so links, FIFOs and devices are not opened, and a `.git` that leads to another
+    repository has no HEAD.
+    """
+    try:
+        found = repository(root)
+        return _head(found) if found else Head()
+    except (OSError, ValueError, InvalidArgument):
+        return Head()
+
+
+def _head(found: Repository) -> Head:
+    text = _read(found.folder, "HEAD")
+    if not text.startswith("ref: "):
+        return Head(None, text if _COMMIT.fullmatch(text) else None)
+    ref = text.removeprefix("ref: ")
+    if not _REF.fullmatch(ref) or ".." in ref:
+        return Head()
+    commit = _loose(found.folder, ref) or _loose(found.common, ref) or _packed(found.common, ref)
+    return Head(ref.removeprefix("refs/heads/"), commit)
+
+
+def _loose(folder: Path, ref: str) -> str | None:
+    try:
+        text = _read(folder, ref)
+    except OSError:
+        return None
+    return text if _COMMIT.fullmatch(text) else None
+
+
+def _packed(folder: Path, ref: str) -> str | None:
+    try:
+        text = read_regular(folder / "packed-refs", _LARGEST_PACKED).decode("utf-8", "replace")
+    except OSError:
+        return None
+    rows = (line.partition(" ") for line in text.splitlines())
+    return next((commit for commit, _, name in rows if name == ref and _COMMIT.fullmatch(commit)), None)
+
+
+def _read(folder: Path, path: str) -> str:
+    """Return the content of a small file below a folder, without following links."""
+    *parts, name = path.split("/")
+    for part in parts:
+        folder /= part
+        if leads_elsewhere(folder.lstat()):
+            raise OSError(errno.ELOOP, "a link, which is not followed", str(folder))
+    return _short(folder / name)

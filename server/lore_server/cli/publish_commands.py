@@ -34,7 +34,7 @@ def publish(
     allow_mass_delete: MassDeleteOption = False,
 ) -> None:
     """Sync, then publish the index of this commit as a signed snapshot."""
-    from lore_etl.files.git_head import head
+    from lore_etl.files.git_folder import head
     from lore_etl.files.indexed import ADDED, PULLED
     from lore_etl.pipeline.publish import publish as send
     from lore_etl.pipeline.sync import sync

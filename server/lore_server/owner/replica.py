@@ -21,7 +21,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import Forbidden, LoreError, StorageError
 from lore_etl.core.json_types import JSON
-from lore_etl.files.git_head import Head
+from lore_etl.files.git_folder import Head
 from lore_etl.models.embedder import SharedModel
 from lore_etl.pipeline.publish import Published, install, latest
 from lore_etl.stores.target import Target

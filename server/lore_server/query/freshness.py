@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.clock import seconds_since
 from lore_etl.core.json_types import JSON
-from lore_etl.files.git_head import head
+from lore_etl.files.git_folder import head
 from lore_etl.files.indexed import differing
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import FILES_AT, UNREAD
@@ -74,7 +74,7 @@ class Freshness:
             state = catalogue.meta(FILES_AT)
             started = time.monotonic()
             files, must_scan = self._index.files, self._noticed.is_set() or started >= self._look_again_at
-            if must_scan or state != self._state or files.listing.has_news():
+            if must_scan or state != self._state or files.has_news():
                 self._noticed.clear()  # before the check, which may miss changes that are noticed during it
                 must_scan |= not self.watched
                 found = files.scan() if must_scan else files.look()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lore_etl.core.errors import InvalidArgument, StorageError
-from lore_etl.files.git_head import head
+from lore_etl.files.git_folder import head
 from lore_etl.stores.keywords import question_stems, stems
 from lore_server.changes.project_git import LOG, read_git
 

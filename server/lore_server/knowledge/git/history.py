@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lore_etl.core.errors import CommitNotFound, GitError
 from lore_etl.core.text import counted
-from lore_etl.files.git_head import head
+from lore_etl.files.git_folder import head
 from lore_server.knowledge.git.commits import (
     FIELDS,
     Author,
