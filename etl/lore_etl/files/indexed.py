@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -13,9 +15,19 @@ from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
 from lore_etl.files.conversion.convert import MAX_BYTES, converted
 from lore_etl.files.conversion.formats import format_of
-from lore_etl.files.listing import EVERYTHING, Listing
-from lore_etl.files.rules import Rules
-from lore_etl.files.scan import FileEntry, Scan, is_skipped, read_bytes, read_text, rules_for, settle, stamp_of, walk
+from lore_etl.files.rules import IGNORE_FILE, Rules
+from lore_etl.files.scan import (
+    RACY_NS,
+    FileEntry,
+    Scan,
+    is_skipped,
+    lasting_stamp,
+    read_bytes,
+    read_text,
+    rules_for,
+    stamp_of,
+    walk,
+)
 from lore_etl.system.open_folder import facts_below, open_below, read_below
 
 KNOWLEDGE = "@lore"
@@ -24,6 +36,8 @@ PULLED = "@tickets"
 """The name under which tickets from a tracker appear; they are in the folder `tickets` of the index."""
 ADDED = "@docs"
 """The name under which documentation of libraries appears; it is in the folder `docs` of the index."""
+EVERYTHING = "."
+"""The root of the project, for a change that cannot be assigned to a file."""
 _RESERVED = {
     KNOWLEDGE: "documents that agents wrote",
     PULLED: "tickets from a tracker",
@@ -42,14 +56,17 @@ class KnowledgeFolder(Protocol):
 
     @property
     def home(self) -> Path:
-        """Return the knowledge folder of all projects. If it is inside the project, it is not part of the project."""
+        """The knowledge folder of all projects. If it is inside the project, it is not part of the project."""
 
     def folder(self) -> Path | None:
         """Return the folder of this project, or None before the first write. Raises LoreError if it is ambiguous."""
 
 
 class ProjectFiles:
-    """The files of a project by their path in the index, without the index folder itself."""
+    """The files of a project by their path in the index, without the index folder itself.
+
+    They are those of the last scan, as long as every change since then is reported with `notice`.
+    """
 
     def __init__(
         self,
@@ -66,7 +83,10 @@ class ProjectFiles:
         self._skip = {index, *reserved} | ({knowledge.home} if knowledge else set())
         self._index = index
         self._knowledge = knowledge.folder if knowledge else lambda: None
-        self.listing = Listing(self._scan, self._facts, self._is_skipped)
+        self._guard = threading.Lock()  # held during a scan: an older one must not replace a newer one
+        self._last: Scan | None = None
+        self._reports = threading.Lock()
+        self._reported = set[str]()
 
     @cached_property
     def _rules(self) -> Rules:
@@ -74,24 +94,75 @@ class ProjectFiles:
 
     @cached_property
     def _rules_of_others(self) -> Rules:
-        """The rules for documents that are not the project's own files."""
         return Rules.configured(self._exclude)
-
-    def scan(self) -> Scan:
-        """Find all files. Raises ConfigError for an invalid pattern."""
-        return self.listing.scan()
-
-    def look(self) -> Scan:
-        """Find all files, by looking only at those that `notice` reported since the last time. Raises ConfigError."""
-        return self.listing.look()
 
     def notice(self, places: Iterable[str]) -> None:
         """Look at these files or folders, by their paths on disk, in the next `look`."""
         roots = self.folders()
         names = (KNOWLEDGE, "")[-len(roots) :]
-        self.listing.notice(_path_of(Path(place), zip(reversed(roots), names, strict=True)) for place in places)
+        reported = {_path_of(Path(place), zip(reversed(roots), names, strict=True)) for place in places}
+        with self._reports:
+            self._reported |= reported
 
-    def _scan(self) -> Scan:
+    def scan(self) -> Scan:
+        """Find all files. Raises ConfigError for an invalid pattern."""
+        with self._guard:
+            return self._scanned()
+
+    def has_news(self) -> bool:
+        """Return whether there is a report that `look` has not followed yet."""
+        return bool(self._reported)
+
+    def look(self) -> Scan:
+        """Look at the reported files again, and return them with the others; find all files if that is not enough.
+
+        Raises ConfigError.
+        """
+        with self._guard:
+            reported = self._taken()
+            last = self._last
+            if last is None or last.unreadable:
+                return self._scanned()
+            reported |= {path for path, entry in last.files.items() if not entry.stamp}
+            files = dict(last.files)
+            was_refused = any(_is_at_or_below(problem.source, path) for problem in last.refused for path in reported)
+            if was_refused or not all(self._update(path, files) for path in reported):
+                return self._scanned()
+            if files.keys() != last.files.keys():
+                files = dict(sorted(files.items()))
+            self._last = Scan(files, [], last.refused)
+            return self._last.copy()
+
+    def _scanned(self) -> Scan:
+        self._taken()  # before the scan, which may miss a change that is reported during it
+        self._last = self._find_all()
+        return self._last.copy()
+
+    def _taken(self) -> set[str]:
+        with self._reports:
+            reported, self._reported = self._reported, set()
+        return reported
+
+    def _update(self, path: str, files: dict[str, FileEntry]) -> bool:
+        """Update one file; return False if other files may have changed with it."""
+        if path == EVERYTHING or PurePosixPath(path).name == IGNORE_FILE:
+            return False
+        try:
+            facts = self._facts(path)
+        except OSError:
+            return False
+        if facts is None:
+            if files.pop(path, None) is None:
+                return not any(_is_at_or_below(known, path) for known in files)
+        elif stat.S_ISDIR(facts.st_mode):
+            return path not in files and self.is_skipped(path, is_folder=True)
+        elif not stat.S_ISREG(facts.st_mode):
+            return path not in files and self.is_skipped(path)
+        elif path in files or not self.is_skipped(path):
+            files[path] = FileEntry(path, facts.st_size, lasting_stamp(facts, time.time_ns()))
+        return True
+
+    def _find_all(self) -> Scan:
         found = walk(self._root, self._rules)
         for name, content in _RESERVED.items():
             if facts_below(self._root, name):
@@ -101,11 +172,8 @@ class ProjectFiles:
         self._add_knowledge(found)
         return found
 
-    def is_skipped(self, path: str) -> bool:
-        """Return whether a scan skips this file: it is ignored, excluded, hidden or not part of the project."""
-        return self._is_skipped(path, is_folder=False)
-
-    def _is_skipped(self, path: str, is_folder: bool) -> bool:
+    def is_skipped(self, path: str, is_folder: bool = False) -> bool:
+        """Return whether a scan skips a file or folder: it is ignored, excluded, hidden or not part of the project."""
         top, _, below = path.partition("/")
         if top not in _RESERVED:
             return is_skipped(self._root, path, self._rules, is_folder)
@@ -115,7 +183,6 @@ class ProjectFiles:
         return bool(below) and is_skipped(root, below, self._rules_of_others.inside(top), is_folder)
 
     def _facts(self, path: str) -> os.stat_result | None:
-        """Return the result of `lstat`; None if there is no such file. Raises OSError."""
         root, below = self._where(path)
         parent, _, name = below.rpartition("/")
         try:
@@ -140,10 +207,14 @@ class ProjectFiles:
 
     def settle(self, found: Scan) -> None:
         """Wait a clock tick for files that were just written, so that their stamps are reliable."""
-        settle(lambda path: facts_below(*self._where(path)), found)
+        young = [path for path, entry in found.files.items() if not entry.stamp]
+        if young:
+            time.sleep(RACY_NS / 1e9)
+        for path in young:
+            if info := facts_below(*self._where(path)):  # otherwise it was deleted: reading it will report that
+                found.files[path] = FileEntry(path, info.st_size, lasting_stamp(info, time.time_ns()))
 
     def place(self, path: str) -> Path:
-        """Return the path on disk of a file by its path in the index."""
         root, below = self._where(path)
         return root / below
 
@@ -165,8 +236,8 @@ class ProjectFiles:
         except LoreError:
             folder = None
         places = {path: self._place(path, folder) for path in paths}
-        found = ((path, stamp_of(facts_below(*place))) for path, place in places.items() if place is not None)
-        return {path: stamp for path, stamp in found if stamp is not None}
+        found = {path: facts_below(*place) for path, place in places.items() if place is not None}
+        return {path: stamp_of(info) for path, info in found.items() if info and stat.S_ISREG(info.st_mode)}
 
     def _where(self, path: str) -> tuple[Path, str]:
         folder = self._knowledge() if is_knowledge(path) else None
@@ -230,3 +301,7 @@ def differing(found: Scan, known: Mapping[str, str]) -> frozenset[str]:
     stamps = {path: entry.stamp for path, entry in found.files.items()}
     changed = {path for path, stamp in stamps.items() if known.get(path) != stamp and (stamp or path not in known)}
     return frozenset(changed | {path for path in known if path not in stamps and not found.hides(path)})
+
+
+def _is_at_or_below(path: str, place: str) -> bool:
+    return path.startswith(place) and path[len(place) : len(place) + 1] in ("", "/")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from pathlib import PurePosixPath
 
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.files.ignore import Included, Spec, configured, lenient, verdict
 
 IGNORE_FILE = ".gitignore"
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
-HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
-HIDDEN_FILES_READ = frozenset({".cursorrules", ".gitattributes"})
+HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor", ".cursorrules", ".gitattributes"})
 
 
 class Rules:
@@ -67,7 +65,7 @@ class Rules:
         key = name + "/" if is_folder else name
         found = self._left_out.get(key)
         if found is None:
-            found = self._left_out[key] = self._decided(name, is_folder)
+            found = self._left_out[key] = self._decide(name, is_folder)
         return found
 
     def forget_others(self, entries: int) -> None:
@@ -75,7 +73,7 @@ class Rules:
         if len(self._left_out) > 2 * entries + 8:
             self._left_out, self._below = {}, {}
 
-    def _decided(self, name: str, is_folder: bool) -> bool:
+    def _decide(self, name: str, is_folder: bool) -> bool:
         relative = self._folder + name
         if is_uninteresting(name) or relative in self._skip or relative.startswith(VIEW_NAME):
             return True
@@ -94,13 +92,6 @@ class Rules:
         return False
 
 
-def is_rule_file(path: str) -> bool:
-    """Return whether a change of this file may change which other files are left out."""
-    return PurePosixPath(path).name == IGNORE_FILE
-
-
 def is_uninteresting(name: str) -> bool:
     """Return whether entries of this name are left out in every project."""
-    if name in SKIPPED_FOLDERS:
-        return True
-    return name.startswith(".") and name not in HIDDEN_BUT_READ and name not in HIDDEN_FILES_READ
+    return name in SKIPPED_FOLDERS or (name.startswith(".") and name not in HIDDEN_BUT_READ)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -42,15 +42,17 @@ class Scan:
         """Return whether the file is in a folder that could not be read, so that its state is unknown."""
         return any(PurePosixPath(path).is_relative_to(folder.source) for folder in self.unreadable)
 
+    def copy(self) -> Scan:
+        return Scan(dict(self.files), list(self.unreadable), list(self.refused))
+
     def add(self, other: Scan) -> None:
-        """Add the result of another walk."""
         self.files = dict(sorted((self.files | other.files).items()))
         self.unreadable += other.unreadable
         self.refused += other.refused
 
 
 def scan(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Scan:
-    """Walk a folder with rules that are used once, see `walk`. Raises ConfigError."""
+    """Walk a folder, see `walk`. Raises ConfigError."""
     return walk(root, rules_for(root, exclude, skip, include))
 
 
@@ -98,8 +100,9 @@ def _walk_folder(place: _Place, above: Rules, now: int, found: Scan) -> Iterator
             if not is_uninteresting(name):
                 found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
         elif is_link(entry):
-            if not rules.leaves_out(name, is_folder=False):
-                _refuse_if_outside(place, name, path, found)
+            with suppress(OSError):  # it has been deleted meanwhile
+                if not rules.leaves_out(name, is_folder=False) and target_of(place.root, place.path + name) is None:
+                    found.refused.append(Problem(path, "symlink leads outside the project; not followed"))
         elif entry.is_dir(follow_symlinks=False):
             if not rules.leaves_out(name, is_folder=True):
                 yield f"{place.path}{name}/", rules.inside(name)
@@ -133,22 +136,6 @@ def _ignore_file(folder: OpenFolder) -> bytes | None:
         return None
 
 
-def _refuse_if_outside(place: _Place, name: str, path: str, found: Scan) -> None:
-    with suppress(OSError):  # it has been deleted meanwhile
-        if target_of(place.root, place.path + name) is None:
-            found.refused.append(Problem(path, "symlink leads outside the project; not followed"))
-
-
-def settle(facts: Callable[[str], os.stat_result | None], found: Scan) -> None:
-    """Wait a clock tick for files that were just written, so that their stamps are reliable."""
-    young = [path for path, entry in found.files.items() if not entry.stamp]
-    if young:
-        time.sleep(RACY_NS / 1e9)
-    for path in young:
-        if info := facts(path):  # otherwise it was deleted meanwhile: reading it will report that
-            found.files[path] = FileEntry(path, info.st_size, lasting_stamp(info, time.time_ns()))
-
-
 def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
     try:
         info = entry_facts(entry)
@@ -161,15 +148,11 @@ def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
 
 def lasting_stamp(info: os.stat_result, now: int) -> str:
     """Return a text that changes with the file; ctime and inode detect edits with an old mtime. Empty if too recent."""
-    return "" if now - changed_ns(info) < RACY_NS else _whole_stamp(info)
+    return "" if now - changed_ns(info) < RACY_NS else stamp_of(info)
 
 
-def stamp_of(info: os.stat_result | None) -> str | None:
-    """Return the stamp of a file, however recent its change; None if it is not a regular file."""
-    return _whole_stamp(info) if info and stat.S_ISREG(info.st_mode) else None
-
-
-def _whole_stamp(info: os.stat_result) -> str:
+def stamp_of(info: os.stat_result) -> str:
+    """Return the stamp of a file, however recent its change."""
     return f"{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_ino}"
 
 
@@ -205,15 +188,12 @@ def text_of(data: bytes, max_bytes: int) -> str:
     """Return content as text with `\\n` line ends and without a byte order mark. Raises Unreadable if it is no text."""
     if len(data) > max_bytes:
         raise Unreadable(f"too large: over {max_bytes:,} bytes (index.max_file_bytes)")
-    return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _decoded(data: bytes) -> str:
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     if encoding == "utf-8-sig" and b"\0" in data[:8192]:
         raise NotText("binary: it contains NUL bytes")
     try:
-        return data.decode(encoding).replace("\0", "\N{REPLACEMENT CHARACTER}")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         name = encoding.removesuffix("-sig").upper()
         raise NotText(f"not valid {name} at byte {error.start:,}; save it as UTF-8") from error
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").replace("\r\n", "\n").replace("\r", "\n")

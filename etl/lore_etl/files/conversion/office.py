@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, get_args
 
 from office_oxide import Document, OfficeOxideError
@@ -43,19 +44,15 @@ def read(data: bytes, suffix: str) -> str:
     title = content["metadata"].get("title") or ""
     if sections and title == sections[0].get("title"):
         title = ""
-    styled = _styled_title(data) if family == "doc" and data.startswith(_ZIP) else ""
+    styled = ""
+    if family == "doc" and data.startswith(_ZIP):
+        with suppress(NoText):  # the package that reads the text accepts more files
+            styled = title_of(data)
     if styled:
         title = "" if _is_promoted(styled, sections) else styled
     above = 1 if styled else 0
     parts = [part for number, section in enumerate(sections, 1) for part in _section(section, family, number, above)]
     return titled(title, [*parts, *margins(above + 1, _margins(sections))])
-
-
-def _styled_title(data: bytes) -> str:
-    try:
-        return title_of(data)
-    except NoText:  # the package that reads the text accepts more files
-        return ""
 
 
 def _is_promoted(title: str, sections: Sequence[Node]) -> bool:
