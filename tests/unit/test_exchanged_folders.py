@@ -16,7 +16,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_etl.files.indexed import ProjectFiles
 from lore_etl.files.scan import Unreadable, scan
-from lore_etl.pipeline.file_claim import claim_of
+from lore_etl.pipeline.extraction import claim_of
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.framework.reading import DocReader

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lore_etl.core.model import SyncReport
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue import ChunkState, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
@@ -45,10 +44,6 @@ class SyncPlan:
     def to_write(self) -> set[str]:
         """Return the ids of all chunks whose record differs."""
         return {*self.new, *self.changed, *self.retagged}
-
-    def write_counts(self, report: SyncReport) -> None:
-        report.created, report.unchanged, report.deleted = len(self.new), self.unchanged, len(self.deleted)
-        report.updated = len(self.changed) + len(self.retagged)
 
 
 def plan(wanted: Sequence[ChunkRecord], stored: Mapping[str, ChunkState]) -> SyncPlan:

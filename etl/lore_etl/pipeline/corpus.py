@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lore_etl.chunking import CHUNKER_VERSION
-from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.errors import CatalogueDamaged
 from lore_etl.core.model import Document, FileFacts, KnowledgeType, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Progress, silent
@@ -49,7 +48,13 @@ def load_records(
     stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
     changes = None
     if _recorded(index) != stamp:
-        facts, chunks = _chunked(documents, index.tokens(), progress)
+        chunks, facts, tokens = list[ChunkRecord](), dict[str, FileFacts](), index.tokens()
+        for number, document in enumerate(documents):
+            progress("reading", number, len(documents))
+            found = chunked(document, tokens)
+            chunks += found.records
+            facts[document.source] = found.facts
+        progress("reading", len(documents), len(documents))
         titles = {document.source: document.title for document in documents}
         relations = Relations(facts, titles.keys(), titles, "")
         tree = relations.tree.hierarchy
@@ -96,16 +101,3 @@ def _document(record: CorpusRecord, known: SourceSet) -> Document:
         syntax = syntax_of(f"x{_SUFFIXES.get(record.language.casefold(), '')}")
         return Document(record.id, KnowledgeType.SRC, text, title, syntax)
     return Document(record.id, KnowledgeType.GUIDE, text, title, "plain")
-
-
-def _chunked(
-    documents: Sequence[Document], tokens: TokenCounter, progress: Progress
-) -> tuple[dict[str, FileFacts], list[ChunkRecord]]:
-    records, facts = list[ChunkRecord](), dict[str, FileFacts]()
-    for number, document in enumerate(documents):
-        progress("reading", number, len(documents))
-        found = chunked(document, tokens)
-        records += found.records
-        facts[document.source] = found.facts
-    progress("reading", len(documents), len(documents))
-    return facts, records

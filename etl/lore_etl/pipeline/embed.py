@@ -42,7 +42,7 @@ def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
     return found
 
 
-@dataclass(frozen=True)
+@dataclass
 class Filler:
     """A filler of vector stores for one load, with its report; it reads texts from the catalogue batch by batch."""
 

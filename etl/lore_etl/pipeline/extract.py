@@ -23,8 +23,7 @@ from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.extraction import Extraction, check_guard
-from lore_etl.pipeline.file_claim import Claim, claim_of
+from lore_etl.pipeline.extraction import Claim, Extraction, check_guard, claim_of
 from lore_etl.pipeline.resolve import Relations
 from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.pipeline.usefulness import tier_of
@@ -64,7 +63,7 @@ def extract(
     found = find(stamps) if find and known else index.files.scan()
     index.files.settle(found)
     now = _layout(index, found)
-    changed = _changed(found, known)
+    changed = differing(found, stamps) | {path for path, entry in found.files.items() if not entry.stamp}
     if layout == now and not changed:
         report_files(index, found, known, report)
         return None
@@ -81,13 +80,17 @@ def extract(
 
 
 def _layout(index: Index, found: Scan) -> str:
-    """Return a hash that changes whenever the same files would be read differently."""
+    """Return a hash that changes whenever the same files would be read differently.
+
+    A new version of Lore may claim files that have not changed, and an extra makes further documents readable.
+    """
     trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith(("tree.json", ATTRIBUTES))]
+    sources = [(kind.name, kind.patterns) for kind in REGISTRY]
+    patterns = [*sources, *PATTERNS.items(), ("scripts", tuple(sorted(PROGRAMS)))]
     settings, embedding = index.settings, index.settings.embedding.model_dump()
     configured = [settings.sources, settings.index.include, embedding]
-    return sha256(
-        canonical_json([*_versions(), *_readers(), MARKERS_VERSION, _patterns(), index.root.name, configured, trees])
-    )
+    versions = [*_versions(), CONVERSION_VERSION, *sorted(readable()), MARKERS_VERSION]
+    return sha256(canonical_json([*versions, patterns, index.root.name, configured, trees]))
 
 
 def _versions() -> tuple[str, str]:
@@ -95,32 +98,14 @@ def _versions() -> tuple[str, str]:
     return CHUNKER_VERSION, redaction_version()
 
 
-def _readers() -> list[str]:
-    """Return the document formats that can be read, which depend on the extras, and the version of their conversion."""
-    return [CONVERSION_VERSION, *sorted(readable())]
-
-
-def _patterns() -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns of the sources, because a new version of Lore may claim files that have not changed."""
-    sources = ((kind.name, kind.patterns) for kind in REGISTRY)
-    return [*sources, *PATTERNS.items(), ("scripts", tuple(sorted(PROGRAMS)))]
-
-
-def _changed(found: Scan, known: Mapping[str, FileRow]) -> frozenset[str]:
-    """Return the files to compare: those added, changed or deleted, even during the scan."""
-    meanwhile = {path for path, entry in found.files.items() if not entry.stamp}
-    return differing(found, {path: row.stamp for path, row in known.items()}) | meanwhile
-
-
 def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress, show: Show | None) -> None:
     """Read and chunk these files, the most useful ones first; `show` receives their chunks in growing portions."""
-    begun = dict[str, tuple[FileRow, list[list[str]]]]()
-    documents = _documents(run, to_read, begun, progress)
+    documents = _documents(run, to_read, progress)
     limits = run.index.limits
     waiting, chunks, shown, portion = list[str](), 0, 0, limits.first_words
     with closing(all_chunked(documents, run.index.tokens, len(to_read))) as results:
         for document, found in results:
-            _keep(run, document, found, *begun.pop(document.source))
+            _keep(run, document, found, *run.begun.pop(document.source))
             waiting.append(document.source)
             chunks += len(found.records)
             if show and chunks >= portion:
@@ -155,20 +140,15 @@ def _read_quietly(run: Extraction, path: str) -> str | None:
         return None
 
 
-def _documents(
-    run: Extraction,
-    to_read: Collection[str],
-    begun: dict[str, tuple[FileRow, list[list[str]]]],
-    progress: Progress,
-) -> Iterator[Document]:
-    """Yield the documents to chunk, and put their rows and remarks into `begun`."""
+def _documents(run: Extraction, to_read: Collection[str], progress: Progress) -> Iterator[Document]:
+    """Yield the documents to chunk, and put their rows and remarks into `run.begun`."""
     claims = _claims(run, to_read)
     run.to_read = len(claims)
     run.announce(plan_of(run, claims))
     for number, claim in enumerate(claims):
         progress("reading", number, len(claims))
         if found := _read(run, claim):
-            begun[claim.entry.path] = found[1:]
+            run.begun[claim.entry.path] = found[1:]
             yield found[0]
 
 
@@ -185,13 +165,13 @@ def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
             found.append(claim)
         else:
             _leave_out(run, entry, sources.left_out(path))
-    return sorted(found, key=lambda claim: _turn(claim, run.known.get(claim.entry.path)))
 
+    def turn(claim: Claim) -> tuple[bool, int, bool]:
+        known = run.known.get(claim.entry.path)
+        has_waited = known is not None and known.stamp == UNREAD + claim.entry.stamp
+        return format_of(claim.entry.path) is not None, tier_of(claim.source.type), not has_waited
 
-def _turn(claim: Claim, known: FileRow | None) -> tuple[bool, int, bool]:
-    """Return the sort key of a file: documents to convert come last, those first that have waited unchanged."""
-    has_waited = known is not None and known.stamp == UNREAD + claim.entry.stamp
-    return format_of(claim.entry.path) is not None, tier_of(claim.source.type), not has_waited
+    return sorted(found, key=turn)  # documents to convert come last, those first that have waited unchanged
 
 
 def _leave_out(run: Extraction, entry: FileEntry, reason: str = "") -> None:
@@ -223,7 +203,7 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
     seal, recipe = sha256(text), _recipe(run.index, claim)
     remarks: list[list[str]] = []
     if old and old.hash == seal and old.recipe == recipe:
-        run.keep(path, entry.stamp)
+        run.rows[path] = replace(old, stamp=entry.stamp)
         return None
     text, secrets = redact(text)
     if format_of(path) and (cut := cuts(text.split("\n"))):
@@ -305,16 +285,14 @@ def _changes(run: Extraction, layout: str) -> Changes | None:
     if not run.touched and not run.related:
         run.index.catalogue.apply((), (), files, gone, None, {}, **run.described)
         return None
-    others, classes, used = _relate(run) if run.related else ([], None, _with_old_targets(run))
+    if run.related:
+        others, classes, used = _relate(run)
+    else:  # no name of a definition or a use has changed
+        others, classes, stored = [], None, run.index.catalogue.uses(run.uses)
+        used = {path: uses.pack(names, uses.targets(stored[path]).get) for path, names in run.uses.items() if names}
     chunks = [record for path in sorted(run.chunks) for record in run.chunks[path]] + others
     is_whole = run.touched >= {path for path, row in run.rows.items() if row.recipe}
     return Changes(chunks, run.touched, files, gone, classes, used, run.described, is_whole)
-
-
-def _with_old_targets(run: Extraction) -> dict[str, str]:
-    """Return what the read files use, if no name of a definition or a use has changed."""
-    stored = run.index.catalogue.uses(run.uses)
-    return {path: uses.pack(used, uses.targets(stored[path]).get) for path, used in run.uses.items() if used}
 
 
 def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Hold the state of an extraction: the known files, and the files and chunks found.
+"""Hold the state of an extraction: the known files with their sources, and the files and chunks found.
 
 The guard protects an index from a sync that would delete much of it because files are missing.
 """
@@ -6,21 +6,49 @@ The guard protects an index from a sync that would delete much of it because fil
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import Announce, unannounced
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.convert import Converter
-from lore_etl.files.indexed import is_knowledge, is_library
-from lore_etl.files.scan import Scan
+from lore_etl.files.indexed import ProjectFiles, is_knowledge, is_library
+from lore_etl.files.scan import FileEntry, Scan
 from lore_etl.index import Index
+from lore_etl.sources import SourceSet
+from lore_etl.sources.scripts import suffix_in, suffix_of
+from lore_etl.sources.source import Source
 from lore_etl.stores.catalogue import FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.uses import Uses
 
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
+
+
+class Claim(NamedTuple):
+    """A file with its source and the path that decides how it is read; the path of a script has an extension."""
+
+    entry: FileEntry
+    source: Source
+    name: str
+
+    @property
+    def is_script(self) -> bool:
+        return self.name != self.entry.path
+
+
+def claim_of(files: ProjectFiles, sources: SourceSet, entry: FileEntry, known: FileRow | None) -> Claim | None:
+    """Return the claim of the owning source, if any; a script counts as if its name had its language's extension."""
+    if source := sources.owner(entry.path):
+        return Claim(entry, source, entry.path)
+    try:
+        suffix = suffix_of(entry.path, files.beginning)
+    except OSError:
+        suffix = suffix_in(known.recipe) if known else ""  # so that the chunks of a script are kept
+    name = entry.path + suffix
+    return Claim(entry, source, name) if suffix and (source := sources.owner(entry.path, name)) else None
 
 
 @dataclass
@@ -38,6 +66,8 @@ class Extraction:
     chunks: dict[str, list[ChunkRecord]] = field(default_factory=dict)
     """The chunks of the files that were read."""
     rows: dict[str, FileRow] = field(default_factory=dict)
+    begun: dict[str, tuple[FileRow, list[list[str]]]] = field(default_factory=dict)
+    """The rows and remarks of files that are being chunked."""
     described: dict[str, str | None] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
     """The files whose chunks were recreated or deleted."""
@@ -54,10 +84,6 @@ class Extraction:
     def __post_init__(self) -> None:
         self.converter = Converter(self.index.limits.conversion)
         self.related = not self.same_layout
-
-    def keep(self, path: str, stamp: str) -> None:
-        """Keep the recorded row of a file, under a new stamp."""
-        self.rows[path] = replace(self.known[path], stamp=stamp)
 
     def drop(self, path: str) -> None:
         """Delete the chunks of a file."""
@@ -84,7 +110,7 @@ def check_guard(run: Extraction) -> None:
         run.report.warnings.append(
             f"{counted(len(left_out), 'file')} still on disk {verb} no longer indexed, because the configuration, an "
             f"ignore file or a rule about generated files excludes {'it' if verb == 'is' else 'them'}: "
-            f"{_some(sorted(left_out))}."
+            f"{some_of(sorted(left_out))}."
         )
 
 
@@ -110,12 +136,11 @@ def _refuse_loss(before: Mapping[str, int], empty: Collection[str], gone: Collec
     lost, total = sum(had[source] for source in files), sum(had.values())
     if len(files) < GUARD_SOURCES or lost <= share * total:
         return
-    reasons = [f"{counted(len(some), 'file')} {cause} ({_some(some)})" for cause, some in causes.items() if some]
+    reasons = [f"{counted(len(some), 'file')} {cause} ({some_of(some)})" for cause, some in causes.items() if some]
     raise GuardTripped(
         f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %), because {' and '.join(reasons)}."
     )
 
 
-def _some(files: Sequence[str]) -> str:
-    """Return the first three files as text."""
-    return ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
+def some_of(names: Sequence[str], limit: int = 3) -> str:
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -25,7 +25,7 @@ them.
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -52,16 +52,12 @@ REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma n
 
 
 @dataclass
-class _Load:
-    index: Index
-    report: SyncReport
-    progress: Progress
+class _Load(Filler):
     was_dirty: bool
     """Whether the last load was interrupted, so that the stores are compared id by id."""
     plan: SyncPlan
     states: dict[str, ChunkState]
     """The chunks of the changed files that the catalogue had before."""
-    filler: Filler
     replaced: int = 0
 
     def old_rows(self) -> list[str]:
@@ -94,7 +90,13 @@ def load(
     """
     run = _begin(index, report, progress, changes)
     _load_words(run, changes)
-    _load_all_vectors(run)
+    reason = _rebuild_reason(run)
+    if index.catalogue.meta("refused") is None:  # else these vectors may be the wrong ones again
+        take_shared(index, index.catalogue.chunk_keys(waiting_only=not reason), report)
+    if reason:
+        _rebuild(run, reason)
+    else:
+        _load_vectors(run, _present_rows(run))
     _finish(run, looked)
 
 
@@ -128,10 +130,10 @@ def _begin(index: Index, report: SyncReport, progress: Progress, changes: Change
         was_dirty=catalogue.meta("dirty") is not None,
         plan=plan(changes.chunks, states),
         states=states,
-        filler=Filler(index, report, progress),
     )
-    run.plan.write_counts(report)
-    report.unchanged += catalogue.total() - len(states)
+    report.created, report.deleted = len(run.plan.new), len(run.plan.deleted)
+    report.updated = len(run.plan.changed) + len(run.plan.retagged)
+    report.unchanged = run.plan.unchanged + catalogue.total() - len(states)
     catalogue.set_meta(dirty="1")
     return run
 
@@ -152,7 +154,7 @@ def _load_words(run: _Load, changes: Changes) -> None:
         index.reset_keywords()
         _write_words(run, changes, changed)
         run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
-    stored = ((record, not _needs_vector(run, record)) for record in changed)
+    stored = ((record, _has_vector(run, record)) for record in changed)
     with index.gate.switching():
         index.keywords.publish()
         index.catalogue.apply(
@@ -196,16 +198,6 @@ def _differing_words(run: _Load, changes: Changes) -> tuple[list[str], list[str]
     return [chunk_id for chunk_id in differ if chunk_id not in run.plan.to_write], list(present.keys() - wanted.keys())
 
 
-def _load_all_vectors(run: _Load) -> None:
-    reason = _rebuild_reason(run)
-    if run.index.catalogue.meta("refused") is None:  # else these vectors may be the wrong ones again
-        take_shared(run.index, run.index.catalogue.chunk_keys(waiting_only=not reason), run.report)
-    if reason:
-        _rebuild(run, reason)
-    else:
-        _load_vectors(run, _present_rows(run))
-
-
 def _rebuild_reason(run: _Load) -> str | None:
     """Return the reason why a new generation of vectors is needed, or None."""
     model = run.index.catalogue.meta("model")
@@ -233,12 +225,20 @@ def _rebuild_reason(run: _Load) -> str | None:
 
 
 def _present_rows(run: _Load) -> dict[str, tuple[str, str]] | None:
-    """Return the rows of the vector store after an interrupted load; None if the catalogue describes the store."""
+    """Return the rows of the vector store after an interrupted load, and correct the catalogue where they are missing.
+
+    Return None if the catalogue describes the store.
+    """
     expected = run.index.catalogue.with_vector() + len(run.old_rows())
     if not run.was_dirty and run.index.vectors.count() == expected:
         return None
     present = run.index.vectors.rows()
-    _trust_only(run.index, present)
+    lost = [
+        chunk_id
+        for chunk_id, state in run.index.catalogue.chunk_states().items()
+        if state.has_vector and row_id_of(chunk_id, state.content_hash) not in present
+    ]
+    run.index.catalogue.mark_vectors(lost, present=False)
     return present
 
 
@@ -253,28 +253,17 @@ def _differing_rows(run: _Load, present: Mapping[str, tuple[str, str]] | None) -
     return changed, [row for row in present if row not in wanted]
 
 
-def _trust_only(index: Index, present: Container[str]) -> None:
-    """Correct the catalogue where it records vectors that the store does not contain."""
-    states = index.catalogue.chunk_states()
-    lost = [
-        chunk_id
-        for chunk_id, state in states.items()
-        if state.has_vector and row_id_of(chunk_id, state.content_hash) not in present
-    ]
-    index.catalogue.mark_vectors(lost, present=False)
-
-
 def _load_vectors(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> None:
     """Update the vectors in place: add, update metadata, delete, look up."""
     store = run.index.vectors
     run.index.catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
     retagged, stale = _differing_rows(run, present)
-    new = run.filler.fill(store, most_useful_first(run.index.catalogue.chunk_keys(waiting_only=True)), mark=True)
+    new = run.fill(store, most_useful_first(run.index.catalogue.chunk_keys(waiting_only=True)), mark=True)
     if retagged:
         store.update([key.row for key in retagged])
     if stale:
         store.delete(stale)
-    lost = run.filler.look_up(store, new)
+    lost = run.look_up(store, new)
     if lost and not _is_tolerable(run, store, lost):
         _rebuild(run, "vectors could not be found after two writes")
         return
@@ -294,9 +283,9 @@ def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> b
     return True
 
 
-def _needs_vector(run: _Load, record: ChunkRecord) -> bool:
+def _has_vector(run: _Load, record: ChunkRecord) -> bool:
     state = run.states.get(record.id)
-    return state is None or not state.has_vector or state.content_hash != record.content_hash
+    return state is not None and state.has_vector and state.content_hash == record.content_hash
 
 
 def _rebuild(run: _Load, reason: str) -> None:
@@ -306,8 +295,8 @@ def _rebuild(run: _Load, reason: str) -> None:
     index.generations.remove(number)
     store = index.generations.open(number)
     try:
-        filled = run.filler.fill(store, index.catalogue.chunk_keys(), mark=False)
-        lost = run.filler.look_up(store, filled)
+        filled = run.fill(store, index.catalogue.chunk_keys(), mark=False)
+        lost = run.look_up(store, filled)
         found = {chunk.id for chunk in filled}
         if lost and not _is_tolerable(run, store, lost):
             found -= {chunk.id for chunk in lost}
@@ -322,37 +311,24 @@ def _rebuild(run: _Load, reason: str) -> None:
     run.report.rebuilt, run.replaced = reason, 0
 
 
-def _repair_cache(run: _Load) -> None:
-    """Compute cached vectors again that were found to be damaged."""
-    damaged = set(run.index.cache.repair())
-    if damaged:
-        keys = run.index.catalogue.chunk_keys()
-        run.filler.recompute([key for key in keys if key.content_hash in damaged])
-        run.report.warnings.append(f"{counted(len(damaged), 'cached vector')} damaged: deleted, or computed again.")
-
-
 def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
-    index = run.index
-    _repair_cache(run)
+    index, catalogue = run.index, run.index.catalogue
+    if damaged := set(index.cache.repair()):
+        run.recompute([key for key in catalogue.chunk_keys() if key.content_hash in damaged])
+        run.report.warnings.append(f"{counted(len(damaged), 'cached vector')} damaged: deleted, or computed again.")
     if index.vectors.is_outgrown():
         with index.gate.switching():
             index.release_vectors()
     index.generations.keep_only(index.generation)
     with index.gate.switching():  # so that a reply does not call a search fresh that ran before this
-        index.catalogue.set_meta(
+        catalogue.set_meta(
             dirty=None,
             loaded=str(time.time_ns()),
             model=index.model,
             replaced=str(run.replaced),
             **looked,
         )
-    with suppress(StorageError):  # on a full disk, the space is returned later
-        _return_space(run)
-
-
-def _return_space(run: _Load) -> None:
-    """Remove the remains of replaced and deleted chunks from the files, except Chroma's, which are new."""
-    index, catalogue = run.index, run.index.catalogue
-    index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
-    if run.report.rebuilt:
-        catalogue.vacuum()
+    with suppress(StorageError):  # on a full disk, the space of replaced and deleted chunks is returned later
+        index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
+        if run.report.rebuilt:
+            catalogue.vacuum()  # Chroma's files are new

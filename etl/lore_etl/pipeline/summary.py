@@ -14,8 +14,7 @@ from lore_etl.files.conversion.formats import EXTRA, format_of
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index
-from lore_etl.pipeline.extraction import Extraction
-from lore_etl.pipeline.file_claim import Claim
+from lore_etl.pipeline.extraction import Claim, Extraction, some_of
 from lore_etl.sources import REGISTRY
 from lore_etl.sources.agent_files import AgentFiles
 from lore_etl.sources.inventory import inventory
@@ -50,7 +49,7 @@ def report_files(
         report.warnings.append(" ".join(NOTHING_TO_INDEX))
     report.warnings += [*_without_extra(rows), *_waiting(notes)]
     if some := json.loads(circles or index.catalogue.meta("circles") or "[]"):
-        report.warnings.append(f"These supersede each other, so they do not count as outdated: {_some(some)}.")
+        report.warnings.append(f"These supersede each other, so they do not count as outdated: {some_of(some, 10)}.")
     owners = {row.recipe.partition(":")[0] for row in rows.values()}
     for name, patterns in index.settings.sources.items():
         if patterns and name not in owners:
@@ -78,7 +77,7 @@ def _waiting(notes: Notes) -> list[str]:
     verb = "waits" if len(paths) == 1 else "wait"
     return [
         f"{counted(len(paths), 'document')} {verb} for the next sync, because converting others took all the time or "
-        f"memory of this one: {_some(paths)}. Run `lore sync` again."
+        f"memory of this one: {some_of(paths, 10)}. Run `lore sync` again."
     ]
 
 
@@ -91,22 +90,15 @@ def _counted(rows: Mapping[str, FileRow], notes: Notes) -> JSON:
     left_out = {
         path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in unread.items() if "failed" not in said
     }
-    return inventory(owned, left_out).record()
+    return inventory(owned, left_out)
 
 
 def plan_of(run: Extraction, claims: Sequence[Claim]) -> Plan:
     """Return what was found; the inventory takes a while in a large project, so not for the sync of an edit."""
-    rows = {**run.rows, **{claim.entry.path: _provisional_row(claim) for claim in claims}}
+    rows = dict(run.rows)
+    for claim in claims:  # so that they are counted, though they have not been read yet
+        path = claim.entry.path
+        rows[path] = FileRow(path, "", "", f"{claim.source.name}::{claim.name.removeprefix(path)}", "{}", "[]")
     deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
     files = sum(1 for row in rows.values() if row.recipe)
     return Plan(len(claims), files, deleted, _counted(rows, _notes(rows)) if len(claims) == files else None)
-
-
-def _provisional_row(claim: Claim) -> FileRow:
-    """Return a row that counts a file which has not been read yet."""
-    path = claim.entry.path
-    return FileRow(path, "", "", f"{claim.source.name}::{claim.name.removeprefix(path)}", "{}", "[]")
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

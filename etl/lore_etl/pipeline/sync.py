@@ -9,7 +9,7 @@ from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import CatalogueDamaged, LoreError
 from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import Announce, Progress, silent, unannounced
-from lore_etl.files.git_head import head
+from lore_etl.files.git_folder import head
 from lore_etl.index import Index
 from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.extract import extract
@@ -94,37 +94,42 @@ def delete_all(index: Index) -> SyncReport:
 
     def steps(report: SyncReport) -> None:
         with index.gate.switching():
-            _delete(index, report)
+            catalogue, generation = index.catalogue, index.generation
+            report.deleted = catalogue.total()
+            index.release_vectors()
+            gone = ("layout", "loaded", "synced_at", "inventory", "problems", "reported")
+            catalogue.set_meta(dirty="1", **dict.fromkeys(gone))
+            index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
+            catalogue.apply((), catalogue.chunk_states(), (), catalogue.stamps(), Hierarchy(()), model=None)
+            for name in (CHUNKS, HIERARCHY):
+                (index.folder / name).unlink(missing_ok=True)
+            index.generations.remove(generation)
 
     return _run(index, steps)
 
 
 def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
-    """Run the steps and measure their time. A failure is remembered for searches in an index that is still empty."""
-    started = time.monotonic()
+    """Run the steps and measure their time; if the catalogue is damaged, repeat them with an empty catalogue.
+
+    A failure is remembered for searches in an index that is still empty.
+    """
+    started, report = time.monotonic(), SyncReport()
     index.own_for_writing()
     try:
-        report = _completed(index, steps)
+        try:
+            index.catalogue.verify()  # before the first write: damage in data that a sync does not read would remain
+            steps(report)
+        except CatalogueDamaged as error:
+            with index.gate.switching():
+                index.reset_catalogue()
+                index.reset_keywords()
+            report = SyncReport(warnings=[f"{error.message} It was rebuilt."])
+            steps(report)
     except LoreError as error:
         remember_failure(index, error)
         raise
     forget_failure(index)
     report.duration = round(time.monotonic() - started, 3)
-    return report
-
-
-def _completed(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
-    """Run the steps; if the catalogue is damaged, repeat them with an empty catalogue."""
-    report = SyncReport()
-    try:
-        index.catalogue.verify()  # before the first write: damage in data that a sync does not read would remain
-        steps(report)
-    except CatalogueDamaged as error:
-        with index.gate.switching():
-            index.reset_catalogue()
-            index.reset_keywords()
-        report = SyncReport(warnings=[f"{error.message} It was rebuilt."])
-        steps(report)
     return report
 
 
@@ -138,17 +143,3 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress, change
     report.unchanged = index.catalogue.total()
     if index.catalogue.meta("synced_commit") != commit:  # `synced_at` stays: caches depend on it
         index.catalogue.set_meta(synced_commit=commit)
-
-
-def _delete(index: Index, report: SyncReport) -> None:
-    report.deleted = index.catalogue.total()
-    index.release_vectors()
-    generation = index.generation
-    gone = ("layout", "loaded", "synced_at", "inventory", "problems", "reported")
-    index.catalogue.set_meta(dirty="1", **dict.fromkeys(gone))
-    index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
-    catalogue = index.catalogue
-    catalogue.apply((), catalogue.chunk_states(), (), catalogue.stamps(), Hierarchy(()), model=None)
-    for name in (CHUNKS, HIERARCHY):
-        (index.folder / name).unlink(missing_ok=True)
-    index.generations.remove(generation)

@@ -72,7 +72,6 @@ class Verification:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether every item was compared."""
         return self.has_ended and not self._failed
 
     def _run(self, ids: Sequence[str]) -> None:

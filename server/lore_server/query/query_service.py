@@ -12,7 +12,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
 from lore_etl.models.bundled import ENGLISH_ONLY
 from lore_etl.models.embedder import model_name
-from lore_etl.pipeline.distrust import refuse_wrong
+from lore_etl.pipeline.shared import refuse_wrong
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.snapshot import Derived
 from lore_server.query import classic, hybrid, lineage, outdated, reference, similar, structure
