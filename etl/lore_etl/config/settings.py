@@ -19,10 +19,7 @@ from lore_etl.core.errors import ConfigError
 from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 
 HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{0,40}:[0-9a-fA-F.]{0,15})$"
-
-
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-GOOGLE, OPENAI = "googleapis.com", "openai.com"
 
 
 class SettingsTable(BaseModel):
@@ -49,17 +46,8 @@ def is_this_machine(url: str) -> bool:
     return urlsplit(url).hostname in LOOPBACK
 
 
-def _ours_or_googles(url: str | None) -> str | None:
-    """Accept only Google's addresses and this machine's, because the API key is sent there."""
-    return _of(GOOGLE, url, "GOOGLE_GEMINI_BASE_URL")
-
-
-def _ours_or_openais(url: str | None) -> str | None:
-    """Accept only OpenAI's addresses and this machine's, because the API key is sent there."""
-    return _of(OPENAI, url, "OPENAI_BASE_URL")
-
-
-def _of(owner: str, url: str | None, variable: str) -> str | None:
+def _accepted(url: str | None, owner: str, variable: str) -> str | None:
+    """Accept only addresses of the owner and of this machine, because the owner's API key is sent there."""
     if url is None or is_this_machine(url):
         return url
     parts = urlsplit(url)
@@ -69,9 +57,8 @@ def _of(owner: str, url: str | None, variable: str) -> str | None:
     raise ValueError(f"{host or url} would receive the key: to allow it, set {variable} in the environment")
 
 
-GeminiAddress = Annotated[
-    str | None, AfterValidator(_ours_or_googles), Field(description="another endpoint of Google, or on this machine")
-]
+def _googles(url: str | None) -> str | None:
+    return _accepted(url, "googleapis.com", "GOOGLE_GEMINI_BASE_URL")
 
 
 class EmbeddingSettings(SettingsTable):
@@ -83,7 +70,9 @@ class EmbeddingSettings(SettingsTable):
         description="name or folder of a model; empty: `all-MiniLM-L6-v2`, for Gemini `gemini-embedding-001`",
     )
     threads: int = Field(default=0, ge=0, le=1024, description="number of cores for embedding; 0: all")
-    base_url: GeminiAddress = None
+    base_url: Annotated[str | None, AfterValidator(_googles)] = Field(
+        default=None, description="another endpoint of Google, or on this machine"
+    )
     cache_mb: int = Field(default=500, ge=0, le=1_000_000, description="megabytes of the cache of all projects; 0: off")
     shared: str = Field(
         default="", max_length=2_000, description="folder or address of vectors that machines share: `s3://bucket/lore`"
@@ -163,7 +152,7 @@ class AnswerSettings(SettingsTable):
     @classmethod
     def _belongs_to_the_provider(cls, url: str | None, info: ValidationInfo) -> str | None:
         is_openai = info.data.get("provider") == "openai"
-        return _ours_or_openais(url) if is_openai else _ours_or_googles(url)
+        return _accepted(url, "openai.com", "OPENAI_BASE_URL") if is_openai else _googles(url)
 
 
 class ServerSettings(SettingsTable):
