@@ -55,11 +55,12 @@ def read_layers(root: Path, config: Path | None = None) -> Layers:
     """Read every layer. `root` is resolved. Raises ConfigError, which names the file."""
     allowed, requested = split(_project_table(root), root)
     is_approved = bool(requested) and approvals.is_approved(root, requested, os.environ)
-    if is_approved:
-        allowed = merge(allowed, _with_paths(_nested(requested), root))
+    for name, value in requested.items() if is_approved else ():
+        section, _, key = name.partition(".")
+        allowed = merge(allowed, _with_paths({section: {key: value}}, root))
     merged = merge(allowed, _users_table(user_config(os.environ), root))
     if config is not None:
-        merged = merge(merged, _with_paths(_parsed(config, _read(config)), config.resolve().parent))
+        merged = merge(merged, _file_table(config, config.resolve().parent))
     return Layers(merged, requested, is_approved)
 
 
@@ -89,7 +90,7 @@ def _project_table(root: Path) -> JSON:
 def _users_table(file: Path, root: Path) -> JSON:
     if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the folder may not be entered
         return {}
-    values = _with_paths(_parsed(file, _read(file)), file.parent)
+    values = _file_table(file, file.parent)
     index = values.get("index")
     if isinstance(index, dict) and "path" in index and not is_inside(index["path"], root):
         raise ConfigError(
@@ -99,9 +100,10 @@ def _users_table(file: Path, root: Path) -> JSON:
     return values
 
 
-def _read(file: Path) -> bytes:
+def _file_table(file: Path, folder: Path) -> JSON:
     with os_errors_as(ConfigError, f"Cannot read {file.name}"):
-        return file.read_bytes()
+        data = file.read_bytes()
+    return _with_paths(_parsed(file, data), folder)
 
 
 def _parsed(file: Path, data: bytes) -> JSON:
@@ -126,11 +128,3 @@ def _with_paths(values: JSON, folder: Path) -> JSON:
         if isinstance(value, str) and value and (name not in _MODELS or value.startswith(".")):
             values = merge(values, {section: {key: str(folder / os.path.expanduser(value))}})  # noqa: PTH111
     return values
-
-
-def _nested(flat: JSON) -> JSON:
-    nested: JSON = {}
-    for name, value in flat.items():
-        section, _, key = name.partition(".")
-        nested.setdefault(section, {})[key] = value
-    return nested

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
 
 import yaml
 
@@ -40,7 +39,6 @@ def front_matter_lines(text: str) -> int:
 
 
 def body_of(text: str) -> str:
-    """Return the text below the front matter."""
     return text[_end(text) :]
 
 
@@ -78,9 +76,7 @@ def front_matter_values(text: str, as_text: bool = False) -> JSON:
     """Return the values; `as_text` keeps scalars as text, and allows no tags or other keys. Raises FrontMatterError."""
     block = "\n".join(line.rstrip("\r\n") for line in lines_of(text[: _end(text)])[1:-1])
     try:
-        for event in _checked_events(block):
-            if as_text and getattr(event, "tag", None):
-                raise ValueError("tags are not allowed")
+        _check(block, as_text)
         values = yaml.load(block, Loader=TEXT_LOADER if as_text else _LOADER)
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -94,13 +90,14 @@ def front_matter_values(text: str, as_text: bool = False) -> JSON:
     return values
 
 
-def _checked_events(block: str) -> Iterator[yaml.Event]:
-    """Yield the events of a YAML text, checked before any object is built. Raises ValueError, YAMLError."""
+def _check(block: str, as_text: bool) -> None:
+    """Check a YAML text before any object is built. Raises ValueError, YAMLError."""
     depth = 0
     for event in yaml.parse(block, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
             raise ValueError("aliases are not allowed")
-        yield event
+        if as_text and getattr(event, "tag", None):
+            raise ValueError("tags are not allowed")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ValueError("it is nested too deeply")

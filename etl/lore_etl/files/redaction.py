@@ -61,7 +61,7 @@ def redact(text: str) -> tuple[str, int]:
     """Return the text without its secrets, and their number."""
     text, keys = _without_private_keys(text)
     data = text.encode("utf-8", "surrogatepass")
-    spans = list(_merged(_spans(data)))
+    spans = _merged(_spans(data))
     if not spans:
         return text, keys
     parts, done = [], 0
@@ -73,17 +73,13 @@ def redact(text: str) -> tuple[str, int]:
 
 
 def _spans(data: bytes) -> Iterator[Span]:
-    for offset, block in _blocks(data):
-        yield from ((offset + start, offset + end, kind) for start, end, kind in _spans_of_block(block))
-
-
-def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole lines with their offsets. A line longer than a block is split into overlapping pieces."""
+    """Search blocks of whole lines. A line longer than a block is split into overlapping pieces."""
     start = 0
     while start < len(data):
         end = start + BLOCK_BYTES
         after_line = data.rfind(b"\n", start, end) + 1 if end < len(data) else 0
-        yield start, data[start : after_line or end]
+        for first, last, kind in _spans_of_block(data[start : after_line or end]):
+            yield start + first, start + last, kind
         start = after_line or (end - OVERLAP_BYTES if end < len(data) else end)
 
 
@@ -97,7 +93,9 @@ def _spans_of_block(data: bytes) -> Iterator[Span]:
         if kind == "hint.wallet":
             is_about_wallets = True
         elif kind == "hint.cookies":
-            yield from ((start + first, start + last, "cookie") for first, last in _cookies(data[start:end]))
+            for match in _COOKIE.finditer(data, start, end):
+                if is_secret("cookie", match[1].decode("latin-1")):
+                    yield *match.span(1), "cookie"
         elif kind.startswith(("named.", "generic-", "curl-")):
             if is_secret(found.captures.get("KEY", ""), value):
                 yield start, end, "secret"
@@ -107,22 +105,16 @@ def _spans_of_block(data: bytes) -> Iterator[Span]:
         yield from ((start, end, "wallet") for start, end in wallet_keys(data))
 
 
-def _cookies(header: bytes) -> Iterator[tuple[int, int]]:
-    return (match.span(1) for match in _COOKIE.finditer(header) if is_secret("cookie", match[1].decode("latin-1")))
-
-
-def _merged(spans: Iterable[Span]) -> Iterator[Span]:
+def _merged(spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, with overlapping ones merged."""
-    last: Span | None = None
+    merged = list[Span]()
     for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1], span[2] == "secret", span[2])):
-        if last is None or start >= last[1]:
-            if last is not None:
-                yield last
-            last = (start, end, kind)
+        if merged and start < merged[-1][1]:
+            first, last, kept = merged[-1]
+            merged[-1] = first, max(last, end), kept
         else:
-            last = (last[0], max(last[1], end), last[2])
-    if last is not None:
-        yield last
+            merged.append((start, end, kind))
+    return merged
 
 
 def is_secret(name: str, value: str) -> bool:

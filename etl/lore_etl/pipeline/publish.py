@@ -66,10 +66,7 @@ def publish(
 ) -> tuple[Published, int]:
     """Publish the index, which was synced at a commit; return the snapshot and the bytes that were sent.
 
-    Raises:
-        ConfigError: the key is not a private Ed25519 key, or the vectors are not in the index folder.
-        IndexMissing, InvalidArgument: no commit was indexed, or a file that is not `allowed`.
-        StorageError: the target fails.
+    Raises ConfigError for a wrong key and for vectors elsewhere, IndexMissing, InvalidArgument, StorageError.
     """
     signing = _private(key)
     _require_files(index.settings.database)
@@ -123,15 +120,13 @@ def latest(target: Target, keys: Collection[str], branch: str) -> Published:
 def install(index: Index, target: Target, published: Published) -> None:
     """Fetch what is missing of a verified snapshot, then replace the index by it. A kill leaves one of them, or none.
 
-    Raises:
-        ModelMismatch: the project uses another embedding model.
-        StorageError, InvalidArgument: the target fails, or a part is not the one that was signed. The index stays.
+    Raises ModelMismatch; StorageError, InvalidArgument, if a part is not the one that was signed. The index stays.
     """
     if published.model != index.model:
-        message = (
-            f"The snapshot was made with the model {published.model!r:.100}, and this project uses {index.model!r}."
+        raise ModelMismatch(
+            f"The snapshot was made with the model {published.model!r:.100}, and this project uses {index.model!r}.",
+            "Set the same model under [embedding], or publish with this version of Lore.",
         )
-        raise ModelMismatch(message, "Set the same model under [embedding], or publish with this version of Lore.")
     _require_files(index.settings.database)
     index.own_for_writing()
     incoming = index.folder / INCOMING
