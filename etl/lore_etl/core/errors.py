@@ -1,58 +1,4 @@
-"""Every error that Lore reports, in one tree.
-
-LoreError                       exit  HTTP
-├── UsageError                     2   400   the request is wrong
-│   ├── InvalidArgument            2   400   an argument is missing, unknown, of the wrong type or out of range
-│   │   ├── InvalidInput           2   400   the same, with the code of the project tools
-│   │   ├── InvalidSearchQuery     2   400   a search without words, or with too many words
-│   │   └── StaleCursor            2   409   a cursor of another query, or of an earlier state of the index
-│   ├── UnknownOperation           2   404   the contract has no operation with this name
-│   ├── TokenRequired              2   401   a change, or a remote request, without the server's token
-│   ├── Forbidden                  2   403   the token has no right to this, or there is no such project
-│   ├── LimitReached               2   429   the token has made its requests of this minute
-│   ├── ConfigError                2   500   the configuration has a wrong key or value
-│   │   └── PackageMissing         2   500   a required package is not installed, or not in the right version
-│   ├── ConfirmationRequired       2   409   a destructive action without `confirm`
-│   ├── InvalidProjectId           2   400   a name that cannot be a project's
-│   ├── InvalidFilename            2   400   a name that cannot be a document's
-│   ├── InvalidGroupId             2   400   a name that cannot be a group's
-│   ├── PathRefused                2   403   a path outside its folder, or of a file that may not be read
-│   └── InvalidContent             2   400   a text that is too long, or would break its document
-├── NotFound                       1   404   the requested item is not in the index
-│   ├── DocumentNotFound           1   404   no chunk has this id
-│   ├── FrameworkNotFound          1   404   no folder with framework documents
-│   ├── JobNotFound                1   404   no job has this id, or it is no longer stored
-│   ├── AnswerNotFound             1   404   no answer has this id, or it is no longer kept
-│   ├── ClassNotFound              1   404   no class has this name; the hint names similar ones
-│   ├── ProjectNotFound            1   404   no project with this id has knowledge
-│   ├── ChapterNotFound            1   404   the document has no such chapter
-│   ├── SectionNotFound            1   404   the main document of the project has no such section
-│   ├── MemoryNotFound             1   404   no memory of this project has this id
-│   └── CommitNotFound             1   404   the history of the knowledge folder has no such commit
-├── FileExists                     1   409   a document with this name exists
-├── SectionExists                  1   409   a section or chapter with this title exists
-├── Conflict                       1   409   it has changed since the caller read it
-├── IndexMissing                   1   409   nothing has been synced yet
-├── GuardTripped                   1   409   a sync would delete more than seems intended
-├── Cancelled                      1   409   the call or the build was cancelled; finished work is kept
-├── ModelMismatch                  1   409   the index contains vectors of another model or input recipe
-├── StorageError                  74   500   reading or writing failed
-│   ├── InvalidPath               74   403   a symlink, a device or a folder in place of a file
-│   ├── AccessDenied              74   403   the system denies access
-│   ├── GitError                  74   500   git failed; the text is kept, and committed with the next write
-│   ├── FileSystemError           74   500   any other, for the project tools
-│   ├── ProjectDeleteFailed       74   500   it is unchanged, or the next write completes the deletion
-│   ├── ForeignIndex              74   409   an index folder that this user's Lore did not create
-│   ├── DatabaseUnavailable       74   503   Chroma does not respond or denies access; nothing is lost
-│   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it without the model
-│       └── CatalogueDamaged      74   500   the same for the catalogue, which is set aside
-├── Busy                          75   503   another process owns the index, or too many calls are running
-│   └── Unavailable               75   503   the owner exited during a call, which may have completed
-├── DeadlineExceeded              75   504   the operation did not finish in time
-├── ProviderError                 74   502   an embedding or answer model failed
-│   └── ProviderUnavailable       74   502   it does not respond to any request: an immediate retry is useless
-└── InternalError                 70   500   a bug in Lore; the log has the details, with the same trace id
-"""
+"""Every error that Lore reports, in one tree. docs/troubleshooting.md explains the codes to users."""
 
 from __future__ import annotations
 
@@ -98,6 +44,7 @@ class InvalidSearchQuery(InvalidArgument, code="INVALID_SEARCH_QUERY"):
 
 
 class StaleCursor(InvalidArgument, code="STALE_CURSOR", http=409):
+    # of another query, or of an earlier state of the index
     default_hint = "Call again without cursor."
 
 
@@ -113,10 +60,12 @@ class TokenRequired(UsageError, code="TOKEN_REQUIRED", http=401):
 
 
 class Forbidden(UsageError, code="FORBIDDEN", http=403):
+    # the token has no right to this, or there is no such project
     default_hint = "Ask the administrator of this server for a token with this right; `lore token add` creates one."
 
 
 class LimitReached(UsageError, code="LIMIT_REACHED", http=429):
+    # the token has made its requests of this minute
     default_hint = "Wait for a minute."
 
 
@@ -145,10 +94,12 @@ class InvalidGroupId(UsageError, code="INVALID_GROUP_ID"):
 
 
 class PathRefused(UsageError, code="PATH_REFUSED", http=403):
+    # a path outside its folder, or of a file that may not be read
     default_hint = "Give a relative path with plain names and slashes, such as `PRPs/executed/PRP-1.md`."
 
 
 class InvalidContent(UsageError, code="INVALID_CONTENT"):
+    # a text that is too long, or would break its document
     default_hint = "Correct the text and call again."
 
 
@@ -205,6 +156,7 @@ class SectionExists(LoreError, code="SECTION_ALREADY_EXISTS", http=409):
 
 
 class Conflict(LoreError, code="CONFLICT", http=409):
+    # it has changed since the caller read it
     default_hint = "Read it again, then repeat the change on the current version."
 
 
@@ -213,14 +165,17 @@ class IndexMissing(LoreError, code="INDEX_MISSING", http=409):
 
 
 class GuardTripped(LoreError, code="SYNC_GUARD", http=409):
+    # a sync would delete more than seems intended
     default_hint = "If the files are really gone, repeat with `--allow-mass-delete` (allow_mass_delete=true)."
 
 
 class Cancelled(LoreError, code="CANCELLED", http=409):
+    # finished work is kept
     default_hint = "Call again."
 
 
 class ModelMismatch(LoreError, code="MODEL_MISMATCH", http=409):
+    # the index contains vectors of another model or input recipe
     default_hint = "Run `lore sync` to build new vectors next to the old ones and then switch."
 
 
@@ -229,6 +184,7 @@ class StorageError(LoreError, code="STORAGE_ERROR", exits=74):
 
 
 class InvalidPath(StorageError, code="INVALID_PATH", http=403):
+    # a symlink, a device or a folder in place of a file
     default_hint = "Check the named path: symlinks are not followed."
 
 
@@ -237,14 +193,17 @@ class AccessDenied(StorageError, code="ACCESS_DENIED", http=403):
 
 
 class GitError(StorageError, code="GIT_ERROR"):
+    # the text is kept, and committed with the next write
     default_hint = "Check that `git status` works in the knowledge folder."
 
 
 class FileSystemError(StorageError, code="FILE_SYSTEM_ERROR"):
+    # any other error, for the project tools
     default_hint = "Check the permissions and the free space of the knowledge folder."
 
 
 class ProjectDeleteFailed(StorageError, code="PROJECT_DELETE_FAILED"):
+    # it is unchanged, or the next write completes the deletion
     default_hint = "Check the permissions of the knowledge folder, then call again."
 
 
@@ -253,10 +212,12 @@ class ForeignIndex(StorageError, code="FOREIGN_INDEX", http=409):
 
 
 class DatabaseUnavailable(StorageError, code="DATABASE_UNAVAILABLE", http=503):
+    # Chroma does not respond or denies access; nothing is lost
     default_hint = "Check that Chroma runs at the address in `[database]` of your configuration, then try again."
 
 
 class IndexDamaged(StorageError, code="INDEX_DAMAGED"):
+    # a store cannot be read; a sync rebuilds it without the model
     default_hint = "Run `lore sync` to rebuild the damaged store from the files and cached vectors."
 
 
@@ -265,10 +226,12 @@ class CatalogueDamaged(IndexDamaged, code="CATALOGUE_DAMAGED"):
 
 
 class Busy(LoreError, code="BUSY", http=503, exits=75):
+    # another process owns the index, or too many calls are running
     default_hint = "Wait for it to finish and try again."
 
 
 class Unavailable(Busy, code="UNAVAILABLE"):
+    # the owner exited during a call, which may have completed
     default_hint = "Check whether it was done, then call again."
 
 
@@ -281,6 +244,7 @@ class ProviderError(LoreError, code="PROVIDER_ERROR", http=502, exits=74):
 
 
 class ProviderUnavailable(ProviderError, code="PROVIDER_UNAVAILABLE"):
+    # it does not respond to any request: an immediate retry is useless
     default_hint = "Check the API key and the network, then sync again: finished embeddings are kept."
 
 
