@@ -10,7 +10,7 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
-from lore_etl.files.ignore import FilePatterns
+from lore_etl.files.ignore import configured
 from lore_etl.sources import REGISTRY, SourceSet
 from lore_etl.sources.source import Source, SourceContext
 from tests.golden import file_types
@@ -307,7 +307,7 @@ NAMES = [
 
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
 def test_the_quick_check_of_patterns_decides_as_git_does(kind: type[Source]) -> None:
-    patterns, exact = FilePatterns("sources.a", kind.patterns), _exact(kind.patterns)
+    patterns, exact = configured("sources.a", kind.patterns), _exact(kind.patterns)
     paths = [*TYPES, *(folder + name for folder in FOLDERS for name in NAMES)]
     assert {path: patterns.includes(path) for path in paths} == {path: exact.match_file(path) for path in paths}
 
@@ -318,7 +318,7 @@ def test_the_quick_check_of_patterns_decides_as_git_does(kind: type[Source]) -> 
      [rf"a\ {n}[!x-z]?*.md" for n in range(3_000)]],
 )  # fmt: skip
 def test_the_last_pattern_that_matches_decides_about_a_file(patterns: list[str]) -> None:
-    quick, exact = FilePatterns("sources.a", patterns), _exact(patterns)
+    quick, exact = configured("sources.a", patterns), _exact(patterns)
     paths = ["a.md", "docs/a.md", "docs/b.md", "docs/sub/a.md", "a/docs/a.md", "a 2999bc.md", "a 2999xc.md", "a.md\n"]
     assert list(map(quick.includes, paths)) == list(map(exact.match_file, paths))
 

@@ -248,7 +248,10 @@ def _explained(error: ValidationError) -> ConfigError:
     key = ".".join(_shown(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
         return ConfigError(f"Configuration key `{key}`: {first['msg']}.")
-    known = _known_keys(first["loc"])
+    model: type[BaseModel] = Settings
+    for part in first["loc"][:-1]:
+        model = type(model.model_fields[str(part)].default)
+    known = sorted(model.model_fields)
     near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
     hint = f"Did you mean `{near[0]}`?" if near else f"Known keys here: {', '.join(known)}."
     return ConfigError(f"Unknown configuration key `{key}`.", hint)
@@ -257,10 +260,3 @@ def _explained(error: ValidationError) -> ConfigError:
 def _shown(part: int | str) -> str:
     """Return a key that is safe to print, since a stranger may have chosen it."""
     return re.sub(r"[^\w.:-]", "?", str(part)[:80], flags=re.ASCII)
-
-
-def _known_keys(location: tuple[int | str, ...]) -> list[str]:
-    model: type[BaseModel] = Settings
-    for part in location[:-1]:
-        model = type(model.model_fields[str(part)].default)
-    return sorted(model.model_fields)

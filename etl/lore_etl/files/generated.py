@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from lore_etl.files.ignore import FilePatterns, lenient, verdict
+from lore_etl.files.ignore import configured, lenient
 
 LOCK = "lock file"
 MINIFIED = "minified or bundled"
@@ -27,7 +27,7 @@ _GENERATED = (
 )  # fmt: skip
 PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, SOURCE_MAP: ("*.map",), GENERATED: _GENERATED}
 """Patterns by reason."""
-_NAMES = {reason: FilePatterns(reason, patterns) for reason, patterns in PATTERNS.items()}
+_NAMES = {reason: configured(reason, patterns) for reason, patterns in PATTERNS.items()}
 MAX_PATTERNS = 1_000  # of a `.gitattributes` file, because each is compared with each file of the project
 MARKERS_VERSION = "1"  # increase it with every change of the rules below, or of those for text in `sources/prose.py`
 
@@ -123,7 +123,7 @@ class Attributes:
         """Return whether the attributes call a file generated; None if they do not mention it."""
         for folder, spec in self._specs:
             if path.startswith(folder):
-                said = verdict(spec, path[len(folder) :])
+                said = spec.verdict(path[len(folder) :])
                 if said is not None:
                     return said
         return None

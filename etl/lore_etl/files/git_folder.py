@@ -88,16 +88,11 @@ def _linked(top: Path, pointer: Path) -> Repository:
         is_own = folder.parent.name == "worktrees" and (folder / _short(folder / "commondir")).resolve() == common
     else:
         config = read_regular(folder / "config", _LARGEST_CONFIG).decode()
-        common, back, is_own = folder, folder / _worktree(config) / ".git", True
+        (tree,) = _WORKTREE.findall(config)  # git writes it once for submodules, quoted
+        common, back, is_own = folder, folder / re.sub(r"\\(.)", r"\1", tree) / ".git", True
     if not is_own or back.resolve() != pointer.resolve() or os.path.lexists(common / "commondir"):
         raise _refused("leads to a repository that does not belong to it")
     return Repository(top, folder, common)
-
-
-def _worktree(config: str) -> str:
-    """Return the setting `core.worktree`, which git writes for submodules. Raises ValueError."""
-    (value,) = _WORKTREE.findall(config)
-    return re.sub(r"\\(.)", r"\1", value)
 
 
 def _contains_link(folder: Path) -> bool:

@@ -44,11 +44,27 @@ class Spec(GitIgnoreSpec):
             return None
         return included, excluded
 
-    def may_match(self, path: str) -> bool:
-        """Return False if no pattern matches this path, as for most paths, without trying each pattern."""
-        if self.unions is None or "\n" in path:
-            return True
-        return any(union is not None and union.search(path) for union in self.unions)
+    def verdict(self, path: str) -> bool | None:
+        """Return whether the last matching pattern ignores this path, or None without a match. Folders end with `/`.
+
+        `check_file` would also apply patterns that match a folder above, which a walk has already checked.
+        """
+        if self.unions and "\n" not in path and not any(union and union.search(path) for union in self.unions):
+            return None  # as for most paths
+        for pattern in reversed(self.patterns):
+            if pattern.include is not None and pattern.regex is not None and _means(pattern.regex, path):
+                return bool(pattern.include)
+        return None
+
+    def includes(self, path: str) -> bool:
+        """Return whether the last matching pattern includes this file; most files match none, or only such patterns."""
+        if self.unions and "\n" not in path:
+            included, excluded = self.unions
+            if included is None or not included.search(path):
+                return False
+            if excluded is None or not excluded.search(path):
+                return True
+        return self.match_file(path)
 
 
 def configured(key: str, patterns: Iterable[str]) -> Spec:
@@ -66,37 +82,6 @@ def lenient(patterns: Iterable[str]) -> Spec:
     return _spec(tuple(pattern for pattern in patterns if _is_valid(pattern)))
 
 
-def verdict(spec: Spec, path: str) -> bool | None:
-    """Return whether the last pattern that matches this path ignores it, or None without a match. Folders end with `/`.
-
-    `check_file` would also apply patterns that match a folder above, which a walk has already checked.
-    """
-    for pattern in reversed(spec.patterns) if spec.may_match(path) else ():
-        if pattern.include is not None and pattern.regex is not None and _means(pattern.regex, path):
-            return bool(pattern.include)
-    return None
-
-
-class FilePatterns:
-    """Patterns that are compared with every file of a project. Raises ConfigError.
-
-    Most files match none of them, or only patterns that include: one automaton checks all patterns together.
-    """
-
-    def __init__(self, key: str, patterns: Iterable[str]) -> None:
-        self._spec = configured(key, patterns)
-
-    def includes(self, path: str) -> bool:
-        """Return whether the last matching pattern includes this file."""
-        if self._spec.unions and "\n" not in path:
-            included, excluded = self._spec.unions
-            if included is None or not included.search(path):
-                return False
-            if excluded is None or not excluded.search(path):
-                return True
-        return self._spec.match_file(path)
-
-
 class Included:
     """The patterns of `index.include`. Raises ConfigError."""
 
@@ -107,7 +92,7 @@ class Included:
     def holds(self, path: str) -> bool:
         """Return whether the file, or the nearest matched folder above it, is included."""
         while path and self._patterns:
-            is_included = verdict(self._spec, path)
+            is_included = self._spec.verdict(path)
             if is_included is not None:
                 return is_included
             above = path.rstrip("/").rpartition("/")[0]

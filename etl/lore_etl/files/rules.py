@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from lore_etl.config.project import VIEW_NAME
-from lore_etl.files.ignore import Included, Spec, configured, lenient, verdict
+from lore_etl.files.ignore import Included, Spec, configured, lenient
 
 IGNORE_FILE = ".gitignore"
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
@@ -80,13 +80,13 @@ class Rules:
         path = relative + "/" if is_folder else relative
         if not self._is_ignored and not self._ignores(path):
             return False
-        if verdict(self._specs[0][1], path):  # `index.exclude` takes precedence over `index.include`
+        if self._specs[0][1].verdict(path):  # `index.exclude` takes precedence over `index.include`
             return True
         return not (self._include.reaches(relative) if is_folder else self._include.holds(relative))
 
     def _ignores(self, path: str) -> bool:
         for base, spec in reversed(self._specs):
-            is_ignored = verdict(spec, path[len(base) :])
+            is_ignored = spec.verdict(path[len(base) :])
             if is_ignored is not None:
                 return is_ignored
         return False

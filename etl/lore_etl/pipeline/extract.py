@@ -250,8 +250,7 @@ def _keep(run: Extraction, document: Document, found: Chunked, row: FileRow, rem
         run.chunks[path] = [record.related(relations) for record in found.records]
     else:
         run.related = True
-    packed = pack(found.facts, digest(document))
-    run.rows[path] = replace(row, facts=packed, notes=canonical_json(remarks))
+    run.rows[path] = replace(row, facts=pack(found.facts, digest(document)), notes=canonical_json(remarks))
 
 
 def _kept_relations(run: Extraction, old: FileRow | None, found: Chunked, title: str) -> str | None:

@@ -14,7 +14,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.formats import FORMATS, readable
-from lore_etl.files.ignore import FilePatterns
+from lore_etl.files.ignore import Spec, configured
 from lore_etl.sources.source import BARE_GUIDES, Source, syntax_of
 
 LONGEST_STATE = 40  # characters
@@ -169,7 +169,7 @@ class Guides(Source):
     patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", "*.txt", *_NO_PROSE,
                 *TEXTS, "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES,
                 *PLAIN_GUIDES, *BARE_GUIDES, *(f"!{name}" for name in _TEXT_NAMES), *NOT_VENDORED)  # fmt: skip
-    _documented: ClassVar[FilePatterns] = FilePatterns("texts", (*TEXTS, *PLAIN_GUIDES))
+    _documented: ClassVar[Spec] = configured("texts", (*TEXTS, *PLAIN_GUIDES))
 
     @cached_property
     def navigation(self) -> dict[str, tuple[str, KnowledgeType]]:

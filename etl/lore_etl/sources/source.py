@@ -15,7 +15,7 @@ from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matt
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS
 from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
-from lore_etl.files.ignore import FilePatterns, Included
+from lore_etl.files.ignore import Included, configured
 
 BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
 """Guides without an extension; many of them have Markdown headings."""
@@ -79,7 +79,7 @@ class Source:
     patterns: ClassVar[tuple[str, ...]]
 
     def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None, more: Sequence[str] = ()) -> None:
-        self._patterns = FilePatterns(f"sources.{self.name}", (*self.patterns, *more) if patterns is None else patterns)
+        self._patterns = configured(f"sources.{self.name}", (*self.patterns, *more) if patterns is None else patterns)
         self._is_configured = patterns is not None
         self.project = project
 
