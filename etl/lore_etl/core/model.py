@@ -16,8 +16,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from lore_etl.core.json_types import JSON
 
 Scalar = str | int | float | bool
-Value = Scalar | Sequence[Scalar]
-"""A value in the metadata of a memory."""
+Value = Scalar | Sequence[Scalar]  # a value in the metadata of a memory
 
 
 class KnowledgeType(StrEnum):

@@ -21,8 +21,7 @@ class Plan(NamedTuple):
     inventory: JSON | None
 
 
-Announce = Callable[[Plan], None]
-"""A fast function that receives the plan of a build once it is known."""
+Announce = Callable[[Plan], None]  # a fast function that receives the plan of a build once it is known
 
 
 def unannounced(plan: Plan) -> None:

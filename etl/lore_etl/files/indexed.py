@@ -30,14 +30,12 @@ from lore_etl.files.scan import (
 )
 from lore_etl.system.open_folder import facts_below, open_below, read_below
 
-KNOWLEDGE = "@lore"
-"""The name of the folder under which documents written by agents appear in the index."""
+KNOWLEDGE = "@lore"  # the name of the folder under which documents written by agents appear in the index
 PULLED = "@tickets"
 """The name under which tickets from a tracker appear; they are in the folder `tickets` of the index."""
 ADDED = "@docs"
 """The name under which documentation of libraries appears; it is in the folder `docs` of the index."""
-EVERYTHING = "."
-"""The root of the project, for a change that cannot be assigned to a file."""
+EVERYTHING = "."  # the root of the project, for a change that cannot be assigned to a file
 _RESERVED = {
     KNOWLEDGE: "documents that agents wrote",
     PULLED: "tickets from a tracker",

@@ -20,8 +20,7 @@ from lore_etl.files.wallets import wallet_keys
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
 
-Span = tuple[int, int, str]
-"""First byte, end, kind of secret."""
+Span = tuple[int, int, str]  # first byte, end, kind of secret
 RULES = Path(__file__).parent / "secrets.yml"
 _CODE_VERSION = 4  # increase it when the code below finds other secrets
 BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner needs quadratic time for thousands of matches

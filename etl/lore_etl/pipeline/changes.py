@@ -16,18 +16,13 @@ class Changes:
 
     chunks: list[ChunkRecord] = field(default_factory=list)
     """All chunks of the `touched` files, and those of other files whose relations have changed."""
-    touched: Collection[str] | None = ()
-    """The files whose other chunks are deleted; None: all files."""
+    touched: Collection[str] | None = ()  # the files whose other chunks are deleted; None: all files
     files: Sequence[FileRow] = ()
-    gone: Sequence[str] = ()
-    """The files whose records are deleted."""
-    classes: Hierarchy | None = None
-    """The class tree; None if it is the same."""
-    used: Mapping[str, str] = field(default_factory=dict)
-    """The changed uses of files, by path."""
+    gone: Sequence[str] = ()  # the files whose records are deleted
+    classes: Hierarchy | None = None  # the class tree; None if it is the same
+    used: Mapping[str, str] = field(default_factory=dict)  # the changed uses of files, by path
     described: dict[str, str | None] = field(default_factory=dict)
-    is_whole: bool = False
-    """Whether all files were read, so that the exported files are written again."""
+    is_whole: bool = False  # whether all files were read, so that the exported files are written again
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,7 @@ class Extraction:
     scan: Scan
     known: dict[str, FileRow]
     """The recorded files; unchanged files have empty facts if the layout is the same."""
-    stored: Collection[str]
-    """The files that may have chunks in the catalogue."""
+    stored: Collection[str]  # the files that may have chunks in the catalogue
     same_layout: bool
     chunks: dict[str, list[ChunkRecord]] = field(default_factory=dict)
     """The chunks of the files that were read."""
@@ -69,17 +68,13 @@ class Extraction:
     begun: dict[str, tuple[FileRow, list[list[str]]]] = field(default_factory=dict)
     """The rows and remarks of files that are being chunked."""
     described: dict[str, str | None] = field(default_factory=dict)
-    touched: set[str] = field(default_factory=set)
-    """The files whose chunks were recreated or deleted."""
+    touched: set[str] = field(default_factory=set)  # the files whose chunks were recreated or deleted
     converter: Converter = field(init=False)
-    uses: dict[str, Uses] = field(default_factory=dict)
-    """The names that the files use that were read."""
-    related: bool = False
-    """Whether the class tree or the superseded documents may have changed."""
+    uses: dict[str, Uses] = field(default_factory=dict)  # the names that the files use that were read
+    related: bool = False  # whether the class tree or the superseded documents may have changed
 
     announce: Announce = unannounced
-    to_read: int = 0
-    """The number of files that a source owns and that may have changed."""
+    to_read: int = 0  # the number of files that a source owns and that may have changed
 
     def __post_init__(self) -> None:
         self.converter = Converter(self.index.limits.conversion)

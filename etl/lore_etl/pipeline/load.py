@@ -53,11 +53,9 @@ REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma n
 
 @dataclass
 class _Load(Filler):
-    was_dirty: bool
-    """Whether the last load was interrupted, so that the stores are compared id by id."""
+    was_dirty: bool  # whether the last load was interrupted, so that the stores are compared id by id
     plan: SyncPlan
-    states: dict[str, ChunkState]
-    """The chunks of the changed files that the catalogue had before."""
+    states: dict[str, ChunkState]  # the chunks of the changed files that the catalogue had before
     replaced: int = 0
 
     def old_rows(self) -> list[str]:

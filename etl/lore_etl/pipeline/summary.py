@@ -23,8 +23,7 @@ from lore_etl.stores.catalogue import FileRow
 
 LEFT_OUT, WAITING = "left_out", "waiting"
 """The kinds of the notes that say why a file is not read; the others are `failed` and `warning`."""
-Notes = Mapping[str, Sequence[tuple[str, str]]]
-"""The notes of files that have any, by path: (kind, text)."""
+Notes = Mapping[str, Sequence[tuple[str, str]]]  # the notes of files that have any, by path: (kind, text)
 
 
 def report_files(

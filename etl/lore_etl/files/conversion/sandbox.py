@@ -17,8 +17,7 @@ from lore_etl.files.conversion.marked_text import NoText
 
 _CODECS = ("cp437", "utf-8-sig", "utf-16-le")
 """Codecs that readers use; Python opens their files at the first use."""
-OUT_OF_MEMORY = 3
-"""The exit code of a child that ran out of memory."""
+OUT_OF_MEMORY = 3  # the exit code of a child that ran out of memory
 ORDINARY = 128
 """Megabytes that a document may need without being counted; the largest of 120 real ones needed 95."""
 _HIGHEST = re.compile(r"VmHWM:\s+(\d+) kB")
