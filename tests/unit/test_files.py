@@ -16,7 +16,7 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.model import Problem
 from lore_etl.files.ignore import lenient
-from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_text, rules_for, scan
+from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_bytes, rules_for, scan, text_of
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 
@@ -34,8 +34,12 @@ def files(root: Path, exclude: list[str] | None = None) -> list[str]:
     return list(scan(root, exclude or []).files)
 
 
-def text_of(root: Path, path: str) -> str:
-    return read_text(root, path, scan(root, []).files[path], LIMIT)
+def text_at(root: Path, path: str) -> str:
+    return read_text(root, path, scan(root, []).files[path])
+
+
+def read_text(root: Path, path: str, entry: FileEntry) -> str:
+    return text_of(read_bytes(root, path, entry, LIMIT, "index.max_file_bytes"), LIMIT)
 
 
 def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:
@@ -181,7 +185,7 @@ def test_a_fifo_is_skipped_without_blocking(tmp_path: Path) -> None:
 
     assert files(tmp_path) == ["a.md"]
     with pytest.raises(Unreadable, match="not a regular file"):
-        read_text(tmp_path, "pipe.md", FileEntry("pipe.md", 0, ""), LIMIT)
+        read_text(tmp_path, "pipe.md", FileEntry("pipe.md", 0, ""))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +205,7 @@ def test_text_is_read_without_byte_order_mark_and_with_normalized_line_ends(
 ) -> None:
     write_project(tmp_path, {"a.md": data})
 
-    assert text_of(tmp_path, "a.md") == text
+    assert text_at(tmp_path, "a.md") == text
 
 
 @pytest.mark.parametrize(
@@ -218,7 +222,7 @@ def test_a_file_that_is_not_text_is_rejected_with_a_reason(tmp_path: Path, data:
     write_project(tmp_path, {"a.md": data})
 
     with pytest.raises(Unreadable) as found:
-        text_of(tmp_path, "a.md")
+        text_at(tmp_path, "a.md")
 
     assert str(found.value) == reason
 
@@ -230,7 +234,7 @@ def test_a_file_that_changes_while_it_is_read_is_rejected(tmp_path: Path) -> Non
 
     for entry, reason in zip(entries, ["too large: over", "cannot be read: No such", "cannot be read: "], strict=True):
         with pytest.raises(Unreadable, match=reason):
-            read_text(tmp_path, entry.path, entry, LIMIT)
+            read_text(tmp_path, entry.path, entry)
 
 
 def test_a_file_whose_name_is_not_utf8_is_skipped(tmp_path: Path) -> None:
@@ -267,7 +271,7 @@ def test_unreadable_folders_are_reported_and_other_files_are_found() -> None:
             assert found == Scan(found.files, [Problem("closed/", "folder cannot be read: Permission denied")], [])
             assert list(found.files) == ["a.md", "secret.md"]
             with pytest.raises(Unreadable, match="cannot be read: Permission denied"):
-                read_text(root, "secret.md", found.files["secret.md"], LIMIT)
+                read_text(root, "secret.md", found.files["secret.md"])
             (root / "closed").chmod(0o700)
     finally:
         shutil.rmtree(root)

@@ -166,15 +166,12 @@ class _Writer:
 
     def read(self, pieces: Iterable[tuple[str, _Tag | None]]) -> None:
         for text, tag in pieces:
-            self._text(text)
+            if self._code is not None:
+                self._code.append(html.unescape(text))
+            elif text:
+                self._inline.append(_SPACES.sub(" ", html.unescape(text).replace("\n", " ")))
             if tag is not None:
                 self._tag(tag)
-
-    def _text(self, text: str) -> None:
-        if self._code is not None:
-            self._code.append(html.unescape(text))
-        elif text:
-            self._inline.append(_SPACES.sub(" ", html.unescape(text).replace("\n", " ")))
 
     def _tag(self, tag: _Tag) -> None:
         if tag.name == "pre":

@@ -23,9 +23,9 @@ from lore_etl.files.scan import (
     is_skipped,
     lasting_stamp,
     read_bytes,
-    read_text,
     rules_for,
     stamp_of,
+    text_of,
     walk,
 )
 from lore_etl.system.open_folder import facts_below, open_below, read_below
@@ -217,10 +217,10 @@ class ProjectFiles:
         return root / below
 
     def read(self, entry: FileEntry, max_bytes: int, convert: Callable[[str, bytes], str] = converted) -> str:
-        """Read a file as text, see `read_text`, or convert it to text. Raises Unreadable."""
+        """Read a file as text, see `text_of`, or convert it to text. Raises Unreadable."""
         root, below = self._where(entry.path)
         if format_of(entry.path) is None:
-            return read_text(root, below, entry, max_bytes)
+            return text_of(read_bytes(root, below, entry, max_bytes, "index.max_file_bytes"), max_bytes)
         return convert(entry.path, read_bytes(root, below, entry, MAX_BYTES, "for documents"))
 
     def beginning(self, path: str, limit: int) -> bytes:

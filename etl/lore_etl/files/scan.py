@@ -169,11 +169,6 @@ class NotText(Unreadable):
     """The error for a file that is not text."""
 
 
-def read_text(root: Path, path: str, entry: FileEntry, max_bytes: int) -> str:
-    """Return a file below a root as text with `\\n` line ends, without a byte order mark. Raises Unreadable."""
-    return text_of(read_bytes(root, path, entry, max_bytes, "index.max_file_bytes"), max_bytes)
-
-
 def read_bytes(root: Path, path: str, entry: FileEntry, max_bytes: int, setting: str) -> bytes:
     """Return the content of a file, up to one byte more than the limit. Raises Unreadable."""
     if entry.size > max_bytes:

@@ -46,8 +46,14 @@ def load_records(
     index.prepare_model(progress)
     rows = [[document.source, document.type, document.title, document.syntax, document.text] for document in documents]
     stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
+    try:
+        recorded = index.catalogue.meta("corpus")
+    except CatalogueDamaged:
+        index.reset_catalogue()
+        index.reset_keywords()
+        recorded = None
     changes = None
-    if _recorded(index) != stamp:
+    if recorded != stamp:
         chunks, facts, tokens = list[ChunkRecord](), dict[str, FileFacts](), index.tokens()
         for number, document in enumerate(documents):
             progress("reading", number, len(documents))
@@ -60,16 +66,6 @@ def load_records(
         tree = relations.tree.hierarchy
         changes = Changes(list(relations.related(chunks)), None, classes=tree, described={"corpus": stamp})
     return sources, load_changes(index, changes, progress)
-
-
-def _recorded(index: Index) -> str | None:
-    """Return the stamp of the records in the index; reset a damaged catalogue."""
-    try:
-        return index.catalogue.meta("corpus")
-    except CatalogueDamaged:
-        index.reset_catalogue()
-        index.reset_keywords()
-        return None
 
 
 def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Document]:

@@ -5,7 +5,7 @@ The guard protects an index from a sync that would delete much of it because fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -97,7 +97,11 @@ def check_guard(run: Extraction) -> None:
         return
     before = run.index.catalogue.chunks_by_source()
     empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
-    left_out = before.keys() & set(_left_out(run, lost))
+    left_out = set[str]()
+    for path in run.index.files.stamps(lost):  # it is on disk, and left out by a rule of the project
+        row = run.rows.get(path)
+        if path in before and (not row.recipe if row else run.index.files.is_skipped(path)):
+            left_out.add(path)
     kept = {path: number for path, number in before.items() if path not in left_out}
     _refuse_loss(kept, empty, set(lost).difference(empty), run.index.settings.index.guard_share)
     if left_out:
@@ -107,14 +111,6 @@ def check_guard(run: Extraction) -> None:
             f"ignore file or a rule about generated files excludes {'it' if verb == 'is' else 'them'}: "
             f"{some_of(sorted(left_out))}."
         )
-
-
-def _left_out(run: Extraction, lost: Collection[str]) -> Iterator[str]:
-    """Yield those of these files that are on disk, but not read, because of a rule of the project."""
-    for path in run.index.files.stamps(lost):
-        row = run.rows.get(path)
-        if not row.recipe if row else run.index.files.is_skipped(path):
-            yield path
 
 
 def _refuse_loss(before: Mapping[str, int], empty: Collection[str], gone: Collection[str], share: float) -> None:

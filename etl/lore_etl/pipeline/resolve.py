@@ -34,16 +34,13 @@ class Relations:
     def affected(self, before: Relations) -> set[str]:
         """Return the files whose chunks may have other relations than before."""
         names, earlier = self.tree.full_names, before.tree.full_names
-        files = {
-            path
-            for path, local in names.keys() | earlier.keys()
-            if not self._same_class(names.get((path, local)), before, earlier.get((path, local)))
-        }
+        files = set[str]()
+        for path, local in names.keys() | earlier.keys():
+            name = names.get((path, local))
+            if name != earlier.get((path, local)) or self._text(name, None) != before._text(name, None):
+                files.add(path)
         now, then = self.succession.successor, before.succession.successor
         return files | {path for path in now.keys() | then.keys() if now.get(path) != then.get(path)}
-
-    def _same_class(self, name: str | None, before: Relations, earlier: str | None) -> bool:
-        return name == earlier and self._text(name, None) == before._text(name, None)
 
     def _text_of(self, name: str | None, successor: str | None) -> str:
         return relations_of(name, self.tree.hierarchy.chain(name) if name else (), successor)

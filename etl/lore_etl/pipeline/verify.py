@@ -117,18 +117,15 @@ class Verification:
         catalogue = self.index.catalogue
         chunks, states = list(catalogue.chunks(ids).values()), catalogue.chunk_states((), ids)
         keys = [key for key in catalogue.keys_of(ids) if states[key.id].has_vector]
-        self._compare_classes(chunks)
+        tree = self.index.hierarchy
+        if any(chunk.class_name and chunk.chain != tree.chain(chunk.class_name) for chunk in chunks):
+            self.found[CLASSES].count(0, 1, "The ancestors of a chunk are not those of the class tree.")
+            catalogue.report_damage("the class tree differs from the chunks")
         self._try(WORDS, lambda: self._compare_words(chunks))
         cached: dict[str, np.ndarray] = {}
         self._try(CACHED, lambda: cached.update(self._cached(keys)))
         if keys:
             self._try(VECTORS, lambda: self._compare_vectors(keys, cached))
-
-    def _compare_classes(self, chunks: Sequence[Chunk]) -> None:
-        tree = self.index.hierarchy
-        if any(chunk.class_name and chunk.chain != tree.chain(chunk.class_name) for chunk in chunks):
-            self.found[CLASSES].count(0, 1, "The ancestors of a chunk are not those of the class tree.")
-            self.index.catalogue.report_damage("the class tree differs from the chunks")
 
     def _compare_words(self, chunks: Sequence[Chunk]) -> None:
         wrong = len(self.index.keywords.differing(chunks))

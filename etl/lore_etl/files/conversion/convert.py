@@ -89,6 +89,7 @@ def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
     suffix = PurePosixPath(path).suffix.lower()
     if kind is None or suffix not in readable():
         raise NotConverted(NEEDS_EXTRA)
+    too_slow = f"too large: reading it takes more than {limits.seconds} s"
     command = [sys.executable, "-I", "-m", "lore_etl.files.conversion.sandbox"]
     arguments = [kind.reader, suffix.removeprefix("."), *map(str, limits)]
     try:
@@ -102,21 +103,12 @@ def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
             **quiet(),
         )
     except subprocess.TimeoutExpired as error:
-        raise NotConverted(_too_slow(limits)) from error
-    if done.returncode:
-        raise NotConverted(_ending(done.returncode, kind.title, limits))
+        raise NotConverted(too_slow) from error
+    if code := done.returncode:
+        if code in _OUT_OF_TIME:
+            raise NotConverted(too_slow)
+        if code in (OUT_OF_MEMORY, _ABORTED):
+            raise NotConverted(f"too large: reading it needs more than {limits.megabytes:,} MB of memory")
+        raise NotConverted(f"damaged, or not a {kind.title} file")
     reply: JSON = json.loads(done.stdout)
     return reply
-
-
-def _ending(code: int, title: str, limits: ConversionLimits) -> str:
-    """Return why the child ended, by its exit code."""
-    if code in _OUT_OF_TIME:
-        return _too_slow(limits)
-    if code in (OUT_OF_MEMORY, _ABORTED):
-        return f"too large: reading it needs more than {limits.megabytes:,} MB of memory"
-    return f"damaged, or not a {title} file"
-
-
-def _too_slow(limits: ConversionLimits) -> str:
-    return f"too large: reading it takes more than {limits.seconds} s"
