@@ -1,21 +1,22 @@
 """Changes to a document's chapters and to sections of a main document; all other bytes stay unchanged. Pure.
 
-A section is a `## Header` with the text below it, including deeper headings.
+A section is a `## Header` with the text below it, including deeper headings. An edit raises ChapterNotFound or
+SectionNotFound if its part does not exist, and the errors of `PartEditor`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, SectionNotFound
-from lore_etl.core.headings import heading_line, heading_of, outline
+from lore_etl.core.headings import Heading, heading_line, heading_of
 from lore_etl.core.text import one_line
 from lore_server.knowledge import limits
-from lore_server.knowledge.document import CHAPTER_LEVELS, KnowledgeDocument
-from lore_server.knowledge.metadata import Value, with_values, write_metadata
+from lore_server.knowledge.document import CHAPTER_LEVELS, KnowledgeDocument, position_of
+from lore_server.knowledge.metadata import Value, with_updated, write_metadata
 from lore_server.knowledge.part_editor import Edit, PartEditor, PartKind, Place
 
 CHAPTERS = PartKind("chapter", "document", CHAPTER_LEVELS, CHAPTER_LEVELS, has_front_matter=True, most=limits.CHAPTERS)
@@ -41,9 +42,9 @@ class ChapterReference:
     def __str__(self) -> str:
         return f"'{self.title}'" if self.title is not None else f"{self.index}"
 
-    def position(self, document: KnowledgeDocument) -> int:
-        """Return the index of the chapter in a document. Raises ChapterNotFound, InvalidArgument."""
-        return document.position(self.title, self.index)
+    def among(self, chapters: Sequence[Heading]) -> int:
+        """Return the index of the chapter. Raises ChapterNotFound, InvalidArgument."""
+        return position_of(chapters, self.title, self.index)
 
 
 def new_document(
@@ -60,7 +61,7 @@ def new_document(
     Raises:
         InvalidContent: a part is too long, or its headings or fences would affect another part.
     """
-    CHAPTERS.checked_count(len(chapters))
+    CHAPTERS.check_count(len(chapters))
     values: dict[str, Value] = {"title": limits.checked_title(title), "keywords": limits.checked_keywords(keywords)}
     values |= {"created": now, "updated": now}
     if supersedes:
@@ -90,89 +91,69 @@ def rewrite(new: str) -> Edit:
         if day and day != before.metadata.valid_until:
             limits.checked_day(day)
         if len(after.headings) > len(before.headings):
-            CHAPTERS.checked_count(len(after.headings))
+            CHAPTERS.check_count(len(after.headings))
         is_dated = new != old and updated and updated == before.metadata.updated
-        return with_values(new, {"updated": now}) if is_dated else new
+        return with_updated(new, now) if is_dated else new
 
     return Edit("Updated", change)
 
 
+def _edit(kind: PartKind, what: str, change: Callable[[PartEditor], str]) -> Edit:
+    return Edit(what, lambda text, now: change(PartEditor(kind, text, now)))
+
+
 def update_chapter(which: ChapterReference, content: str, summary: str | None = None) -> Edit:
-    """Replace the content of a chapter; its heading and its sub-chapters stay.
-
-    A `summary`, if given, becomes the first paragraph.
-
-    Raises:
-        ChapterNotFound: the chapter does not exist.
-        InvalidContent, SectionExists: see `PartEditor.update`.
-    """
-
-    def change(text: str, now: str) -> str:
-        document = KnowledgeDocument(text)
-        return _editor(document, now).update(which.position(document), content, summary or "")
-
-    return Edit(f"Updated chapter {which} in", change)
+    """Replace the content of a chapter, but not its heading and sub-chapters. A summary becomes the first paragraph."""
+    return _edit(
+        CHAPTERS,
+        f"Updated chapter {which} in",
+        lambda parts: parts.update(which.among(parts.headings), content, summary or ""),
+    )
 
 
 def add_chapter(chapter: NewChapter, place: Place = "end", reference: ChapterReference | None = None) -> Edit:
-    """Add a chapter at the end, or before or after the reference, with the reference's level.
+    """Add a chapter at the end, or before or after the reference, with the reference's level."""
 
-    Raises:
-        ChapterNotFound: the reference does not exist.
-        InvalidArgument, InvalidContent, SectionExists: see `PartEditor.add`.
-    """
+    def change(parts: PartEditor) -> str:
+        name = limits.checked_title(chapter.title, "chapter title")
+        position = reference.among(parts.headings) if reference and place != "end" else None
+        return parts.add(name, chapter.content, chapter.summary, place, position)
 
-    def change(text: str, now: str) -> str:
-        document, name = KnowledgeDocument(text), limits.checked_title(chapter.title, "chapter title")
-        position = reference.position(document) if reference and place != "end" else None
-        return _editor(document, now).add(name, chapter.content, chapter.summary, place, position)
-
-    return Edit(f"Added chapter '{chapter.title}' to", change)
+    return _edit(CHAPTERS, f"Added chapter '{chapter.title}' to", change)
 
 
 def remove_chapter(which: ChapterReference) -> Edit:
-    """Remove a chapter with its sub-chapters. Raises ChapterNotFound."""
-
-    def change(text: str, now: str) -> str:
-        document = KnowledgeDocument(text)
-        return _editor(document, now).remove(which.position(document))
-
-    return Edit(f"Removed chapter {which} from", change)
-
-
-def _editor(document: KnowledgeDocument, now: str) -> PartEditor:
-    return PartEditor(CHAPTERS, document.outline, now)
+    """Remove a chapter with its sub-chapters."""
+    return _edit(CHAPTERS, f"Removed chapter {which} from", lambda parts: parts.remove(which.among(parts.headings)))
 
 
 def update_section(header: str, content: str) -> Edit:
-    """Replace the text below a header. Raises SectionNotFound, InvalidContent."""
-
-    def change(text: str, _: str) -> str:
-        editor = PartEditor(SECTIONS, outline(text))
-        return editor.update(_position(editor, header), content)
-
-    return Edit(f"Updated section '{header.strip()}' in", change)
+    """Replace the text below a header."""
+    return _edit(
+        SECTIONS,
+        f"Updated section '{header.strip()}' in",
+        lambda parts: parts.update(_section(parts.headings, header), content),
+    )
 
 
 def add_section(header: str, content: str, place: Place = "end", reference: str | None = None) -> Edit:
-    """Add a section at the end, or before or after another. Raises SectionNotFound; see also `PartEditor.add`."""
+    """Add a section at the end, or before or after another."""
 
-    def change(text: str, _: str) -> str:
-        editor, title = PartEditor(SECTIONS, outline(text)), _title(header)
-        position = _position(editor, reference) if reference is not None and place != "end" else None
-        return editor.add(title, content, "", place, position)
+    def change(parts: PartEditor) -> str:
+        title = _title(header)
+        position = _section(parts.headings, reference) if reference is not None and place != "end" else None
+        return parts.add(title, content, "", place, position)
 
-    return Edit(f"Added section '{header.strip()}' to", change)
+    return _edit(SECTIONS, f"Added section '{header.strip()}' to", change)
 
 
 def remove_section(header: str) -> Edit:
-    """Remove a section with all its content. Raises SectionNotFound."""
-
-    def change(text: str, _: str) -> str:
-        editor = PartEditor(SECTIONS, outline(text))
-        return editor.remove(_position(editor, header))
-
-    return Edit(f"Removed section '{header.strip()}' from", change)
+    """Remove a section with all its content."""
+    return _edit(
+        SECTIONS,
+        f"Removed section '{header.strip()}' from",
+        lambda parts: parts.remove(_section(parts.headings, header)),
+    )
 
 
 def _title(header: str) -> str:
@@ -184,9 +165,9 @@ def _title(header: str) -> str:
     return read[1]
 
 
-def _position(editor: PartEditor, header: str) -> int:
+def _section(sections: Sequence[Heading], header: str) -> int:
     title = _title(header)
-    same = [number for number, heading in enumerate(editor.headings) if heading.title == title]
+    same = [number for number, heading in enumerate(sections) if heading.title == title]
     if not same:
         raise SectionNotFound(f"The main document has no section `{header.strip()}`.")
     if len(same) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,7 +45,7 @@ class KnowledgeDocument:
 
     @cached_property
     def headings(self) -> list[Heading]:
-        """Return the headings of the chapters, in the order of the document."""
+        """Return the headings of the chapters."""
         return [heading for heading in self.outline.headings if heading.level in CHAPTER_LEVELS]
 
     @cached_property
@@ -77,28 +78,24 @@ class KnowledgeDocument:
             ChapterNotFound: no chapter matches.
             InvalidArgument: neither is given, or several chapters have this title.
         """
-        return self.chapters[self.position(title, index)]
+        return self.chapters[position_of(self.headings, title, index)]
 
-    def position(self, title: str | None = None, index: int | None = None) -> int:
-        """Return the index of a chapter. Arguments and errors are those of `chapter`."""
-        if title is None and index is None:
-            raise InvalidArgument("Name the chapter by title or index.")
-        name = None if title is None else one_line(title)
-        found = [
-            number
-            for number, heading in enumerate(self.headings)
-            if name in (None, heading.title) and index in (None, number)
-        ]
-        if not found:
-            named = " ".join([f"`{title}`"] * (title is not None) + [f"at index {index}"] * (index is not None))
-            raise ChapterNotFound(f"There is no chapter {named}.", self._hint(name))
-        if len(found) > 1:
-            raise InvalidArgument(f"{len(found)} chapters have the title `{title}`.", f"Add chapter_index: {found}.")
-        return found[0]
 
-    def _hint(self, name: str | None) -> str | None:
-        alike = [heading.title for heading in self.headings if name and heading.title.casefold() == name.casefold()]
-        return f"There is `{alike[0]}`: titles are case-sensitive." if alike else None
+def position_of(chapters: Sequence[Heading], title: str | None, index: int | None) -> int:
+    """Return the index of a chapter. Arguments and errors are those of `KnowledgeDocument.chapter`."""
+    if title is None and index is None:
+        raise InvalidArgument("Name the chapter by title or index.")
+    titles = [heading.title for heading in chapters]
+    name = None if title is None else one_line(title)
+    found = [number for number, other in enumerate(titles) if name in (None, other) and index in (None, number)]
+    if not found:
+        named = " ".join([f"`{title}`"] * (title is not None) + [f"at index {index}"] * (index is not None))
+        alike = [other for other in titles if name and other.casefold() == name.casefold()]
+        hint = f"There is `{alike[0]}`: titles are case-sensitive." if alike else None
+        raise ChapterNotFound(f"There is no chapter {named}.", hint)
+    if len(found) > 1:
+        raise InvalidArgument(f"{len(found)} chapters have the title `{title}`.", f"Add chapter_index: {found}.")
+    return found[0]
 
 
 def summary_of(content: str) -> str:

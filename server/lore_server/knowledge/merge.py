@@ -7,7 +7,8 @@ from pathlib import Path
 
 from lore_etl.core.errors import GitError
 from lore_server.knowledge.git.git_command import Git
-from lore_server.knowledge.metadata import read_metadata, with_values
+from lore_server.knowledge.metadata import read_metadata, with_updated
+from lore_server.knowledge.reader import exact
 from lore_server.knowledge.registry import INDEX, merged_index
 
 
@@ -38,12 +39,11 @@ def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: 
 
 def _same_date(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bytes, bytes]:
     """Set `updated` to the later date in all versions: every write sets it, and it must not cause a conflict."""
-    texts = [data.decode("utf-8", "surrogateescape") for data in (base, ours, theirs)]
-    dates = [read_metadata(text).updated for text in texts[1:]]
-    if not all(dates):
+    texts = [exact(data) for data in (base, ours, theirs)]
+    dates = [date for text in texts[1:] if (date := read_metadata(text).updated)]
+    if len(dates) < 2:
         return base, ours, theirs
-    last = max(date for date in dates if date)
-    base, ours, theirs = (with_values(text, {"updated": last}).encode("utf-8", "surrogateescape") for text in texts)
+    base, ours, theirs = (with_updated(text, max(dates)).encode("utf-8", "surrogateescape") for text in texts)
     return base, ours, theirs
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import yaml
 
 from lore_etl.core.frontmatter import TEXT_LOADER, FrontMatterError, front_matter_lines, front_matter_values
-from lore_etl.core.headings import lines_of
+from lore_etl.core.headings import line_end, lines_of
 from lore_etl.core.text import one_line
 
 Value = str | Sequence[str]
@@ -35,9 +35,10 @@ def read_metadata(text: str) -> Metadata:
         values = front_matter_values(text, as_text=True)
     except FrontMatterError as error:
         return Metadata(problem=": ".join(filter(None, (str(error), error.reason)))[:300])
+    keywords = values.get("keywords")
     return Metadata(
         title=_text(values.get("title")) or "",
-        keywords=_texts(_split(values.get("keywords"))),
+        keywords=_texts(keywords.split(",") if isinstance(keywords, str) else keywords),  # such as `one, two`
         created=_text(values.get("created")),
         updated=_text(values.get("updated")),
         supersedes=_texts(values.get("supersedes")),
@@ -50,31 +51,22 @@ def write_metadata(values: Mapping[str, Value]) -> str:
     return "\n".join(["---", *(_entry(key, value) for key, value in values.items()), "---", ""])
 
 
-def with_values(text: str, values: Mapping[str, Value]) -> str:
-    """Return the text with these keys set in its front matter; without a readable block, return it unchanged."""
-    if read_metadata(text).problem:
+def with_updated(text: str, date: str) -> str:
+    """Return the text with this date as `updated` in its front matter; without a readable block, it is unchanged."""
+    count = front_matter_lines(text)
+    if not count or read_metadata(text).problem:
         return text
-    lines, count = lines_of(text), front_matter_lines(text)
-    for key, value in values.items() if count else ():
-        block = _set(lines[1 : count - 1], key, _entry(key, value) + _end_of(lines[0]))
-        lines[1 : count - 1], count = block, len(block) + 2
-    return "".join(lines)
-
-
-def _set(block: list[str], key: str, entry: str) -> list[str]:
-    node = yaml.compose("".join(line.rstrip("\r\n") + "\n" for line in block), Loader=TEXT_LOADER)
+    lines = lines_of(text)
+    node = yaml.compose("".join(line.rstrip("\r\n") + "\n" for line in lines[1 : count - 1]), Loader=TEXT_LOADER)
     if node is not None and (not isinstance(node, yaml.MappingNode) or node.flow_style):
-        return block  # a flow mapping such as `{title: a}`, written by hand, cannot be changed line by line
-    for name, value in reversed(node.value if node else []):
-        if name.value == key:
-            last = value.end_mark.line + (value.end_mark.column > 0)
-            first = name.start_mark.line
-            return [*block[:first], entry, *block[max(last, first + 1) :]]
-    return [*block, entry]
-
-
-def _end_of(line: str) -> str:
-    return line[len(line.rstrip("\r\n")) :]
+        return text  # a flow mapping such as `{title: a}`, written by hand, cannot be changed line by line
+    first = last = count - 1
+    for name, value in node.value if node else ():
+        if name.value == "updated":  # if there are several, the last one is read
+            first = name.start_mark.line + 1
+            last = max(value.end_mark.line + (value.end_mark.column > 0), first) + 1
+    lines[first:last] = [_entry("updated", date) + line_end(lines[0])]
+    return "".join(lines)
 
 
 def _entry(key: str, value: Value) -> str:
@@ -85,8 +77,7 @@ def _entry(key: str, value: Value) -> str:
 
 
 def _scalar(text: str) -> str:
-    is_plain = re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9_ ./()+-]|:(?=[0-9]))*(?<! )", text) and _is_text(text)
-    if is_plain:
+    if re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9_ ./()+-]|:(?=[0-9]))*(?<! )", text) and _is_text(text):
         return text
     quoted = json.dumps(text, ensure_ascii=False)
     # JSON does not escape these characters, but YAML treats them as line ends or rejects them
@@ -104,11 +95,6 @@ def _is_text(text: str) -> bool:
 
 def _text(value: object) -> str | None:
     return one_line(value)[:300] or None if isinstance(value, str) else None
-
-
-def _split(value: object) -> object:
-    """Split a text at its commas, for front matter such as `keywords: one, two`."""
-    return value.split(",") if isinstance(value, str) else value
 
 
 def _texts(value: object) -> tuple[str, ...]:

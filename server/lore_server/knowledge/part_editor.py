@@ -12,7 +12,7 @@ from lore_etl.core.headings import Heading, Outline, heading_line, heading_of, l
 from lore_etl.core.text import one_line
 from lore_server.knowledge import limits
 from lore_server.knowledge.document import stripped, summary_of
-from lore_server.knowledge.metadata import with_values
+from lore_server.knowledge.metadata import with_updated
 
 Place = Literal["end", "before", "after"]
 
@@ -26,26 +26,25 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True)
 class PartKind:
-    """The headings that begin a part (`levels`) and those that end it (`borders`, except deeper ones kept with it)."""
+    """The headings that begin a part (`levels`) and those that end it (`borders`, except deeper ones kept with it).
+
+    `most` is the maximum number of parts, 0 if there is none.
+    """
 
     name: str
     whole: str
     levels: range
     borders: range
     has_front_matter: bool
-    most: int | None = None
-
-    def outline(self, text: str) -> Outline:
-        """Return the outline of a text that has such parts."""
-        return outline(text, front_matter_lines(text) if self.has_front_matter else 0)
+    most: int = 0
 
     def headings(self, found: Outline) -> list[Heading]:
         """Return the headings that begin parts."""
         return [heading for heading in found.headings if heading.level in self.levels]
 
-    def checked_count(self, count: int) -> None:
+    def check_count(self, count: int) -> None:
         """Raise InvalidContent if there are too many parts."""
-        if self.most is not None and count > self.most:
+        if self.most and count > self.most:
             message = f"A {self.whole} can have up to {self.most} {self.name}s, including subheadings, not {count}."
             raise InvalidContent(message, f"Create another {self.whole}.")
 
@@ -67,38 +66,36 @@ class PartKind:
         """
         lines = lines_of(stripped(limits.checked_text(content, most, name)))
         first = heading_of(lines[0].rstrip("\r\n")) if lines else None
-        if first and title and first[1] == title and first[0] <= level and self._may_head(first[0]):
+        if first and title and first[1] == title and self._is_own(first[0], level):
             lines = lines_of(stripped("".join(lines[1:])))
         body = "".join(line.rstrip("\r\n") + "\n" for line in lines).rstrip("\n")
         found = outline(body)
         if found.open_fence is not None:
-            line = found.open_fence + 1
-            raise InvalidContent(
-                f"The code fence in line {line} of the {name} is never closed.", "Close it, then retry."
-            )
-        if other := next(
-            (heading for heading in found.headings if heading.level in self.borders and heading.level <= level), None
-        ):
-            message = f"The {name} contains the heading `{other.title}`, which would end the {name}."
-            raise InvalidContent(message, f"Add it as a {self.name} of its own, or use a deeper heading.")
+            message = f"The code fence in line {found.open_fence + 1} of the {name} is never closed."
+            raise InvalidContent(message, "Close it, then retry.")
+        for heading in found.headings:
+            if heading.level in self.borders and heading.level <= level:
+                message = f"The {name} contains the heading `{heading.title}`, which would end the {name}."
+                raise InvalidContent(message, f"Add it as a {self.name} of its own, or use a deeper heading.")
         return body
 
-    def _may_head(self, level: int) -> bool:
-        return level in self.levels or level not in self.borders
+    def _is_own(self, level: int, part: int) -> bool:
+        """Return whether a heading of this level may be the own heading of a part."""
+        return level <= part and (level in self.levels or level not in self.borders)
 
 
 class PartEditor:
-    """An editor that returns changed copies of a text. `now`, if given, is set as `updated` in the front matter.
+    """An editor that returns changed copies of a text. `now` is set as `updated` in the front matter, if there is one.
 
     Its methods raise InvalidContent if the text would become too long, or if other parts would change.
     """
 
-    def __init__(self, kind: PartKind, found: Outline, now: str | None = None) -> None:
+    def __init__(self, kind: PartKind, text: str, now: str) -> None:
         self._kind = kind
         self._now = now
+        found = self._outline(text)
         self._lines = found.lines
         self._borders = [heading for heading in found.headings if heading.level in kind.borders]
-        self._eol = line_end("".join(found.lines[:1]))
         self.headings = kind.headings(found)
 
     def update(self, index: int, content: str, summary: str = "") -> str:
@@ -110,17 +107,18 @@ class PartEditor:
         heading, end = self.headings[index], self._end(index)
         body = self._kind.body(content, summary, heading.title, heading.level)
         added = _titles(self._kind.headings(outline(body)))
-        below = {heading.title for heading in self.headings if end <= heading.line < self._end_with_deeper(index)}
+        whole_end = self._end(index, heading.level)
+        below = {other.title for other in self.headings if end <= other.line < whole_end}
         if again := next((title for _, title in added if title in below), None):
             message = f"`{heading.title}` already has a sub{self._kind.name} `{again}`."
             raise SectionExists(message, "Update it by its own title.")
         if added:
-            self._kind.checked_count(len(self.headings) + len(added))
+            self._kind.check_count(len(self.headings) + len(added))
         head = self._lines[heading.line].rstrip("\r\n") + "\n"
         block = f"{head}\n{body}\n" if body else head
-        lines = self._of(block + "\n" * (end < len(self._lines)))
         titles = _titles(self.headings)
-        return self._finished(heading.line, end, lines, [*titles[: index + 1], *added, *titles[index + 1 :]])
+        titles[index + 1 : index + 1] = added
+        return self._replaced(heading.line, end, block + "\n" * (end < len(self._lines)), titles)
 
     def add(self, title: str, content: str, summary: str, place: Place, reference: int | None) -> str:
         """Add a part at the end, or before or after the reference, with the reference's level.
@@ -131,37 +129,35 @@ class PartEditor:
         """
         if any(heading.title == title for heading in self.headings):
             raise SectionExists(f"The {self._kind.name} `{title}` already exists.")
-        self._kind.checked_count(len(self.headings) + 1)
+        self._kind.check_count(len(self.headings) + 1)
         at, level = self._spot(place, reference)
         body = self._kind.body(content, summary, title, level)
-        added = [(level, title), *_titles(self._kind.headings(outline(body)))]
-        block = self._of(f"{heading_line(level, title)}\n\n{body}".rstrip("\n") + "\n")
+        block = f"{heading_line(level, title)}\n\n{body}".rstrip("\n") + "\n"
         before = self._lines[at - 1] if at else ""
         if before and not before.endswith(("\n", "\r")):
-            block.insert(0, self._eol)
+            block = f"\n{block}"
         if before.strip():
-            block.insert(0, self._eol)
+            block = f"\n{block}"
         index = sum(heading.line < at for heading in self.headings)
         titles = _titles(self.headings)
-        after = [self._eol] if at < len(self._lines) else []
-        return self._finished(at, at, [*block, *after], [*titles[:index], *added, *titles[index:]])
+        titles[index:index] = [(level, title), *_titles(self._kind.headings(outline(body)))]
+        return self._replaced(at, at, block + "\n" * (at < len(self._lines)), titles)
 
     def remove(self, index: int) -> str:
         """Remove a part and the deeper parts below it."""
-        first, end = self.headings[index].line, self._end_with_deeper(index)
+        first, level, _ = self.headings[index]
+        end = self._end(index, level)
         kept = [heading for heading in self.headings if not first <= heading.line < end]
-        return self._finished(first, end, [], _titles(kept))
+        return self._replaced(first, end, "", _titles(kept))
 
-    def _end(self, index: int) -> int:
-        """Return the line after the body of a part."""
+    def _outline(self, text: str) -> Outline:
+        return outline(text, front_matter_lines(text) if self._kind.has_front_matter else 0)
+
+    def _end(self, index: int, level: int = 6) -> int:
+        """Return the line of the next border of up to this level after a part's heading; 6 ends the part's own body."""
         first = self.headings[index].line
-        return next((border.line for border in self._borders if border.line > first), len(self._lines))
-
-    def _end_with_deeper(self, index: int) -> int:
-        first, level = self.headings[index].line, self.headings[index].level
-        return next(
-            (border.line for border in self._borders if border.line > first and border.level <= level), len(self._lines)
-        )
+        ends = (border.line for border in self._borders if border.line > first and border.level <= level)
+        return next(ends, len(self._lines))
 
     def _spot(self, place: Place, reference: int | None) -> tuple[int, int]:
         """Return the line and the level of a new part."""
@@ -169,18 +165,16 @@ class PartEditor:
             return len(self._lines), self._kind.levels[0]
         if reference is None:
             raise InvalidArgument(f"`{place}` needs a reference {self._kind.name}.")
-        heading = self.headings[reference]
-        return heading.line if place == "before" else self._end_with_deeper(reference), heading.level
+        line, level, _ = self.headings[reference]
+        return line if place == "before" else self._end(reference, level), level
 
-    def _of(self, text: str) -> list[str]:
-        return lines_of(text.replace("\n", self._eol))
-
-    def _finished(self, first: int, end: int, new: Sequence[str], titles: Sequence[tuple[int, str]]) -> str:
+    def _replaced(self, first: int, end: int, new: str, titles: Sequence[tuple[int, str]]) -> str:
         """Return the text with the lines from `first` to `end` replaced, if it then has exactly the expected parts."""
-        kind, text = self._kind, "".join([*self._lines[:first], *new, *self._lines[end:]])
-        if self._now is not None:
-            text = with_values(text, {"updated": self._now})
-        if _titles(kind.headings(kind.outline(text))) != list(titles):
+        kind, eol = self._kind, line_end("".join(self._lines[:1]))
+        text = "".join([*self._lines[:first], new.replace("\n", eol), *self._lines[end:]])
+        if kind.has_front_matter:
+            text = with_updated(text, self._now)
+        if _titles(kind.headings(self._outline(text))) != list(titles):
             message = f"The change would turn other {kind.name}s into text or text into {kind.name}s."
             raise InvalidContent(message, "Close the open code fence in the document, then call again.")
         return limits.checked_size(text, limits.DOCUMENT_BYTES, kind.whole)
