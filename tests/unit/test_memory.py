@@ -52,7 +52,7 @@ def test_a_text_is_split_after_a_paragraph_or_a_line_or_a_word(text: str, parts:
 @given(TEXTS.filter(str.strip), LONG.filter(str.strip), TEXTS, METADATA)
 @example("---", "---\ntitle: x\n---\n" * 800, "a: b", {"a": "x\n---\ny", "b": "2026-01-20T10:00:00Z", "c": ["no", "1"]})
 def test_a_memory_is_read_back_from_its_files(name: str, body: str, source: str, metadata: dict[str, object]) -> None:
-    memory = new_memory(name, "group", body, source, metadata, NOW).memory  # type: ignore[arg-type]
+    memory = new_memory(name, "group", body, source, metadata, NOW)  # type: ignore[arg-type]
     files = files_of(memory, memory.stem())
 
     assert read_memory(list(files.values()), memory.stem(), "group") == memory
@@ -80,7 +80,7 @@ def test_parts_are_linked_in_order_and_name_their_memory() -> None:
 def test_a_long_name_is_shortened_at_a_word_and_also_stored_in_full() -> None:
     whole = "word " * 100
 
-    memory = new_memory(whole, "g", "x", "", {}, NOW).memory
+    memory = new_memory(whole, "g", "x", "", {}, NOW)
 
     assert memory.name.endswith("word…")
     assert len(memory.name) <= 200
@@ -92,9 +92,9 @@ def test_a_long_name_is_shortened_at_a_word_and_also_stored_in_full() -> None:
 def test_secrets_are_redacted_and_counted() -> None:
     key = "AKIA" + "Q7XZ4M2N8P1R5T6V"
 
-    memory, secrets = new_memory(f"of {key}", "g", f"key {key}\n", f"from {key}", {"k": [key, 1], "l": key}, NOW)
+    memory = new_memory(f"of {key}", "g", f"key {key}\n", f"from {key}", {"k": [key, 1], "l": key}, NOW)
 
-    assert secrets == 5
+    assert memory.secrets == 5
     assert key not in "".join(files_of(memory, memory.stem()).values())
     assert memory.body == "key [redacted aws-key]\n"
 

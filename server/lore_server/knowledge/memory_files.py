@@ -30,7 +30,7 @@ _FILE = re.compile(rf"(?P<stem>.+?)(?:\.(?P<part>[2-9]|[1-9]\d{{1,5}}))?{re.esca
 
 @dataclass(frozen=True)
 class Memory:
-    """A stored memory; `full_name` is set if `name` is shortened."""
+    """A memory; `full_name` is set if `name` is shortened, and `secrets` is the number that were redacted in it."""
 
     name: str
     group_id: str
@@ -39,6 +39,7 @@ class Memory:
     metadata: Mapping[str, Value] = field(default_factory=dict)
     created: str = ""
     full_name: str = ""
+    secrets: int = field(default=0, compare=False)
 
     @cached_property
     def sha256(self) -> str:
@@ -57,16 +58,7 @@ class FilePlace(NamedTuple):
     part: int
 
 
-class RedactedMemory(NamedTuple):
-    """A new memory, and the number of secrets that were redacted in it."""
-
-    memory: Memory
-    secrets: int
-
-
-def new_memory(
-    name: str, group_id: str, body: str, source: str, metadata: Mapping[str, Value], created: str
-) -> RedactedMemory:
+def new_memory(name: str, group_id: str, body: str, source: str, metadata: Mapping[str, Value], created: str) -> Memory:
     """Return a new memory with its secrets redacted.
 
     Raises:
@@ -81,10 +73,11 @@ def new_memory(
         raise InvalidContent("A memory needs a name and a body that are not empty.")
     short = shortened(whole, MEMORY_NAME_CHARACTERS)
     full = whole if short != whole else ""
-    memory = Memory(short, checked_group_id(group_id), body, origin, values, created, full)
+    secrets = in_body + in_name + in_source + in_values
+    memory = Memory(short, checked_group_id(group_id), body, origin, values, created, full, secrets)
     if len(_front(_values(memory))) > FRONT_CHARACTERS:
         raise InvalidContent(f"Name, source and metadata exceed {FRONT_CHARACTERS:,} characters.")
-    return RedactedMemory(memory, in_body + in_name + in_source + in_values)
+    return memory
 
 
 def files_of(memory: Memory, stem: str) -> dict[str, str]:
@@ -95,8 +88,11 @@ def files_of(memory: Memory, stem: str) -> dict[str, str]:
     for number, (name, body) in enumerate(zip(names, bodies, strict=True), start=1):
         values = _values(memory) if number == 1 else _common(memory)
         if len(names) > 1:
-            links = {"previous": names[number - 2] if number > 1 else None, "next": (*names, None)[number]}
-            values |= {"part": number, "of": len(names), **{key: link for key, link in links.items() if link}}
+            values |= {"part": number, "of": len(names)}
+        if number > 1:
+            values["previous"] = names[number - 2]
+        if number < len(names):
+            values["next"] = names[number]
         files[name] = _front(values) + body
     return files
 
@@ -134,8 +130,7 @@ def _values(memory: Memory) -> dict[str, Any]:
 
 
 def _common(memory: Memory) -> dict[str, Any]:
-    named = {"name": memory.name, "group_id": memory.group_id}
-    return named | {"sha256": memory.sha256, "created": memory.created}
+    return {"name": memory.name, "group_id": memory.group_id, "sha256": memory.sha256, "created": memory.created}
 
 
 def _front(values: Mapping[str, Any]) -> str:
@@ -151,11 +146,11 @@ def _read_front(text: str) -> Mapping[str, Any]:
 
 
 def _value(value: Any) -> Value:
-    """Return the value in a form that a reply can contain; unexpected types, written by hand, become text."""
     return [_scalar(item) for item in value] if isinstance(value, list) else _scalar(value)
 
 
 def _scalar(value: Any) -> Scalar:
+    """Return the value in a form that a reply can contain; unexpected types, written by hand, become text."""
     is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     return value if is_number else _text(value)
 
@@ -172,14 +167,15 @@ def _line(value: Any) -> str:
 
 def _redacted(metadata: Mapping[str, Value]) -> tuple[dict[str, Value], int]:
     """Return the metadata with secrets redacted, and their number. Raises InvalidContent."""
-    clean, found = dict[str, Value](), 0
+    clean, secrets = dict[str, Value](), 0
     for key, value in metadata.items():
-        many = [value] if isinstance(value, Scalar) else value
-        pairs = [_redacted_scalar(item) for item in many]
-        found += sum(count for _, count in pairs)
-        values = [pair for pair, _ in pairs]
+        values = list[Scalar]()
+        for item in [value] if isinstance(value, Scalar) else value:
+            redacted, found = _redacted_scalar(item)
+            values.append(redacted)
+            secrets += found
         clean[checked_text(key, DOCUMENT_BYTES, "metadata")] = values[0] if isinstance(value, Scalar) else values
-    return clean, found
+    return clean, secrets
 
 
 def _redacted_scalar(value: Scalar) -> tuple[Scalar, int]:

@@ -9,14 +9,7 @@ from dataclasses import dataclass, replace
 from lore_etl.core.errors import MemoryNotFound
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import Changes
-from lore_server.knowledge.memory_files import (
-    Memory,
-    RedactedMemory,
-    file_place,
-    files_of,
-    number_of_parts,
-    read_memory,
-)
+from lore_server.knowledge.memory_files import Memory, file_place, files_of, number_of_parts, read_memory
 from lore_server.knowledge.names import SUFFIX, group_folder
 from lore_server.knowledge.reader import Project, shown
 from lore_server.knowledge.store import KnowledgeStore
@@ -31,11 +24,6 @@ class StoredMemory:
     paths: tuple[str, ...]
     parts: int
 
-    @property
-    def is_whole(self) -> bool:
-        """Return whether all parts exist; a process killed while writing may have left only some."""
-        return len(self.paths) == self.parts
-
 
 @dataclass(frozen=True)
 class Added:
@@ -43,7 +31,6 @@ class Added:
 
     stored: StoredMemory
     is_duplicate: bool
-    secrets: int
     replaced: str | None
     commit: str | None
 
@@ -54,25 +41,25 @@ class MemoryStore:
     def __init__(self, store: KnowledgeStore) -> None:
         self._store = store
 
-    def add(self, project_id: str, new: RedactedMemory, author: Author, replaces: str | None = None) -> Added:
+    def add(self, project_id: str, memory: Memory, author: Author, replaces: str | None = None) -> Added:
         """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists."""
-        memory, secrets = new
         with self._store.writer.writing():
             project, more = self._store.projects.begun(self._store.reader.project(project_id))
             old = self._found(project, replaces) if replaces is not None else None
             duplicate = self._duplicate(project, memory)
             if old is not None and duplicate is not None and old.id == duplicate.id:  # only the description may differ
-                old, duplicate = (None, duplicate) if _is_same(duplicate.memory, memory) else (old, None)
+                is_same = replace(duplicate.memory, created=memory.created) == memory
+                old, duplicate = (None, duplicate) if is_same else (old, None)
             changes: Changes = dict.fromkeys(old.paths) if old else {}
             stored = duplicate
             if stored is None:
                 stored, files = self._placed(project, memory, old)
                 changes |= files | more
             message = f"Forgot '{old.memory.name}'" if old and duplicate else f"Remembered '{memory.name}'"
-            commit = (
-                self._store.writer.save(project, changes, message, author, stored.paths[0]).commit if changes else None
-            )
-        return Added(stored, duplicate is not None, secrets, old.id if old else None, commit)
+            commit = None
+            if changes:
+                commit = self._store.writer.save(project, changes, message, author, stored.paths[0]).commit
+        return Added(stored, duplicate is not None, old.id if old else None, commit)
 
     def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[StoredMemory]:
         """Yield the memories of a project, in all groups or in those with these folders."""
@@ -120,12 +107,11 @@ class MemoryStore:
     def _placed(self, project: Project, memory: Memory, old: StoredMemory | None) -> tuple[StoredMemory, Changes]:
         """Return a new memory with its files, under an unused stem: a file edited by hand may have the usual stem.
 
-        Incomplete parts of the same memory, left by a killed process, are overwritten.
+        If a killed process has written only some parts of the same memory, they are overwritten.
         """
         folder, stem = group_folder(memory.group_id), memory.stem()
-        names = self._stems(project, folder).get(stem)
-        other = self._read(project, folder, stem, names) if names else None
-        if other is not None and other.is_whole and (old is None or old.id != other.id):
+        other = self._found(project, f"{folder}/{stem}")
+        if other is not None and len(other.paths) == other.parts and (old is None or old.id != other.id):
             stem = memory.stem(len(memory.sha256))
         texts = files_of(memory, stem)
         files: Changes = {f"{project.memories_path}/{folder}/{name}": text.encode() for name, text in texts.items()}
@@ -146,7 +132,3 @@ class MemoryStore:
             return None
         memory, parts = read_memory(list(texts.values()), stem, folder), number_of_parts(next(iter(texts.values())))
         return StoredMemory(f"{folder}/{stem}", memory, tuple(texts), parts)
-
-
-def _is_same(memory: Memory, other: Memory) -> bool:
-    return replace(memory, created=other.created) == other

@@ -38,7 +38,7 @@ class MemoryService:
         new = new_memory(name, group_id, body, source, metadata, store.now())
         done = MemoryStore(store).add(self._library.current, new, request.by, replaces)
         memory = done.stored.memory
-        note = " ".join([*_remarks(done), self._library.note() or ""]).strip()
+        note = " ".join([*_remarks(done, new.secrets), self._library.note() or ""]).strip()
         return {
             "id": done.stored.id,
             "name": memory.name,
@@ -64,11 +64,11 @@ class MemoryService:
         }
 
 
-def _remarks(done: Added) -> Iterator[str]:
+def _remarks(done: Added, secrets: int) -> Iterator[str]:
     """Yield a sentence for each change that was made to the given memory."""
     if len(done.stored.paths) > 1:
         yield f"The body is stored in {len(done.stored.paths)} linked parts."
     if done.stored.memory.full_name:
         yield "The name was shortened; the first part contains it in full."
-    if done.secrets:
-        yield f"Secrets were removed: {done.secrets}."
+    if secrets:
+        yield f"Secrets were removed: {secrets}."
