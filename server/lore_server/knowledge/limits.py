@@ -25,11 +25,7 @@ _UNWRITABLE = re.compile(f"[\x00{SURROGATES}]")
 
 
 def checked_title(title: str, label: str = "title") -> str:
-    """Return the title on one line.
-
-    Raises:
-        InvalidContent: the title is empty or too long.
-    """
+    """Return the title on one line. Raises InvalidContent if it is empty or too long."""
     text = one_line(checked_text(title, TITLE_CHARACTERS * 4, label))
     if not 1 <= len(text) <= TITLE_CHARACTERS:
         raise InvalidContent(f"A {label} must have 1 to {TITLE_CHARACTERS} characters; this one has {len(text)}.")
@@ -37,11 +33,7 @@ def checked_title(title: str, label: str = "title") -> str:
 
 
 def checked_keywords(keywords: Sequence[str]) -> tuple[str, ...]:
-    """Return the keywords stripped and without duplicates.
-
-    Raises:
-        InvalidContent: a keyword is empty or too long, or there are too many.
-    """
+    """Return the keywords stripped and without duplicates. Raises InvalidContent."""
     if len(keywords) > KEYWORDS:
         raise InvalidContent(f"A document can have up to {KEYWORDS} keywords, not {len(keywords)}.")
     words = [one_line(checked_text(word, DOCUMENT_BYTES, "keyword")) for word in keywords]
@@ -64,19 +56,14 @@ def checked_text(text: str, maximum: int, label: str) -> str:
     Raises:
         InvalidContent: the text contains NUL or a lone surrogate, or is too long.
     """
-    found = _UNWRITABLE.search(text)
-    if found:
+    if found := _UNWRITABLE.search(text):
         name = "NUL" if found[0] == "\0" else "a lone surrogate (invalid Unicode)"
         raise InvalidContent(f"The {label} contains {name} at character {found.start()}.")
     return checked_size(text, maximum, label)
 
 
 def checked_size(text: str, maximum: int, label: str) -> str:
-    """Return the text, if it has at most `maximum` bytes; it may contain bytes that are not UTF-8, as surrogates.
-
-    Raises:
-        InvalidContent: the text is too long.
-    """
+    """Return the text, if it has at most `maximum` bytes, some of them perhaps as surrogates. Raises InvalidContent."""
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > maximum:
         raise InvalidContent(f"The {label} has {size:,} bytes; the limit is {maximum:,}.")

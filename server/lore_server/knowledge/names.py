@@ -34,28 +34,19 @@ _JOINERS = "\u200c\u200d"  # Persian words and many emoji need them
 
 
 def checked_project_id(project_id: str) -> str:
-    """Return the id stripped and in Unicode form NFC.
-
-    Raises:
-        InvalidProjectId: the id is empty, too long, a path, or contains invisible characters.
-    """
+    """Return the id stripped and in Unicode form NFC. Raises InvalidProjectId."""
     return _checked_id(project_id, "A project id", InvalidProjectId)
 
 
 def checked_group_id(group_id: str) -> str:
-    """Return the name of a group of memories, stripped and in Unicode form NFC.
-
-    Raises:
-        InvalidGroupId: the name is empty, too long, a path, or contains invisible characters.
-    """
+    """Return the name of a group of memories, stripped and in Unicode form NFC. Raises InvalidGroupId."""
     return _checked_id(group_id, "A group id", InvalidGroupId)
 
 
 def group_folder(group_id: str) -> str:
     """Return the folder of a group: its slug, with a digest if the slug differs from the name, so that it is unique.
 
-    Raises:
-        InvalidGroupId: see `checked_group_id`.
+    Raises InvalidGroupId.
     """
     name = checked_group_id(group_id)
     plain = ascii_slug(name)  # ASCII, so that a group keeps its folder from earlier versions
@@ -72,28 +63,22 @@ def project_slug(project_id: str, taken: Container[str]) -> str:
 def document_name(filename: str) -> str:
     """Return the file name of a new document: `API Guide` and `api-guide.md` both give `api-guide.md`.
 
-    Raises:
-        InvalidFilename: the name is empty, too long, a path, or contains invalid characters.
+    Raises InvalidFilename.
     """
-    return slug(_stem(filename)) + SUFFIX
+    return slug(_stem(checked_filename(filename))) + SUFFIX
 
 
 def earlier_document_name(filename: str) -> str:
     """Return the file name that earlier versions gave to such a document. Raises InvalidFilename."""
-    return ascii_slug(_stem(filename)) + SUFFIX
+    return ascii_slug(_stem(checked_filename(filename))) + SUFFIX
 
 
-def _stem(filename: str) -> str:
-    name = checked_filename(filename)
+def _stem(name: str) -> str:
     return name[: -len(SUFFIX)] if name.lower().endswith(SUFFIX) else name
 
 
 def checked_filename(filename: str) -> str:
-    """Return the name stripped, if it is a valid file name.
-
-    Raises:
-        InvalidFilename: the name is empty, too long, a path, or contains invalid characters.
-    """
+    """Return the name stripped, if it is a valid file name. Raises InvalidFilename."""
     name = filename.strip()
     if not name or len(name) > FILENAME_CHARACTERS:
         raise InvalidFilename(f"A file name must have 1 to {FILENAME_CHARACTERS} characters; this one has {len(name)}.")
@@ -102,8 +87,7 @@ def checked_filename(filename: str) -> str:
         raise InvalidFilename("A file name must not contain slashes or backslashes.")
     if has_unseen(name):
         raise InvalidFilename("A file name must not contain control characters or invisible characters.")
-    stem = looks[: -len(SUFFIX)] if looks.lower().endswith(SUFFIX) else looks
-    if not stem.strip(". "):
+    if not _stem(looks).strip(". "):
         raise InvalidFilename("A file name must not consist of dots only.")
     return name
 
@@ -159,6 +143,7 @@ def _safe(name: str, text: str, needs_mark: bool) -> str:
 
 
 def _checked_id(given: str, label: str, error: type[UsageError]) -> str:
+    """Return an id, unless it is empty, too long, a path, or contains invisible characters."""
     name = unicodedata.normalize("NFC", given).strip()
     if not name or len(name) > ID_CHARACTERS:
         raise error(f"{label} must have 1 to {ID_CHARACTERS} characters; this one has {len(name)}.")
