@@ -52,11 +52,7 @@ class StoreLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock.
-
-        Raises:
-            Busy: another writer held the lock until the deadline.
-        """
+        """Hold the lock. Raises Busy if another writer held it until the deadline."""
         deadline = time.monotonic() + self.wait_seconds
         if not self._thread.acquire(timeout=self.wait_seconds):
             raise Busy("Another call is writing to the knowledge folder.")

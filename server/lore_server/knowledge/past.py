@@ -11,7 +11,6 @@ from lore_server.knowledge.merge import Clash, merged
 from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import DocumentReader, Project, possible_names
 from lore_server.knowledge.registry import INDEX, index_with, read_index
-from lore_server.knowledge.safe_files import Files
 from lore_server.knowledge.writer import Writer
 
 _BY_HAND = "Read the commit, then write again the parts you need."
@@ -53,12 +52,12 @@ class CommitFiles:
 class Past:
     """The commits of a knowledge folder, by project and document."""
 
-    def __init__(self, files: Files, history: History, writer: Writer, projects: Projects) -> None:
-        self._files = files
+    def __init__(self, history: History, writer: Writer, projects: Projects) -> None:
+        self._files = history.files
         self._history = history
         self._writer = writer
         self._projects = projects
-        self._reader = DocumentReader(files)
+        self._reader = DocumentReader(history.files)
 
     def log(
         self,
@@ -137,9 +136,8 @@ class Past:
             if found != ours:
                 wanted[path] = found
         if clashes:
-            raise Conflict(
-                f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit the document."
-            )
+            message = f"Changed since: {', '.join(clashes)[:500]}."
+            raise Conflict(message, "Revert the later commits first, or edit the document.")
         return wanted
 
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 
 from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
 from lore_server.knowledge.git.history import Changes, History
@@ -17,33 +16,22 @@ from lore_server.knowledge.safe_files import Files
 RECORD = "lore-folders.json"
 
 
-class FolderRecord:
-    """The record of which folders use which project: below `.git`, where no pull, merge or checkout can write it."""
+class Projects:
+    """The projects of a knowledge folder. `identity` returns the identity of the current folder, or None.
 
-    def __init__(self, home: Path) -> None:
-        self._files = Files(home)
-        self._local = Files(home / ".git")
+    Which folder uses which project is recorded below `.git`, where no pull, merge or checkout can write it.
+    """
+
+    def __init__(self, history: History, identity: Callable[[], Identity | None]) -> None:
+        self._files = history.files
+        self._local = Files(history.home / ".git")
+        self._reader = DocumentReader(history.files)
+        self._history = history
+        self._identity = identity
 
     def registry(self) -> Registry:
         """Return the projects of the index, and the folders that use them. Raises StorageError."""
         return read_registry(self._files.read(INDEX), self._local.read(RECORD))
-
-    def save(self, registry: Registry) -> None:
-        """Replace the record. The caller holds the folder's lock."""
-        self._local.write(RECORD, registry.record())
-
-
-class Projects:
-    """The projects of a knowledge folder. `identity` returns the identity of the current folder, or None."""
-
-    def __init__(
-        self, files: Files, record: FolderRecord, history: History, identity: Callable[[], Identity | None]
-    ) -> None:
-        self._files = files
-        self._record = record
-        self._reader = DocumentReader(files)
-        self._history = history
-        self.identity = identity
 
     def existing(self, project_id: str) -> Project:
         """Return an existing project, whichever folder uses it. Raises ProjectNotFound."""
@@ -62,20 +50,25 @@ class Projects:
         Raises:
             Conflict: another folder has created a project of this folder's name since the name was resolved.
         """
-        identity = self.identity()
+        identity = self._identity()
         if identity is not None and project.id == identity.name:
-            current = self._record.registry().project_of(identity)
+            current = self.registry().project_of(identity)
             if current != project.id:
                 raise Conflict(
                     f"Another folder created a project `{project.id}` just now; this folder's project is `{current}`."
                 )
         return project
 
+    def use(self, project_id: str, all_clones: bool = False) -> None:
+        """Record that the current folder, or each clone of its remote, uses a project."""
+        identity = self._identity()
+        assert identity is not None, "a store that adopts belongs to a folder"
+        self._local.write(RECORD, self.registry().using(project_id, identity, all_clones).record())
+
     def begun(self, project: Project) -> tuple[Project, Changes]:
         """Return the project with its folder, and for a new project the changed index; record who uses it.
 
-        Raises:
-            Conflict: see `allowed`.
+        Raises Conflict, see `allowed`.
         """
         if project.exists:
             return self.allowed(project), {}
@@ -84,9 +77,9 @@ class Projects:
         slug = project_slug(project.id, taken)
         if self._history.log([f"projects/{slug}"], limit=1):  # only the former project may use a folder again
             slug = self._free_slug(project.id, taken)
-        identity, registry = self.identity(), self._record.registry()
-        if identity is not None and registry.project_of(identity) == project.id:
-            self._record.save(registry.using(project.id, identity))
+        identity = self._identity()
+        if identity is not None and self.registry().project_of(identity) == project.id:
+            self.use(project.id)
         return Project(project.id, slug), {INDEX: index_with(data, project.id, slug)}
 
     def _free_slug(self, project_id: str, taken: set[str]) -> str:

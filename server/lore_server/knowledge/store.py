@@ -16,11 +16,10 @@ from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
 from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.past import Past
-from lore_server.knowledge.projects import FolderRecord, Projects
+from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, exact, missing
 from lore_server.knowledge.registry import INDEX, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
-from lore_server.knowledge.safe_files import Files
 from lore_server.knowledge.writer import Writer, Written, file_name
 
 WAIT_SECONDS = 20.0
@@ -55,16 +54,14 @@ class KnowledgeStore:
     ) -> None:
         self.home = home.expanduser().absolute()
         self.now = now
-        self.files = Files(self.home)
+        self.history = History(self.home, StoreLock(self.home / ".git" / LOCK, wait_seconds))
+        self.files = self.history.files
         self.reader = DocumentReader(self.files)
         self.listing = Listing(self.files)
-        lock = StoreLock(self.home / ".git" / LOCK, wait_seconds)
-        self.history = History(self.home, lock)
-        self.record = FolderRecord(self.home)
-        self.writer = Writer(self.files, self.history, lock, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
+        self.writer = Writer(self.history, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
         self.remote = Remote(self.history, self.writer.writing)
-        self.projects = Projects(self.files, self.record, self.history, identity)
-        self.past = Past(self.files, self.history, self.writer, self.projects)
+        self.projects = Projects(self.history, identity)
+        self.past = Past(self.history, self.writer, self.projects)
 
     @property
     def is_unfetched(self) -> bool:
@@ -151,9 +148,7 @@ class KnowledgeStore:
     def adopt(self, project_id: str, all_clones: bool) -> None:
         """Record that the current folder, or each clone of its remote, uses a project. Raises ProjectNotFound."""
         with self.writer.writing():
-            project, identity = self.projects.existing(project_id), self.projects.identity()
-            assert identity is not None, "a store that adopts belongs to a folder"
-            self.record.save(self.record.registry().using(project.id, identity, all_clones))
+            self.projects.use(self.projects.existing(project_id).id, all_clones)
 
     def delete_project(self, project_id: str, author: Author) -> Written:
         """Delete a project with its documents; their history stays. Raises ProjectNotFound."""

@@ -63,7 +63,7 @@ class Library:
 
     def registry(self) -> Registry:
         """Return the registry, which records the project that each folder uses. Raises StorageError."""
-        return self.listed.record.registry()
+        return self.listed.projects.registry()
 
     def identity(self, registry: Registry) -> Identity:
         """Return the identity of the current folder."""
@@ -81,7 +81,7 @@ class Library:
         Raises:
             StorageError: the list of projects cannot be read.
         """
-        registry = self.unopened.record.registry()
+        registry = self.unopened.projects.registry()
         slug = registry.projects.get(registry.project_of(self.identity(registry)))
         return self.home / "projects" / slug if slug else None
 
@@ -107,7 +107,7 @@ class Library:
 
     def note(self) -> str | None:
         """Return why knowledge may be missing: it is unconfirmed, or the remote is unreachable. Fetches nothing."""
-        registry = self.unopened.record.registry()
+        registry = self.unopened.projects.registry()
         found = registry.candidates(self.identity(registry))
         notes = []
         if found:
@@ -122,7 +122,7 @@ class Library:
         return " ".join(notes)[:1000] or None
 
     def _identity(self) -> Identity:
-        return self.identity(self.unopened.record.registry())
+        return self.identity(self.unopened.projects.registry())
 
     def close(self) -> None:
         """Wait briefly for commits that are being pushed."""

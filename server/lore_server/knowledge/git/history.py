@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.errors import CommitNotFound, GitError
 from lore_etl.core.text import counted
 from lore_etl.files.git_folder import head
-from lore_server.knowledge.git.commits import (
-    FIELDS,
-    Author,
-    Commit,
-    blob_id,
-    file_line,
-    import_stream,
-    parsed,
-    tree_line,
-)
+from lore_server.knowledge.git.commits import FIELDS, Author, Commit, file_line, import_stream, parsed, tree_line
 from lore_server.knowledge.git.git_command import Git, finish
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.safe_files import TEMPORARY, Files
@@ -55,7 +46,7 @@ class History:
         self.home = home
         self.files = Files(home)
         self.git = Git(home)
-        self._lock = lock
+        self.lock = lock
         self._is_prepared = False
 
     @property
@@ -105,7 +96,7 @@ class History:
         changed = self.uncommitted()
         if not changed:
             return 0
-        keep, tip, message = [self._lock.descriptor], self.tip, message or by_hand(len(changed))
+        keep, tip, message = [self.lock.descriptor], self.tip, message or by_hand(len(changed))
         with self._marked(message):
             self.git.run("add", "-A", "--", ".", keep=keep)
             tree = self.git.run("write-tree", keep=keep).decode().strip()
@@ -118,7 +109,7 @@ class History:
     def recover(self) -> int:
         """Commit the changes of a killed process and remove its leftovers; return the number of committed files."""
         message = ""
-        if left_off := self._lock.left_off():
+        if left_off := self.lock.left_off():
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
             for stale in self.locks():
                 stale.unlink(missing_ok=True)
@@ -128,7 +119,7 @@ class History:
         self.files.remove_temporary()
         self._untrack()
         count = self.commit_all(Author(), message)
-        self._lock.note("")
+        self.lock.note("")
         return count
 
     def _untrack(self) -> None:
@@ -138,21 +129,14 @@ class History:
         excluded = [f"--exclude={pattern}" for pattern in _IGNORED]
         found = self.git.run("ls-files", "-z", "--cached", "--ignored", *excluded).decode(errors="surrogateescape")
         if paths := [path for path in found.split("\0") if path]:
-            self.git.run("rm", "-q", "-f", "--cached", "--", *paths, keep=[self._lock.descriptor])
-
-    def foreign(self, found: Mapping[str, bytes]) -> Changes:
-        """Return the given files whose content differs from the last commit."""
-        tip = self.tip
-        known = self.blobs_of(tip, list(found)) if tip and found else {}
-        algorithm = "sha256" if tip and len(tip) == 64 else "sha1"
-        return {path: data for path, data in found.items() if known.get(path) != blob_id(data, algorithm)}
+            self.git.run("rm", "-q", "-f", "--cached", "--", *paths, keep=[self.lock.descriptor])
 
     def refresh_index(self) -> None:
         """Update git's index to the last commit, if a write could not do so."""
         marker = self.home / ".git" / _BEHIND
         if marker.exists():
             with self._marked("Refresh the index"):
-                self.git.run("read-tree", "HEAD", keep=[self._lock.descriptor])
+                self.git.run("read-tree", "HEAD", keep=[self.lock.descriptor])
             marker.unlink(missing_ok=True)
 
     def uncommitted(self) -> list[str]:
@@ -176,7 +160,7 @@ class History:
 
         The files are written before the branch moves, so that after a kill `recover` can commit the missing changes.
         """
-        keep = [self._lock.descriptor]
+        keep = [self.lock.descriptor]
         with self._marked(message), self.git.start(*command, keep=keep) as moving:
             for path, content in changes.items():
                 if content is None:
@@ -194,9 +178,9 @@ class History:
     @contextlib.contextmanager
     def _marked(self, message: str) -> Iterator[None]:
         """Note the operation in the lock file; an operation that does not finish leaves its note there."""
-        self._lock.note(message)
+        self.lock.note(message)
         yield
-        self._lock.note("")
+        self.lock.note("")
 
     def _prepare(self) -> None:
         """Create the repository if it does not exist, and add our settings to it."""
@@ -219,7 +203,7 @@ class History:
             (folder / "HEAD").unlink(missing_ok=True)
         for left in _LEFT_BY_KILLED_INIT:
             (folder / left).unlink(missing_ok=True)
-        self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
+        self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self.lock.descriptor])
         with open(folder / "HEAD", "rb+") as written:
             os.fsync(written.fileno())  # git does not do it
 
@@ -229,11 +213,8 @@ class History:
         """Return commits, newest first; if paths are given, only those that change one of them."""
         if self.tip is None:
             return []
-        options = ["-z", f"--format={'%x00'.join(FIELDS)}", f"--max-count={limit}", f"--skip={skip}"]
-        found = self.git.run("log", *options, "--end-of-options", "HEAD", "--", *map(_literal, paths))
-        parts = found.decode(errors="replace").split("\0")
-        width = len(FIELDS)
-        return [parsed(parts[at : at + width]) for at in range(0, len(parts) - width + 1, width)]
+        chosen = ("--end-of-options", "HEAD", "--", *map(_literal, paths))
+        return self._commits(f"--max-count={limit}", f"--skip={skip}", *chosen)
 
     def resolve(self, commit: str) -> str:
         """Return the full id of a commit. Raises CommitNotFound."""
@@ -248,8 +229,12 @@ class History:
 
     def entry(self, commit: str) -> Commit:
         """Return a commit. Raises CommitNotFound."""
-        found = self.git.run("log", "-z", "-1", f"--format={'%x00'.join(FIELDS)}", self.resolve(commit))
-        return parsed(found.decode(errors="replace").split("\0")[: len(FIELDS)])
+        return self._commits("-1", self.resolve(commit))[0]
+
+    def _commits(self, *arguments: str) -> list[Commit]:
+        found = self.git.run("log", "-z", f"--format={'%x00'.join(FIELDS)}", *arguments)
+        parts, width = found.decode(errors="replace").split("\0"), len(FIELDS)
+        return [parsed(parts[at : at + width]) for at in range(0, len(parts) - width + 1, width)]
 
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
         """Return the changes between two commits as a patch.
