@@ -9,7 +9,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lore_etl.core.errors import GitError, InvalidPath, LoreError
 from lore_server.knowledge.git.commits import Author
@@ -71,13 +71,15 @@ class Remote:
         """Return the state of the remote, as known without contacting it."""
         if not self.look():
             return RemoteState()
+        theirs = f"refs/remotes/{NAME}/{self.branch}"
         try:
-            ahead, behind = self._distance()
+            found = self._git.run("rev-list", "--left-right", "--count", f"HEAD...{theirs}", "--")
         except GitError:
             return RemoteState("failed" if self.problem else "unknown", problem=self.problem)
+        ahead, behind = map(int, found.split())
         names = {(False, False): "up to date", (True, False): "ahead", (False, True): "behind"}
-        state = RemoteState(names.get((ahead > 0, behind > 0), "diverged"), ahead, behind, self.problem)
-        return replace(state, state="failed") if self.problem and state.state in ("up to date", "ahead") else state
+        name = "failed" if self.problem and not behind else names.get((ahead > 0, behind > 0), "diverged")
+        return RemoteState(name, ahead, behind, self.problem)
 
     @property
     def branch(self) -> str:
@@ -107,11 +109,6 @@ class Remote:
             pulled = self._attempt(self._pull)
             return pulled, not self.problem and self._attempt(self._push)
 
-    def push(self) -> bool:
-        """Push new commits, after merging those of the remote if needed; return whether this succeeded."""
-        with self._network:
-            return self._attempt(self._push)
-
     def push_soon(self) -> None:
         """Push in the background; requests during a push are combined into one."""
         if self._configured is None:
@@ -137,7 +134,8 @@ class Remote:
                     self._wanted.notify_all()
                     return
                 upto = self._pushes
-            self.push()
+            with self._network:
+                self._attempt(self._push)
             with self._wanted:
                 self._pushed = upto
 
@@ -183,6 +181,7 @@ class Remote:
         return next(iter([*usual, *branches, *heads]), ours)
 
     def _push(self) -> bool:
+        """Push new commits, after merging those of the remote if needed."""
         if self._history.tip is None:
             self._pull()  # there is nothing to push, but the remote may still be refused
             return True
@@ -198,9 +197,8 @@ class Remote:
     def _send(self, branch: str) -> None:
         tip = self._history.tip
         assert tip is not None, "an empty history is not pushed"
-        self._git.run(
-            "push", "-q", "--no-verify", NAME, f"{tip}:{_HEADS}{branch}", seconds=NETWORK_SECONDS, remote=True
-        )
+        spec = f"{tip}:{_HEADS}{branch}"
+        self._git.run("push", "-q", "--no-verify", NAME, spec, seconds=NETWORK_SECONDS, remote=True)
         self._git.run("update-ref", f"refs/remotes/{NAME}/{branch}", tip)  # the same name as in `_pull`
 
     def _take_over(self, branch: str) -> bool:
@@ -209,7 +207,9 @@ class Remote:
         history.commit_all(Author())
         theirs = self._git.run("rev-parse", "--verify", "-q", f"refs/remotes/{NAME}/{branch}").decode().strip()
         tip = history.tip
-        base = self._base(tip, theirs)
+        base: str | None = None
+        with contextlib.suppress(GitError):  # histories without a common ancestor are merged file by file too
+            base = self._git.run("merge-base", tip, theirs).decode().split()[0] if tip else None
         if theirs == base:
             return False
         changes = self._merge(base, tip, theirs)
@@ -218,14 +218,6 @@ class Remote:
         else:
             history.commit(changes, f"Merge {NAME}/{branch}", Author(), [tip, theirs])
         return True
-
-    def _base(self, tip: str | None, theirs: str) -> str | None:
-        if tip is None:
-            return None
-        try:
-            return self._git.run("merge-base", tip, theirs).decode().split()[0]
-        except GitError:
-            return None  # histories without a common ancestor are merged file by file too
 
     def _merge(self, base: str | None, tip: str | None, theirs: str) -> Changes:
         """Return the changes to our files that merge theirs. Raises Clash."""
@@ -252,9 +244,3 @@ class Remote:
             raise GitError(f"{REFUSED}: {error.message}") from error
         if any(entry and entry.mode not in FILE_MODES for entry in entries):
             raise GitError(f"{REFUSED}: {path} is a symlink or a repository, not a document.")
-
-    def _distance(self) -> tuple[int, int]:
-        theirs = f"refs/remotes/{NAME}/{self.branch}"
-        found = self._git.run("rev-list", "--left-right", "--count", f"HEAD...{theirs}", "--")
-        ahead, behind = found.split()
-        return int(ahead), int(behind)
