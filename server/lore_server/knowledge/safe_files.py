@@ -35,14 +35,11 @@ class Files:
         with self._parent(path) as (folder, name), reporting(path):
             if folder is None:
                 return None
-            try:
-                descriptor = folder.open(name, os.O_RDONLY)
-            except FileNotFoundError:
-                return None
-            with open(descriptor, "rb") as file:
-                if os.fstat(descriptor).st_size > LARGEST:
+            with contextlib.suppress(FileNotFoundError), open(folder.open(name, os.O_RDONLY), "rb") as file:
+                if os.fstat(file.fileno()).st_size > LARGEST:
                     raise InvalidPath(f"{path} is not a file that Lore reads.")
                 return file.read()
+        return None
 
     def write(self, path: str, data: bytes, is_durable: bool = True) -> None:
         """Replace the content of a file atomically, keeping its permissions; missing folders are created.
@@ -103,8 +100,7 @@ class Files:
 
     def below(self, path: str) -> list[str]:
         """Return the paths of all files and symlinks below a folder; symlinks are not followed."""
-        found: list[str] = []
-        waiting = [path]
+        found, waiting = list[str](), [path]
         while waiting:
             place = waiting.pop()
             for entry in self._entries(place):
@@ -123,7 +119,13 @@ class Files:
 
     def remove_temporary(self) -> None:
         """Remove the temporary files of killed writers from all folders that documents are written to."""
-        self.remove_temporary_in(*self._written_folders())
+        places = ["", "projects"]
+        for slug in self.folders("projects"):
+            memories = f"projects/{slug}/memories"
+            places += [f"projects/{slug}", f"projects/{slug}/knowledge"]
+            with contextlib.suppress(InvalidPath):
+                places += [f"{memories}/{group}" for group in self.folders(memories)]
+        self.remove_temporary_in(*places)
 
     def remove_temporary_in(self, *places: str) -> None:
         """Remove the temporary files of killed writers from these folders."""
@@ -132,14 +134,6 @@ class Files:
                 for entry in list(folder.entries()) if folder is not None else ():
                     if folder is not None and fnmatch.fnmatchcase(entry.name, TEMPORARY):
                         folder.unlink(entry.name)
-
-    def _written_folders(self) -> Iterator[str]:
-        yield from ("", "projects")
-        for slug in self.folders("projects"):
-            yield from (f"projects/{slug}", f"projects/{slug}/knowledge")
-            memories = f"projects/{slug}/memories"
-            with contextlib.suppress(InvalidPath):
-                yield from [f"{memories}/{group}" for group in self.folders(memories)]
 
     def _prune(self, path: str) -> None:
         parts = path.split("/")[:-1]
@@ -158,21 +152,14 @@ class Files:
         *parts, name = path.split("/")
         if any(part in ("", ".", "..") or "\0" in part or names_git_folder(part) for part in (*parts, name)):
             raise InvalidPath(f"{path} is not a path inside the knowledge folder.")
-        opened: list[OpenFolder] = []
-        try:
-            with reporting(path):
-                try:
-                    opened.append(open_folder(self._home))
-                    for part in parts:
-                        opened.append(opened[-1].enter(part, make))
-                except FileNotFoundError:
-                    folder = None
-                else:
-                    folder = opened[-1]
-            yield folder, name
-        finally:
-            for step in opened:
-                step.close()
+        with contextlib.ExitStack() as opened:
+            parent: OpenFolder | None = None
+            with reporting(path), contextlib.suppress(FileNotFoundError):
+                folder = opened.enter_context(open_folder(self._home))
+                for part in parts:
+                    folder = opened.enter_context(folder.enter(part, make))
+                parent = folder
+            yield parent, name
 
 
 @contextlib.contextmanager
