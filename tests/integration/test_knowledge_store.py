@@ -84,7 +84,7 @@ def test_the_folder_can_be_set_in_the_environment() -> None:
 def test_reading_a_missing_document_creates_nothing(store: KnowledgeStore) -> None:
     assert store.reader.projects() == []
     assert not store.reader.project(PROJECT).exists
-    assert store.reader.main(PROJECT) == type(store.reader.main(PROJECT))(PROJECT, False, "", None, None)
+    assert store.reader.main(PROJECT) == type(store.reader.main(PROJECT))(PROJECT, False, "", None)
     assert store.listing.documents(PROJECT) == []
     assert store.past.log() == []
     assert store.history.exists is False

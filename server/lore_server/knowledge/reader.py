@@ -60,7 +60,6 @@ class MainDocument:
     exists: bool
     content: str
     version: str | None
-    path: str | None
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,8 @@ class DocumentReader:
         project = self.project(project_id)
         data = self._files.read(project.main_path) if project.exists else None
         if data is None:
-            return MainDocument(project.id, False, "", None, None)
-        return MainDocument(project.id, True, shown(data), blob_id(data), project.main_path)
+            return MainDocument(project.id, False, "", None)
+        return MainDocument(project.id, True, shown(data), blob_id(data))
 
     def document(self, project_id: str, filename: str) -> StoredDocument:
         """Return a knowledge document.
@@ -155,12 +154,9 @@ class Listing:
         project = self._reader.project(project_id)
         if not project.exists:
             return []
-        found = [
-            self._info(project, name, facts)
-            for name, facts in self._files.entries(project.knowledge_path)
-            if is_document(name)
-        ]
-        return sorted((info for info in found if info), key=lambda info: info.filename)
+        entries = sorted(self._files.entries(project.knowledge_path), key=lambda entry: entry[0])
+        found = (self._info(project, name, facts) for name, facts in entries if is_document(name))
+        return [info for info in found if info]
 
     def _info(self, project: Project, name: str, facts: os.stat_result) -> DocumentInfo | None:
         path = f"{project.knowledge_path}/{name}"
