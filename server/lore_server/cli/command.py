@@ -23,24 +23,9 @@ cli = typer.Typer(
     help="Search a project's guides, code, tickets, releases, specs and decisions, and answer questions from them.",
 )
 CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
+TokensOption = Annotated[int, typer.Option(help="Maximum tokens in the reply.")]
+GroupsOption = Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")]
 Words = Annotated[list[str], typer.Argument(metavar="WORD...", help="Words of the query; quotes are optional.")]
-ProjectOption = Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "-c", "--config", help="TOML or JSON file that overrides the other configuration files.", metavar="FILE"
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")]
-VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")]
-DirectOption = Annotated[bool, typer.Option("--no-daemon", help="Open the index in this process, without an owner.")]
-_COMMON = {
-    "project": (ProjectOption, None),
-    "config": (ConfigOption, None),
-    "as_json": (JsonOption, False),
-    "verbose": (VerboseOption, False),
-    "no_daemon": (DirectOption, False),
-}
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -52,42 +37,47 @@ def _show_version(is_wanted: bool) -> None:
 @cli.callback()
 def options(
     context: typer.Context,
-    project: ProjectOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
-    no_daemon: DirectOption = False,
+    project: Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "-c", "--config", help="TOML or JSON file that overrides the other configuration files.", metavar="FILE"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")] = False,
+    no_daemon: Annotated[
+        bool, typer.Option("--no-daemon", help="Open the index in this process, without an owner.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Accept the options before or after the command."""
-    context.obj = {
-        "project": project, "config": config, "as_json": as_json, "verbose": verbose, "no_daemon": no_daemon,
-    }  # fmt: skip
+    context.obj = Session(project, config, as_json, verbose, no_daemon)
 
 
-def commands_of(group: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds commands to this group."""
+_COMMON = [
+    parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    for name, parameter in inspect.signature(options, eval_str=True).parameters.items()
+    if name not in ("context", "version")
+]
+
+
+def add_group(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a group of commands, and return the decorator that adds a command to it."""
+    group = typer.Typer(no_args_is_help=True, help=help)
+    cli.add_typer(group, name=name)
     return functools.partial(_command, group)
 
 
 def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[..., None]:
     """Turn a function of (session, …) into a command with the common options and error handling."""
-    own = [
-        parameter
-        for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
-        if name != "session"
-    ]
-    common = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in _COMMON.items()
-    ]
 
     @functools.wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
-        given = {name: values.pop(name) for name in _COMMON}
-        session = Session(**{name: value or context.obj[name] for name, value in given.items()})
+        given = {option.name: values.pop(option.name) for option in _COMMON}
+        session = Session(**{name: value or getattr(context.obj, name) for name, value in given.items()})
         configure_logging(session.verbose)
         try:
             session.warn()
@@ -101,10 +91,12 @@ def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[...,
         finally:
             session.close()
 
-    parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-    run.__signature__ = inspect.Signature([*parameters, *own, *common])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *own, *common)}
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]  # without the session
+    parameters = [context, *own, *_COMMON]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return group.command(name=function.__name__.rstrip("_").replace("_", "-"))(run)
 
 
-command = commands_of(cli)
+command = functools.partial(_command, cli)

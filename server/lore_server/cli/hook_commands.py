@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from lore_server.cli.command import cli, commands_of
+from lore_server.cli.command import GroupsOption, add_group
 from lore_server.console.output import fail, print_json
 from lore_server.owner.session import Session
 
-group = typer.Typer(no_args_is_help=True, help="Keep memory files up to date on a knowledge server.")
-cli.add_typer(group, name="hook")
-command = commands_of(group)
+command = add_group("hook", "Keep memory files up to date on a knowledge server.")
 UrlOption = Annotated[
     str | None, typer.Option("--url", help="URL of an MCP server with add_memory; default: Lore's own memories.")
 ]
@@ -66,7 +64,7 @@ def search(
     session: Session,
     query: str,
     url: UrlOption = None,
-    group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
+    group: GroupsOption = None,
 ) -> None:
     """Search the knowledge server that the hook sends to, in its database's query syntax."""
     from lore_server.hook.target import target_for

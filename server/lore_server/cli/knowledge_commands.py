@@ -9,13 +9,11 @@ from typing import Annotated
 import typer
 
 from lore_etl.config.project import knowledge_home
-from lore_server.cli.command import cli, commands_of
+from lore_server.cli.command import add_group
 from lore_server.console.output import note
 from lore_server.owner.session import Session
 
-group = typer.Typer(no_args_is_help=True, help="Documents that agents wrote for this project, and their history.")
-cli.add_typer(group, name="knowledge")
-command = commands_of(group)
+command = add_group("knowledge", "Documents that agents wrote for this project, and their history.")
 ProjectIdOption = Annotated[
     str | None, typer.Option("-p", "--project-id", help="Id of another project; default: this project.")
 ]

@@ -9,12 +9,10 @@ from typing import Annotated
 import typer
 
 from lore_etl.core.errors import NotFound, StorageError
-from lore_server.cli.command import CursorOption, Words, cli, commands_of
+from lore_server.cli.command import CursorOption, GroupsOption, TokensOption, Words, add_group
 from lore_server.owner.session import Session
 
-group = typer.Typer(no_args_is_help=True, help="Memories about this project.")
-cli.add_typer(group, name="memory")
-command = commands_of(group)
+command = add_group("memory", "Memories about this project.")
 FileOption = Annotated[
     Path | None, typer.Option("-f", "--file", help="File with the text; default: standard input.", metavar="FILE")
 ]
@@ -37,9 +35,9 @@ def add(
 def search(
     session: Session,
     query: Words,
-    group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
+    group: GroupsOption = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of memories.")] = 10,
-    max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
+    max_tokens: TokensOption = 2000,
     cursor: CursorOption = None,
 ) -> None:
     """Search memories by meaning and by word."""
@@ -63,8 +61,7 @@ def _text(file: Path | None) -> str:
         data = sys.stdin.buffer.read() if file is None else file.read_bytes()
         return data.decode("utf-8")
     except OSError as error:
-        raise StorageError(
-            f"Cannot read {file or 'standard input'}: {error.strerror}.", "Give a readable file."
-        ) from error
+        message = f"Cannot read {file or 'standard input'}: {error.strerror}."
+        raise StorageError(message, "Give a readable file.") from error
     except UnicodeDecodeError as error:
         raise StorageError(f"{file or 'Standard input'} is not UTF-8.", "Save it as UTF-8.") from error

@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from lore_etl.config.user_folders import user_state_folder
-from lore_server.cli.command import cli, commands_of
+from lore_server.cli.command import add_group
 from lore_server.owner.session import Session
 
-group = typer.Typer(no_args_is_help=True, help="Manage the named tokens for `lore serve`.")
-cli.add_typer(group, name="token")
-command = commands_of(group)
+command = add_group("token", "Manage the named tokens for `lore serve`.")
 _PROJECT = "A project that it may {}; `*` is every project."
 Projects = list[str] | None
 
