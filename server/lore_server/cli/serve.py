@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from lore_etl.core.errors import LoreError, StorageError
+from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.extras import is_installed
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
@@ -109,37 +110,23 @@ def serve_projects(
     """Serve many projects until interrupted; each has its own index, which is owned while it is in use."""
     from lore_server.http.page import Pulse
     from lore_server.http.site import site_of
-    from lore_server.owner.process import leave, stop_on_signal
+    from lore_server.owner.process import leave
     from lore_server.owner.projects import Projects, read_projects
 
     projects = Projects(read_projects(where), session.config_file, load_contract())
     roots = {name: project.root for name, project in projects.all.items()}
     site = site_of(session.root, session.settings, host, port, roots)
-
-    async def run() -> None:
-        stopping = anyio.Event()
-
-        async def serve() -> None:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(stop_on_signal, stopping)
-                terminal.err(f"Lore serves {counted(len(roots), 'project')}: page at {address}/, {_ADDRESSES}\n")
-                terminal.err("".join(f"{project.problem}\n" for project in projects.all.values() if project.problem))
-                terminal.err(f"{site.notice}\n")
-                await _serve(
-                    projects.call,
-                    site,
-                    listener,
-                    toolsets,
-                    Pulse(projects.page_state, projects.page_health, stopping),
-                    projects,
-                )
-                tasks.cancel_scope.cancel()
-
-        await projects.run(serve)
-
     with _listening(site, toolsets) as (listener, address):
         projects.address = address
-        anyio.run(run)
+
+        async def serve(stopping: anyio.Event) -> None:
+            terminal.err(f"Lore serves {counted(len(roots), 'project')}: page at {address}/, {_ADDRESSES}\n")
+            terminal.err("".join(f"{project.problem}\n" for project in projects.all.values() if project.problem))
+            terminal.err(f"{site.notice}\n")
+            pulse = Pulse(projects.page_state, projects.page_health, stopping)
+            await _serve(projects.call, site, listener, toolsets, pulse, projects)
+
+        anyio.run(projects.run, partial(_until_signal, serve))
     leave()
 
 
@@ -152,7 +139,7 @@ def serve_replica(
     from lore_server.cli.publish_commands import target_of
     from lore_server.http.page import Pulse
     from lore_server.http.site import site_of
-    from lore_server.owner.process import leave, stop_on_signal
+    from lore_server.owner.process import leave
     from lore_server.owner.replica import Replica
 
     target_of(session, None)
@@ -160,22 +147,32 @@ def serve_replica(
         replica = Replica(session.settings, load_contract(), branch, Path(folder).resolve())
         replica.refresh()
         site = site_of(Path(replica.published.project), session.settings, host, port, is_replica=True)
+        with _listening(site, toolsets) as (listener, address):
 
-        async def run() -> None:
-            stopping = anyio.Event()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(stop_on_signal, stopping)
-                tasks.start_soon(replica.follow)
+            async def serve(stopping: anyio.Event) -> None:
                 terminal.err(f"Lore serves {site.project} of {branch}: MCP at {address}/mcp, API at {address}/api\n")
                 terminal.err(f"{site.notice}\n")
                 pulse = Pulse(replica.state, replica.health, stopping)
                 await _serve(replica.call, site, listener, toolsets, pulse, created=lambda: replica.published.created)
-                tasks.cancel_scope.cancel()
 
-        with _listening(site, toolsets) as (listener, address):
-            anyio.run(run)
+            anyio.run(_until_signal, serve, replica.follow)
         replica.close()
     leave()
+
+
+async def _until_signal(
+    serve: Callable[[anyio.Event], Awaitable[None]], *beside: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    """Serve, and do the work beside it, until a signal asks this process to stop."""
+    from lore_server.owner.process import stop_on_signal
+
+    stopping = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stop_on_signal, stopping)
+        for work in beside:
+            tasks.start_soon(work)
+        await serve(stopping)
+        tasks.cancel_scope.cancel()
 
 
 @contextlib.contextmanager
@@ -185,8 +182,14 @@ def _listening(site: Site, toolsets: list[str] | None) -> Iterator[tuple[socket.
 
     if toolsets is not None:
         check_toolsets(load_contract(), toolsets)
-    with contextlib.closing(_listener(site.host, site.port)) as listener:
-        name = f"[{site.host}]" if ":" in site.host else site.host
+    family, name = (socket.AF_INET6, f"[{site.host}]") if ":" in site.host else (socket.AF_INET, site.host)
+    # with the protocol named instead of 0, asyncio sets TCP_NODELAY; without it each reply waits 45 ms for an
+    # acknowledgement
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        with os_errors_as(StorageError, f"Cannot listen on {site.host}:{site.port}", "Choose another port."):
+            reserve_address(listener)
+            listener.bind((site.host, site.port))
+            listener.listen(512)
         yield listener, f"http://{name}:{listener.getsockname()[1]}"
 
 
@@ -240,18 +243,3 @@ async def _serve(
         tasks.start_soon(end)
         await server.serve(sockets=[listener])
         pulse.stopping.set()
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # with the protocol named instead of 0, asyncio sets TCP_NODELAY; without it each reply waits 45 ms for an
-    # acknowledgement
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        reserve_address(listener)
-        listener.bind((host, port))
-        listener.listen(512)
-    except OSError as error:
-        listener.close()
-        raise StorageError(f"Cannot listen on {host}:{port}: {error.strerror}.", "Choose another port.") from error
-    return listener
