@@ -50,17 +50,31 @@ def eval_(
     """Measure the search on judged questions: nDCG, recall and MRR with 95 % intervals."""
     require("eval", "`lore eval`")
     from lore_server.evaluation import report as reports
+    from lore_server.evaluation.bench import RANKINGS
+    from lore_server.evaluation.evaluate import evaluate_folder
 
-    chosen = _rankings(ranking)
+    for name in ranking or ():
+        if name not in RANKINGS:
+            raise InvalidArgument(f"There is no ranking `{name}`.", f"Rankings: {', '.join(RANKINGS)}.")
     if save and not save.parent.is_dir():
         raise InvalidArgument(f"There is no folder {save.parent} to save to.")
     baselines = {file: reports.load(file) for file in (compare, gate) if file}
-    report = _measured(session, folder, from_git, split, chosen)
+    _check_source(folder is not None, from_git)
+    session.hold_index()
+    chosen = tuple(ranking or RANKINGS)
+    with progress_bar(session.as_json) as progress:
+        report = evaluate_folder(folder, split, session.root, session.settings, chosen, progress)
     if save:
         reports.save(report, save)
     found = {file: report.against(baseline) for file, baseline in baselines.items()}
     if session.as_json:
-        print_json(report.summary() | ({"compared": _comparisons(found[compare])} if compare else {}))
+        record = report.summary()
+        if compare:
+            record["compared"] = {
+                name: {measure: _compared(row) for measure, row in measures.items()}
+                for name, measures in found[compare].items()
+            }
+        print_json(record)
     else:
         _show(report)
         for file, comparisons in found.items():
@@ -71,26 +85,6 @@ def eval_(
     if losses:
         output.note(f"Significantly worse than {gate.name if gate else ''}: {', '.join(losses)}.")
         raise typer.Exit(1)
-
-
-def _rankings(given: list[str] | None) -> tuple[str, ...]:
-    from lore_server.evaluation.bench import RANKINGS
-
-    for ranking in given or ():
-        if ranking not in RANKINGS:
-            raise InvalidArgument(f"There is no ranking `{ranking}`.", f"Rankings: {', '.join(RANKINGS)}.")
-    return tuple(given or RANKINGS)
-
-
-def _measured(
-    session: Session, folder: Path | None, from_git: bool, split: str | None, rankings: tuple[str, ...]
-) -> Report:
-    from lore_server.evaluation.evaluate import evaluate_folder
-
-    _check_source(folder is not None, from_git)
-    session.hold_index()
-    with progress_bar(session.as_json) as progress:
-        return evaluate_folder(folder, split, session.root, session.settings, rankings, progress)
 
 
 def _check_source(has_folder: bool, from_git: bool) -> None:
@@ -104,16 +98,14 @@ def _show(report: Report) -> None:
     output.line(f"{report.name}: {counted(report.questions, 'question')}, means with 95 % intervals")
     output.line(f"{'':22}" + "".join(f"{ranking:>24}" for ranking in summary))
     for measure in report.values[first]:
-        cells = (_cell(values, measure) for values in summary.values())
+        cells = []
+        for values in summary.values():
+            low, high = values["intervals"][measure]
+            cells.append(f"{values[measure]:.3f} [{low:.3f}, {high:.3f}]")
         output.line(f"{measure:22}" + "".join(f"{cell:>24}" for cell in cells))
     for other in others:
         measure, comparison = next(iter(report.between(first, other).items()))
         output.line(f"{first} − {other}, {measure}: {_verdict(comparison)}")
-
-
-def _cell(values: JSON, measure: str) -> str:
-    low, high = values["intervals"][measure]
-    return f"{values[measure]:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _rows(found: dict[str, dict[str, Comparison]]) -> Iterator[tuple[str, str, Comparison]]:
@@ -125,13 +117,6 @@ def _rows(found: dict[str, dict[str, Comparison]]) -> Iterator[tuple[str, str, C
 def _verdict(comparison: Comparison) -> str:
     low, high = comparison.interval
     return f"{comparison.difference:+.4f} [{low:+.4f}, {high:+.4f}], p = {comparison.p:.3f}"
-
-
-def _comparisons(found: dict[str, dict[str, Comparison]]) -> JSON:
-    return {
-        ranking: {name: _compared(comparison) for name, comparison in measures.items()}
-        for ranking, measures in found.items()
-    }
 
 
 def _compared(comparison: Comparison) -> JSON:

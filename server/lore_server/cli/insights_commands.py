@@ -93,6 +93,5 @@ def judged_set(marks: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], int]
     if not judged:
         return {}, len(grades)
     header = "query-id\tcorpus-id\tscore"
-    return {QUESTIONS: "\n".join(lines) + "\n", JUDGEMENTS: "\n".join([header, *rows]) + "\n"}, len(grades) - len(
-        judged
-    )
+    files = {QUESTIONS: "\n".join(lines) + "\n", JUDGEMENTS: "\n".join([header, *rows]) + "\n"}
+    return files, len(grades) - len(judged)

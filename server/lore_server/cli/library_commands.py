@@ -95,7 +95,9 @@ def add_docs(
         _list(session, manager)
         return
     if remove is not None:
-        is_change = _remove(session, manager, remove)
+        pages = manager.remove(remove)
+        session.show({"removed": remove, "pages": pages}, f"Removed {remove}: {counted(pages, 'page')}.")
+        is_change = pages > 0
     else:
         if update:
             sets = manager.named(source)
@@ -163,12 +165,6 @@ def _list(session: Session, manager: LibraryManager) -> None:
         output.note("No documentation of libraries was added to this index.")
 
 
-def _remove(session: Session, manager: LibraryManager, name: str) -> bool:
-    pages = manager.remove(name)
-    session.show({"removed": name, "pages": pages}, f"Removed {name}: {counted(pages, 'page')}.")
-    return pages > 0
-
-
 def _update(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bool:
     """Add or update these sets, and return whether any page changed."""
     reports = []
@@ -184,14 +180,11 @@ def _update(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bo
 
 def _print_report(report: DocSetReport) -> None:
     docs, changes = report.docs, report.changes
-    counts = ", ".join(
-        f"{count:,} {name}"
-        for name, count in (
-            ("new", changes.added), ("changed", changes.changed), ("unchanged", changes.unchanged),
-            ("removed", changes.removed), ("left out", len(changes.skipped)),
-        )
-        if count
-    )  # fmt: skip
+    numbers = {
+        "new": changes.added, "changed": changes.changed, "unchanged": changes.unchanged, "removed": changes.removed,
+        "left out": len(changes.skipped),
+    }  # fmt: skip
+    counts = ", ".join(f"{count:,} {name}" for name, count in numbers.items() if count)
     output.line(f"{_titled(docs)}: {counted(docs.pages, 'page')} in {report.folder} ({counts or 'nothing changed'}).")
     for skipped in changes.record()["skipped_pages"]:
         output.note(f"left out: {skipped['page']}: {skipped['reason']}")

@@ -67,9 +67,8 @@ def adopt(session: Session) -> None:
 def _make_room(index: Path) -> None:
     """Remove our empty index folder, so that the folder that was set aside can take its place."""
     if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
-        raise Conflict(
-            f"{index} is already in use.", "To use the folder that was set aside, stop Lore and delete this one first."
-        )
+        hint = "To use the folder that was set aside, stop Lore and delete this one first."
+        raise Conflict(f"{index} is already in use.", hint)
     note = living_note(index)
     if note is not None and not ending.stop(index, note):
         raise Busy(f"The owner of the index (pid {note.pid}) does not stop.")

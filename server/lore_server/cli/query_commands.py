@@ -22,9 +22,8 @@ from lore_etl.core.errors import (
     UsageError,
     from_record,
 )
-from lore_etl.core.json_types import JSON
 from lore_etl.system.nofollow import read_regular
-from lore_server.cli.command import CursorOption, Words, command
+from lore_server.cli.command import CursorOption, TokensOption, Words, command
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner.session import LONGEST_WAIT, Session
@@ -120,7 +119,7 @@ def search(
     ] = False,
     explain: Annotated[bool, typer.Option(help="Show the terms of each score and the time of each step.")] = False,
     brief: BriefOption = False,
-    max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
+    max_tokens: TokensOption = 2000,
     cursor: CursorOption = None,
 ) -> None:
     """Search the project and list ranked passages with file and lines."""
@@ -142,7 +141,7 @@ def ask(
     ] = None,
     type: TypesOption = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
-    max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 3000,
+    max_tokens: TokensOption = 3000,
     continue_: Annotated[
         bool, typer.Option("--continue", help="Follow up on your last answer in this project.")
     ] = False,
@@ -197,8 +196,8 @@ def docs(
     """List the indexed chunks, or show one in full."""
     if id is not None:
         session.call("get_document_by_id", id=id, max_tokens=WHOLE)
-        return
-    session.call("list_documents", type=type, source=source, limit=limit, offset=offset, max_tokens=WHOLE)
+    else:
+        session.call("list_documents", type=type, source=source, limit=limit, offset=offset, max_tokens=WHOLE)
 
 
 @command
@@ -226,7 +225,20 @@ def call(
     json_args: Annotated[str | None, typer.Option("--json-args", help="Arguments as a JSON object.")] = None,
 ) -> None:
     """Run any operation of the contract and print its result."""
-    given = _arguments(operation, arguments or [], json_args)
+    from lore_server.contract import load_contract
+
+    known = load_contract()[operation]  # it determines which values are numbers
+    try:
+        given = json.loads(json_args) if json_args else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument("--json-args is not valid JSON.") from error
+    if not isinstance(given, dict):
+        raise InvalidArgument("--json-args must be a JSON object.")
+    for pair in arguments or ():
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise InvalidArgument(f"`{pair}` is not in the form key=value.")
+        given[key] = known.parsed(key, value)
     session.as_json = True
     session.print_result(operation, session.ask(operation, **given))
 
@@ -240,8 +252,7 @@ def serve(
     ] = None,
     toolsets: ToolsetsOption = "",
     projects: Annotated[
-        Path | None,
-        typer.Option(help="A folder of projects, or a file that names them: serve all."),
+        Path | None, typer.Option(help="A folder of projects, or a file that names them: serve all.")
     ] = None,
     replica: Annotated[
         str | None, typer.Option(metavar="BRANCH", help="Serve the snapshots of a branch at published.target.")
@@ -250,13 +261,13 @@ def serve(
     """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
     from lore_server.cli.serve import serve_http, serve_projects, serve_replica
 
+    chosen = _chosen(toolsets)
     if replica is not None:
-        serve_replica(session, replica, host, port, _chosen(toolsets))
-        return
-    if projects is not None:
-        serve_projects(session, projects, host, port, _chosen(toolsets))
-        return
-    serve_http(session, host, port, _chosen(toolsets))
+        serve_replica(session, replica, host, port, chosen)
+    elif projects is not None:
+        serve_projects(session, projects, host, port, chosen)
+    else:
+        serve_http(session, host, port, chosen)
 
 
 @command
@@ -275,25 +286,6 @@ def mcp(session: Session, toolsets: ToolsetsOption = "") -> None:
 
 def _chosen(toolsets: str) -> list[str] | None:
     return [toolset.strip() for toolset in toolsets.split(",")] if toolsets else None
-
-
-def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
-    """Merge `key=value` pairs into a JSON object; the contract determines which values are numbers."""
-    from lore_server.contract import load_contract
-
-    known = load_contract()[operation]
-    try:
-        given = json.loads(json_args) if json_args else {}
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgument("--json-args is not valid JSON.") from error
-    if not isinstance(given, dict):
-        raise InvalidArgument("--json-args must be a JSON object.")
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator:
-            raise InvalidArgument(f"`{pair}` is not in the form key=value.")
-        given[key] = known.parsed(key, value)
-    return given
 
 
 def remember_answer(root: Path, id_: str) -> None:
@@ -316,24 +308,16 @@ def _file(root: Path) -> Path:
 
 
 @command
-def why(
-    session: Session,
-    place: Annotated[str, typer.Argument(metavar="PLACE", help="FILE or FILE:10-20.")],
-) -> None:
+def why(session: Session, place: Annotated[str, typer.Argument(metavar="PLACE", help="FILE or FILE:10-20.")]) -> None:
     """Show the commits that changed a file or some of its lines, and the tickets that they name."""
-    path, start, end = _place(session, place)
-    lines = {"start": start, "end": end} if start else {}
+    path, lines = place, dict[str, int]()
+    if numbers := _LINES.fullmatch(place):
+        path, lines = numbers[1], {"start": int(numbers[2]), "end": int(numbers[3] or numbers[2])}
+    path = _path_in(session.root, path)
     result = session.ask("get_source", path=path, **lines, history=True, max_tokens=WHOLE)
     session.show(result, render_history.history(cast("SourceTextRecord", result)).body)
     if not result["history"]:
         raise typer.Exit(NotFound.exit_code)
-
-
-def _place(session: Session, place: str) -> tuple[str, int | None, int | None]:
-    """Return the path in the index and the lines of `FILE`, `FILE:3` or `FILE:3-9`."""
-    if numbers := _LINES.fullmatch(place):
-        return _path_in(session.root, numbers[1]), int(numbers[2]), int(numbers[3] or numbers[2])
-    return _path_in(session.root, place), None, None
 
 
 def _path_in(root: Path, given: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,11 +137,7 @@ def doctor(
 
 
 def _check(name: str, toolsets: str | None) -> None:
-    if (
-        not name
-        or len(name) > 64
-        or not all(character.isascii() and (character.isalnum() or character in "-_") for character in name)
-    ):
+    if not re.fullmatch("[A-Za-z0-9_-]{1,64}", name):
         raise InvalidArgument(f"`{name[:100]}` is not a valid name for an entry.", "Use letters, digits, - and _.")
     from lore_server.contract import load_contract
 

@@ -39,7 +39,8 @@ def trust(
     if revoke:
         is_changed, is_approved = approvals.revoke(root, os.environ), False
     elif requested and not is_approved and not show_only:
-        _confirm(yes)
+        if not yes:
+            _confirm()
         approvals.approve(root, requested, os.environ)
         is_changed = is_approved = True
     if session.as_json:
@@ -67,10 +68,8 @@ def _plain(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
 
 
-def _confirm(is_given: bool) -> None:
+def _confirm() -> None:
     """Raise UsageError if there is no terminal for the prompt, Abort if the answer is no."""
-    if is_given:
-        return
     if not sys.stdin.isatty():
         raise UsageError(
             "These settings are not approved: there is no terminal for the prompt.",
