@@ -12,7 +12,7 @@ from lore_etl.core.errors import GitError
 from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.write_request import WriteRequest
+from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library
 from lore_server.services.storage import StorageService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages

@@ -10,7 +10,7 @@ import pytest
 
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.write_request import WriteRequest
+from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.adoption import Adoption
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService

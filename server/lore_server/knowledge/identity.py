@@ -43,11 +43,6 @@ class Identity(NamedTuple):
         """Return the identifier of the project: the remote if there is one, else the folder."""
         return self.remote or self.folder
 
-    @property
-    def marked_name(self) -> str:
-        """Return the name with a short digest of the remote or folder, for use when the plain name is taken."""
-        return f"{self.name}-{mark_of(self.origin)}"
-
 
 def identity_of(root: Path, known: Container[str] = ()) -> Identity:
     """Return the identity of a folder.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lore_etl.core.errors import Conflict, ProjectNotFound
 from lore_server.knowledge.git.commits import Author, Commit
-from lore_server.knowledge.git.history import Changes, History, TreeEntry
+from lore_server.knowledge.git.history import Changes, History
 from lore_server.knowledge.merge import Clash, merged
 from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import DocumentReader, Project, possible_names
@@ -33,19 +33,17 @@ class CommitPatch(NamedTuple):
 
 
 class CommitFiles:
-    """The files of a commit."""
+    """The files of a commit, see `Readable`."""
 
     def __init__(self, history: History, commit: str) -> None:
         self._history = history
         self._blobs = history.blobs_of(commit)
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None if the commit has no such file."""
         name = self._blobs.get(path)
         return self._history.contents([name])[name] if name else None
 
     def exists(self, path: str) -> bool:
-        """Return whether the commit has such a file."""
         return path in self._blobs
 
 
@@ -69,17 +67,14 @@ class Past:
     ) -> list[Commit]:
         """Return commits, newest first: all, or those of a project, of a document or (`main`) of a main document.
 
-        Deleted projects and documents keep their history.
-
-        Raises:
-            ProjectNotFound: the project never existed.
+        Deleted projects and documents keep their history. Raises ProjectNotFound if the project never existed.
         """
         return self._history.log(self._paths(project_id, filename, main), limit, skip)
 
     def show(self, commit: str) -> CommitPatch:
         """Return a commit with its changes. Raises CommitNotFound."""
         entry = self._history.entry(commit)
-        parent = entry.parents[0] if entry.parents else None
+        parent = next(iter(entry.parents), None)
         paths = tuple(self._history.changed_between(parent, entry.id))
         return CommitPatch(entry, paths, self._history.diff(parent, entry.id))
 
@@ -93,9 +88,7 @@ class Past:
     ) -> str:
         """Return the changes between two commits as a patch; without `new`, up to the current files.
 
-        Raises:
-            CommitNotFound: a commit does not exist.
-            ProjectNotFound: the project never existed.
+        Raises CommitNotFound, and ProjectNotFound if the project never existed.
         """
         return self._history.diff(old, new, self._paths(project_id, filename, main))
 
@@ -106,22 +99,19 @@ class Past:
     def revert(self, commit: str, author: Author) -> Reverted:
         """Revert a commit with a new commit; later changes to other lines stay.
 
-        Raises:
-            CommitNotFound: the commit does not exist.
-            Conflict: lines that the commit wrote have changed since.
+        Raises CommitNotFound, and Conflict if lines that the commit wrote have changed since.
         """
         with self._writer.writing():
             entry = self._history.entry(commit)
-            parent = entry.parents[0] if entry.parents else None
-            changed = self._history.changed_between(parent, entry.id)
-            wanted = self._with_projects(entry, self._reverted_files(changed))
+            wanted = self._with_projects(entry, self._reverted_files(entry))
             subject = entry.message.partition("\n")[0]
             message = f'Revert "{subject}"\n\nThis reverts commit {entry.id}.'
             done = self._writer.commit(wanted, message, author) if wanted else None
             return Reverted(done, tuple(wanted), message)
 
-    def _reverted_files(self, changed: dict[str, tuple[TreeEntry | None, TreeEntry | None]]) -> Changes:
+    def _reverted_files(self, entry: Commit) -> Changes:
         history, wanted, clashes = self._history, Changes(), list[str]()
+        changed = history.changed_between(next(iter(entry.parents), None), entry.id)
         blobs = history.contents(end.id for ends in changed.values() for end in ends if end)
         for path, ends in changed.items():
             before, after = (end and blobs[end.id] for end in ends)
@@ -175,8 +165,9 @@ class Past:
         slug = project.slug or self._projects.former_slug(project.id)
         if slug is None:
             raise ProjectNotFound(f"Nothing has ever been written for project `{project.id}`.")
+        project = Project(project.id, slug)
         if main:
-            return [Project(project.id, slug).main_path]
+            return [project.main_path]
         if filename is None:
             return [f"projects/{slug}"]
-        return [f"projects/{slug}/knowledge/{name}" for name in dict.fromkeys(possible_names(filename))]
+        return [f"{project.knowledge_path}/{name}" for name in possible_names(filename)]

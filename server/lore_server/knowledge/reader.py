@@ -27,7 +27,10 @@ MAIN = "main.md"
 
 @dataclass(frozen=True)
 class Project:
-    """A project; `slug` is None if nothing has been written for it yet."""
+    """A project, with the paths of its main document, its documents, and the folders of its groups of memories.
+
+    `slug` is None if nothing has been written for it yet.
+    """
 
     id: str
     slug: str | None
@@ -38,17 +41,14 @@ class Project:
 
     @property
     def main_path(self) -> str:
-        """Return the path of its main document, relative to the knowledge folder."""
         return f"projects/{self.slug}/{MAIN}"
 
     @property
     def knowledge_path(self) -> str:
-        """Return the path of its knowledge documents, relative to the knowledge folder."""
         return f"projects/{self.slug}/knowledge"
 
     @property
     def memories_path(self) -> str:
-        """Return the path of its memories, which has a folder per group, relative to the knowledge folder."""
         return f"projects/{self.slug}/memories"
 
 
@@ -87,11 +87,9 @@ class StoredDocument:
 class Readable(Protocol):
     """The files of a knowledge folder: the current ones, or those of a commit."""
 
-    def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None if the file does not exist."""
+    def read(self, path: str) -> bytes | None: ...
 
-    def exists(self, path: str) -> bool:
-        """Return whether the file exists."""
+    def exists(self, path: str) -> bool: ...
 
 
 class DocumentReader:
@@ -118,12 +116,7 @@ class DocumentReader:
         return MainDocument(project.id, True, shown(data), blob_id(data))
 
     def document(self, project_id: str, filename: str) -> StoredDocument:
-        """Return a knowledge document.
-
-        Raises:
-            DocumentNotFound: the project has no document of that name.
-            ProjectNotFound: the project does not exist.
-        """
+        """Return a knowledge document. Raises DocumentNotFound, or ProjectNotFound if its project is missing too."""
         project = self.project(project_id)
         name = self.existing_name(project, filename)
         path = f"{project.knowledge_path}/{name}"

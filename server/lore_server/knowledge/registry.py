@@ -14,25 +14,21 @@ from typing import Any, NamedTuple
 
 from lore_etl.core.errors import StorageError
 from lore_server.knowledge.identity import Identity, normalised_remote
-from lore_server.knowledge.names import slug
+from lore_server.knowledge.names import mark_of, slug
 
 INDEX = "index.json"
 PROJECTS, ORIGINS, FOLDERS, REMOTES = "projects", "origins", "folders", "remotes"
 _RESTORE = "Restore it with `git checkout HEAD -- index.json` in the knowledge folder."
 _FORGET = "Remove `.git/lore-folders.json` there, and adopt the projects again."
-_SLUG = re.compile(r"[^/\\\0]{1,255}")
+_FOLDER = re.compile(r"[^./\\\0][^/\\\0]{0,254}")
 
 
 def read_index(data: bytes | None) -> dict[str, str]:
-    """Return the projects of the index as id -> slug.
-
-    Raises:
-        StorageError: the content is not such a mapping.
-    """
+    """Return the projects of the index as id -> slug. Raises StorageError."""
     projects = _whole(data).get("projects", {})
     if not isinstance(projects, dict):
         raise _damaged()
-    return {name: place for name, place in projects.items() if isinstance(place, str) and _is_folder(place)}
+    return {name: place for name, place in projects.items() if isinstance(place, str) and _FOLDER.fullmatch(place)}
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class Registry:
         for name, origin in self.origins.items():
             if origin == identity.origin:
                 return name
-        return identity.marked_name if self.knows(identity.name) else identity.name
+        return f"{identity.name}-{mark_of(identity.origin)}" if self.knows(identity.name) else identity.name
 
 
 class Use(NamedTuple):
@@ -184,10 +180,6 @@ def _whole(data: bytes | None, name: str = INDEX, hint: str = _RESTORE) -> dict[
 
 def _bytes(whole: Mapping[str, Any]) -> bytes:
     return (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-
-
-def _is_folder(name: str) -> bool:
-    return bool(_SLUG.fullmatch(name)) and not name.startswith(".")
 
 
 def _damaged(name: str = INDEX, hint: str = _RESTORE) -> StorageError:

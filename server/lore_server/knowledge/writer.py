@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lore_etl.core.errors import AccessDenied, Busy, InvalidPath
 from lore_etl.system.processes import may_run
@@ -33,6 +34,20 @@ class Written:
     version: str | None
     commit: str | None
     message: str
+
+
+class WriteRequest(NamedTuple):
+    """The project, the version that the document must have, and the author; not every operation takes all of them."""
+
+    project_id: str | None = None
+    expected_version: str | None = None
+    author: str | None = None
+    session: str | None = None
+
+    @property
+    def by(self) -> Author:
+        """The author of the commit."""
+        return Author(self.author or "", self.session or "")
 
 
 class Writer:
@@ -92,22 +107,20 @@ class Writer:
     def save(self, project: Project, changes: Changes, what: str, author: Author, path: str) -> Written:
         """Write and commit files for a project; `path` is the main file of the change. The caller holds the lock."""
         message = f"Update knowledge for {project.id}: {what}"
-        found = {name: self._before(name, new) for name, new in changes.items()}
+        found = dict[str, bytes | None]()
+        for name, new in changes.items():
+            try:
+                found[name] = self._files.read(name)
+            except InvalidPath:
+                if new is not None:
+                    raise
+                found[name] = None  # a symlink, which is deleted itself
         self.keep_foreign({name: data for name, data in found.items() if data is not None})
         data = changes.get(path)
-        filename = file_name(path) if path.endswith(".md") else None
-        version = None if data is None else blob_id(data)
         wanted = {name: new for name, new in changes.items() if new is None or new != found[name]}
         commit = self.commit(wanted, message, author) if wanted else None
-        return Written(project.id, path, filename, version, commit, message)
-
-    def _before(self, path: str, new: bytes | None) -> bytes | None:
-        try:
-            return self._files.read(path)
-        except InvalidPath:
-            if new is None:
-                return None  # a symlink, which is deleted itself
-            raise
+        filename = file_name(path) if path.endswith(".md") else None
+        return Written(project.id, path, filename, None if data is None else blob_id(data), commit, message)
 
     def commit(self, changes: Changes, message: str, author: Author) -> str:
         """Commit changes and return the commit's id. The caller holds the lock."""

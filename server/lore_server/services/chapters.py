@@ -19,7 +19,7 @@ from lore_server.knowledge.document import Chapter
 from lore_server.knowledge.metadata import Metadata
 from lore_server.knowledge.part_editor import Place
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
-from lore_server.knowledge.write_request import WriteRequest
+from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import noted, written
 from lore_server.services.superseded import Titled, outdated_among

@@ -15,8 +15,7 @@ from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import Registry
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.write_request import WriteRequest
-from lore_server.knowledge.writer import Written
+from lore_server.knowledge.writer import WriteRequest, Written
 
 RETRY_SECONDS = 60.0
 ADOPT = "lore knowledge adopt"

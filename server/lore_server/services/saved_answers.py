@@ -9,7 +9,7 @@ from lore_etl.core.headings import outline
 from lore_etl.core.text import one_line
 from lore_server.answer.kept_answers import KeptAnswer, KeptAnswers
 from lore_server.knowledge.chapter_edit import NewChapter, new_document
-from lore_server.knowledge.write_request import WriteRequest
+from lore_server.knowledge.writer import WriteRequest
 from lore_server.replies.reply_text import span
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import written

@@ -11,7 +11,7 @@ from lore_server.knowledge.git.commits import Commit
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.remote import RemoteState
 from lore_server.knowledge.store import Synced
-from lore_server.knowledge.write_request import WriteRequest
+from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library
 
 if TYPE_CHECKING:

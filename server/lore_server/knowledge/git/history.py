@@ -23,7 +23,6 @@ _BEHIND = "lore-index-behind"
 _IMPORT = ("fast-import", "--quiet")
 FILE_MODES = ("100644", "100755")
 _LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first pattern: by earlier versions of Lore
-_LEFT_BY_KILLED_INIT = ("HEAD.lock", "config.lock")
 _RESTORE = "Restore them in `.git` from a backup; or rename `.git`, and the next write begins a new history."
 _FEW = 500  # the maximum number of paths in the arguments of one command
 _IGNORED = ("activity.log*", TEMPORARY)
@@ -75,9 +74,7 @@ class History:
     def commit(self, changes: Changes, message: str, author: Author, parents: Sequence[str] | None = None) -> str:
         """Write files and commit them; return the commit's id.
 
-        Raises:
-            GitError: the files may have been written; then the next write commits them.
-            StorageError, InvalidPath: a file cannot be written.
+        Raises StorageError, InvalidPath and GitError; files that are written then are committed by the next write.
         """
         self._prepare()
         above = parents if parents is not None else [self.tip] if self.tip else []
@@ -201,7 +198,7 @@ class History:
             raise GitError("The history of the knowledge folder has lost its objects, or its HEAD.", _RESTORE)
         if not _has_content(folder / "HEAD"):
             (folder / "HEAD").unlink(missing_ok=True)
-        for left in _LEFT_BY_KILLED_INIT:
+        for left in ("HEAD.lock", "config.lock"):
             (folder / left).unlink(missing_ok=True)
         self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self.lock.descriptor])
         with open(folder / "HEAD", "rb+") as written:
