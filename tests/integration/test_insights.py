@@ -11,7 +11,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.config.user_folders import STATE
 from lore_etl.core.errors import AnswerNotFound, ConfirmationRequired, DocumentNotFound, FileExists
 from lore_server.app import App
-from lore_server.cli.insights_commands import judged_set
+from lore_server.cli.eval_commands import judged_set
 from lore_server.contract import Contract
 from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.operations.table import render

@@ -47,7 +47,7 @@ BY_PATH = {
     "etl/lore_etl/core/atomic.py": "writes the user's files and those of the index",
     "etl/lore_etl/pipeline/publish.py": "Lore's own index folder, which is owned before",
     "server/lore_server/cli/publish_commands.py": "a file that the user named",
-    "server/lore_server/cli/memory_commands.py": "a file that the user named",
+    "server/lore_server/cli/knowledge_commands.py": "a file that the user named",
     "server/lore_server/evaluation/": "sets that the user named",
     "server/lore_server/library_docs/installed_package.py": "finds packages below a folder that the user named",
     "server/lore_server/setup/install.py": "the user's files of clients; those of a project are opened below its root",

@@ -9,8 +9,8 @@ import sys
 from lore_server.cli.import_path import ignore_project_modules
 
 COMMANDS = (
-    "query_commands", "knowledge_commands", "memory_commands", "owner_commands", "setup_commands", "trust_commands",
-    "eval_commands", "insights_commands", "hook_commands", "publish_commands", "library_commands", "token_commands",
+    "query_commands", "knowledge_commands", "owner_commands", "setup_commands", "eval_commands", "hook_commands",
+    "publish_commands", "library_commands", "token_commands",
 )  # fmt: skip
 TAKES_VALUE = {"-C": "project", "--project": "project", "-c": "config", "--config": "config", "--toolsets": "toolsets"}
 

@@ -1,16 +1,22 @@
-"""`lore install`, `lore uninstall` and `lore doctor`. Their implementation is imported when they run."""
+"""`lore install`, `lore uninstall`, `lore doctor` and `lore trust`."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lore_etl.core.errors import InvalidArgument
+from lore_etl.config import approvals
+from lore_etl.config.layers import CONFIG_NAME, read_layers
+from lore_etl.config.policy import RULES
+from lore_etl.core.errors import InvalidArgument, UsageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_server.cli.command import command
@@ -131,7 +137,13 @@ def doctor(
     from lore_server.setup import doctor as checks
 
     report = checks.examine(session, only or ())
-    session.show(report, *(line for check in report["checks"] for line in _rows(check)), _summary(report))
+    rows, counts = list[str](), Counter(check["status"] for check in report["checks"])
+    for check in report["checks"]:
+        rows.append(f"{check['status']:7} {check['name']:14} {check['detail']}")
+        if check["remedy"]:
+            rows.append(f"{'':22} -> {check['remedy']}")
+    summary = f"{counts['failed']} failed, {counted(counts['warn'], 'warning')}."
+    session.show(report, *rows, summary if counts["failed"] or counts["warn"] else "Everything works.")
     if report["status"] == "failed":
         raise typer.Exit(1)
 
@@ -184,8 +196,6 @@ def _write(files: list[Companion], is_sure: bool, print_only: bool, as_json: boo
 
 def _show(record: JSON, entry: ClientEntry) -> None:
     """Print the outcome to standard output, with notes and next steps on standard error."""
-    import json
-
     from lore_server.setup.client_entry import command_line
 
     status = record["status"]
@@ -207,14 +217,58 @@ def _show(record: JSON, entry: ClientEntry) -> None:
             output.note(note)
 
 
-def _rows(check: JSON) -> Iterator[str]:
-    yield f"{check['status']:7} {check['name']:14} {check['detail']}"
-    if check["remedy"]:
-        yield f"{'':22} -> {check['remedy']}"
+@command
+def trust(
+    session: Session,
+    show_only: Annotated[bool, typer.Option("--show", help="Show the settings without approving them.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Withdraw the approval.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Approve without asking.")] = False,
+) -> None:
+    """Approve the current settings of a project's lore.toml that only you can allow."""
+    if show_only + revoke + yes > 1:
+        raise UsageError("Give only one of --show, --revoke and --yes.")
+    root = session.root
+    layers = read_layers(root)
+    requested, is_approved, is_changed = layers.requested, layers.is_approved, False
+    if not session.as_json and not revoke:
+        output.line("\n".join(_settings(requested, is_approved)))
+    if revoke:
+        is_changed, is_approved = approvals.revoke(root, os.environ), False
+    elif requested and not is_approved and not show_only:
+        if not yes:
+            _confirm()
+        approvals.approve(root, requested, os.environ)
+        is_changed = is_approved = True
+    if session.as_json:
+        settings = [
+            {"key": key, "value": _plain(value), "reason": RULES[key].reason} for key, value in requested.items()
+        ]
+        print_json({"project": str(root), "approved": is_approved, "changed": is_changed, "settings": settings})
+    elif is_changed:
+        output.line("Approved." if is_approved else "The approval is withdrawn.")
+    elif revoke:
+        output.line("Nothing was approved for this project.")
 
 
-def _summary(report: JSON) -> str:
-    counts = {status: sum(check["status"] == status for check in report["checks"]) for status in ("failed", "warn")}
-    if not any(counts.values()):
-        return "Everything works."
-    return f"{counts['failed']} failed, {counted(counts['warn'], 'warning')}."
+def _settings(requested: JSON, is_approved: bool) -> Iterator[str]:
+    if not requested:
+        yield f"{CONFIG_NAME} contains no settings that need your approval."
+        return
+    yield f"{CONFIG_NAME} contains settings that only you can allow{' (approved)' if is_approved else ''}:"
+    for key, value in requested.items():
+        yield f"  {key} = {json.dumps(_plain(value))}"  # ASCII, because the value is untrusted
+        yield f"      {RULES[key].reason}"
+
+
+def _plain(value: object) -> object:
+    return json.loads(json.dumps(value, default=str))
+
+
+def _confirm() -> None:
+    """Raise UsageError if there is no terminal for the prompt, Abort if the answer is no."""
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "These settings are not approved: there is no terminal for the prompt.",
+            "Read them with `lore trust --show`, then run `lore trust --yes`.",
+        )
+    typer.confirm("Approve these settings for this project?", abort=True, err=True)
