@@ -18,11 +18,9 @@ from lore_server.knowledge.merge import Clash, merged
 
 NAME = "origin"
 HEAD = f"refs/remotes/{NAME}/HEAD"
-PROBLEM = "lore-remote-problem"
 NETWORK_SECONDS = 60.0
 PROBLEM_CHARACTERS = 2_000
 REFUSED = "The remote was refused, and nothing was taken from it"
-USUAL_BRANCHES = ("main", "master")
 _HEADS = "refs/heads/"
 
 
@@ -53,10 +51,10 @@ class Remote:
         self._writing = writing
         self._configured: bool | None = None
         self._branch: str | None = None
-        self._note = history.home / ".git" / PROBLEM
-        self._network = threading.Lock()  # one pull or push at a time
-        self._wanted = threading.Condition()
-        self._pushes = self._pushed = 0
+        self._note = history.home / ".git" / "lore-remote-problem"
+        self._network = threading.RLock()  # one pull or push at a time
+        self._changed = threading.Condition()
+        self._is_due = False
         self._thread: threading.Thread | None = None
 
     def look(self) -> bool:
@@ -106,8 +104,7 @@ class Remote:
     def exchange(self) -> tuple[bool, bool]:
         """Pull, then push unless that failed; return whether files changed, and whether everything was pushed."""
         with self._network:
-            pulled = self._attempt(self._pull)
-            return pulled, not self.problem and self._attempt(self._push)
+            return self.pull(), not self.problem and self._attempt(self._push)
 
     def push_soon(self) -> None:
         """Push in the background; requests during a push are combined into one."""
@@ -115,29 +112,27 @@ class Remote:
             self.look()
         if not self._configured:
             return
-        with self._wanted:
-            self._pushes += 1
+        with self._changed:
+            self._is_due = True
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="knowledge push", daemon=True)
                 self._thread.start()
 
     def wait(self, seconds: float) -> bool:
         """Wait until the background push has finished or failed; return False after the timeout."""
-        with self._wanted:
-            return self._wanted.wait_for(lambda: self._thread is None, seconds)
+        with self._changed:
+            return self._changed.wait_for(lambda: self._thread is None, seconds)
 
     def _run(self) -> None:
         while True:
-            with self._wanted:
-                if self._pushed == self._pushes:
+            with self._changed:
+                if not self._is_due:
                     self._thread = None
-                    self._wanted.notify_all()
+                    self._changed.notify_all()
                     return
-                upto = self._pushes
+                self._is_due = False
             with self._network:
                 self._attempt(self._push)
-            with self._wanted:
-                self._pushed = upto
 
     def _attempt(self, act: Callable[[], bool]) -> bool:
         problem, done = "", False
@@ -177,7 +172,7 @@ class Remote:
         branches = [name.removeprefix(_HEADS) for _, name in lines if name.startswith(_HEADS)]
         heads = [value.removeprefix(f"ref: {_HEADS}") for value, name in lines if name == "HEAD" and "ref:" in value]
         ours = self._history.branch
-        usual = [name for name in (*heads, ours, *USUAL_BRANCHES) if name in branches]
+        usual = [name for name in (*heads, ours, "main", "master") if name in branches]
         return next(iter([*usual, *branches, *heads]), ours)
 
     def _push(self) -> bool:
