@@ -45,18 +45,13 @@ class Projects:
         return self.allowed(self.existing(project_id))
 
     def allowed(self, project: Project) -> Project:
-        """Return the project.
-
-        Raises:
-            Conflict: another folder has created a project of this folder's name since the name was resolved.
-        """
+        """Return the project. Raises Conflict if another folder has created one of this folder's name meanwhile."""
         identity = self._identity()
         if identity is not None and project.id == identity.name:
             current = self.registry().project_of(identity)
             if current != project.id:
-                raise Conflict(
-                    f"Another folder created a project `{project.id}` just now; this folder's project is `{current}`."
-                )
+                message = f"Another folder created a project `{project.id}` just now"
+                raise Conflict(f"{message}; this folder's project is `{current}`.")
         return project
 
     def use(self, project_id: str, all_clones: bool = False) -> None:
@@ -66,31 +61,28 @@ class Projects:
         self._local.write(RECORD, self.registry().using(project_id, identity, all_clones).record())
 
     def begun(self, project: Project) -> tuple[Project, Changes]:
-        """Return the project with its folder, and for a new project the changed index; record who uses it.
-
-        Raises Conflict, see `allowed`.
-        """
+        """Return the project with its folder, and for a new one the changed index; record its user. Raises Conflict."""
         if project.exists:
             return self.allowed(project), {}
         data = self._files.read(INDEX)
         taken = {*read_index(data).values(), *self._files.folders("projects")}
-        slug = project_slug(project.id, taken)
-        if self._history.log([f"projects/{slug}"], limit=1):  # only the former project may use a folder again
-            slug = self._free_slug(project.id, taken)
+        slug = self._free_slug(project.id, taken)
         identity = self._identity()
         if identity is not None and self.registry().project_of(identity) == project.id:
             self.use(project.id)
         return Project(project.id, slug), {INDEX: index_with(data, project.id, slug)}
 
     def _free_slug(self, project_id: str, taken: set[str]) -> str:
-        former = self.former_slug(project_id)
-        if former and former not in taken:
-            return former
-        while True:
-            slug = project_slug(project_id, taken)
-            if not self._history.log([f"projects/{slug}"], limit=1):
-                return slug
+        """Return a folder without a history, or the former one: only the former project may use a folder again."""
+        slug, former = project_slug(project_id, taken), None
+        while self._history.log([f"projects/{slug}"], limit=1):
+            if former is None:
+                former = self.former_slug(project_id) or ""
+            if former and former not in taken:
+                return former
             taken.add(slug)
+            slug = project_slug(project_id, taken)
+        return slug
 
     def former_slug(self, project_id: str) -> str | None:
         """Return the folder of a deleted project; None if it is not in the last 200 changes of the index."""
