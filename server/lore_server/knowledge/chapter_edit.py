@@ -56,11 +56,7 @@ def new_document(
     supersedes: Sequence[str] = (),
     valid_until: str | None = None,
 ) -> str:
-    """Return the text of a new document.
-
-    Raises:
-        InvalidContent: a part is too long, or its headings or fences would affect another part.
-    """
+    """Return the text of a new document. Raises InvalidContent, see `PartKind.checked`."""
     CHAPTERS.check_count(len(chapters))
     values: dict[str, Value] = {"title": limits.checked_title(title), "keywords": limits.checked_keywords(keywords)}
     values |= {"created": now, "updated": now}
@@ -80,8 +76,7 @@ def new_document(
 def rewrite(new: str) -> Edit:
     """Replace the whole text; an unchanged `updated` field is set to the current time.
 
-    Raises:
-        InvalidContent: the text is too long, has too many chapters, or gets a `valid_until` that is not a date.
+    Raises InvalidContent if it is too long, has too many chapters, or gets a `valid_until` that is not a date.
     """
 
     def change(old: str, now: str) -> str:

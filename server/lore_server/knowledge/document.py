@@ -74,9 +74,7 @@ class KnowledgeDocument:
     def chapter(self, title: str | None = None, index: int | None = None) -> Chapter:
         """Return a chapter by its title, by its index (from 0), or by both if several have the same title.
 
-        Raises:
-            ChapterNotFound: no chapter matches.
-            InvalidArgument: neither is given, or several chapters have this title.
+        Raises ChapterNotFound, and InvalidArgument if neither is given or several chapters have this title.
         """
         return self.chapters[position_of(self.headings, title, index)]
 

@@ -51,11 +51,7 @@ def checked_day(text: str) -> str:
 
 
 def checked_text(text: str, maximum: int, label: str) -> str:
-    """Return the text, if a file can contain it and it has at most `maximum` bytes in UTF-8.
-
-    Raises:
-        InvalidContent: the text contains NUL or a lone surrogate, or is too long.
-    """
+    """Return the text, if it has no NUL, no lone surrogate, and at most `maximum` bytes. Raises InvalidContent."""
     if found := _UNWRITABLE.search(text):
         name = "NUL" if found[0] == "\0" else "a lone surrogate (invalid Unicode)"
         raise InvalidContent(f"The {label} contains {name} at character {found.start()}.")

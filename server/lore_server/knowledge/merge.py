@@ -17,12 +17,7 @@ class Clash(Exception):
 
 
 def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """Return the file with the changes of both sides; None if it is deleted.
-
-    Raises:
-        Clash: the changes contradict each other.
-        GitError: git cannot be run.
-    """
+    """Return the file with the changes of both sides; None if it is deleted. Raises Clash, GitError."""
     if theirs in (ours, base):
         return ours
     if ours == base:

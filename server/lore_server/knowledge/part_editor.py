@@ -61,8 +61,7 @@ class PartKind:
     def checked(self, content: str, title: str, level: int, name: str, most: int) -> str:
         """Return the content with `\\n` as line ends, and without its own heading and the empty lines around it.
 
-        Raises:
-            InvalidContent: it is longer than `most` bytes, or its headings or fences would affect other parts.
+        Raises InvalidContent if it is too long, or if its headings or fences would affect other parts.
         """
         lines = lines_of(stripped(limits.checked_text(content, most, name)))
         first = heading_of(lines[0].rstrip("\r\n")) if lines else None
@@ -101,8 +100,7 @@ class PartEditor:
     def update(self, index: int, content: str, summary: str = "") -> str:
         """Replace the body of a part; its heading and the deeper parts below it stay.
 
-        Raises:
-            SectionExists: the content has a sub-heading that the part already has.
+        Raises SectionExists if the content has a sub-heading that the part already has.
         """
         heading, end = self.headings[index], self._end(index)
         body = self._kind.body(content, summary, heading.title, heading.level)
@@ -121,12 +119,7 @@ class PartEditor:
         return self._replaced(heading.line, end, block + "\n" * (end < len(self._lines)), titles)
 
     def add(self, title: str, content: str, summary: str, place: Place, reference: int | None) -> str:
-        """Add a part at the end, or before or after the reference, with the reference's level.
-
-        Raises:
-            SectionExists: a part already has that title.
-            InvalidArgument: the place needs a reference.
-        """
+        """Add a part at the end, or before or after the reference, with its level. Raises SectionExists."""
         if any(heading.title == title for heading in self.headings):
             raise SectionExists(f"The {self._kind.name} `{title}` already exists.")
         self._kind.check_count(len(self.headings) + 1)

@@ -27,11 +27,7 @@ class Files:
         self._home = home
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None if the file does not exist.
-
-        Raises:
-            InvalidPath: the path is a symlink, a device or a huge file.
-        """
+        """Return the content of a file; None if it does not exist. Raises InvalidPath for a symlink or a huge file."""
         with self._parent(path) as (folder, name), reporting(path):
             if folder is None:
                 return None
@@ -80,7 +76,12 @@ class Files:
             with contextlib.suppress(FileNotFoundError):
                 folder.unlink(name)
                 folder.sync()
-        self._prune(path)
+        parts = path.split("/")
+        with contextlib.suppress(OSError):  # a folder that is not empty
+            for count in range(len(parts) - 1, 1, -1):  # keep `projects` itself
+                with self._parent("/".join(parts[:count])) as (folder, name):
+                    if folder is not None:
+                        folder.rmdir(name)
 
     def exists(self, path: str) -> bool:
         """Return whether the path exists, even as a symlink or an unreadable file."""
@@ -134,17 +135,6 @@ class Files:
                 for entry in list(folder.entries()) if folder is not None else ():
                     if folder is not None and fnmatch.fnmatchcase(entry.name, TEMPORARY):
                         folder.unlink(entry.name)
-
-    def _prune(self, path: str) -> None:
-        parts = path.split("/")[:-1]
-        while len(parts) > 1:  # keep `projects` itself
-            with self._parent("/".join(parts)) as (folder, name):
-                try:
-                    if folder is not None:
-                        folder.rmdir(name)
-                except OSError:
-                    return
-            parts.pop()
 
     @contextlib.contextmanager
     def _parent(self, path: str, make: bool = False) -> Iterator[tuple[OpenFolder | None, str]]:

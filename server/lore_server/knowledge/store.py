@@ -22,9 +22,6 @@ from lore_server.knowledge.registry import INDEX, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
 from lore_server.knowledge.writer import Writer, Written, file_name
 
-WAIT_SECONDS = 20.0
-CLOSE_SECONDS = 5.0
-
 
 class Synced(NamedTuple):
     """The result of a sync; without a remote, `pushed` is False."""
@@ -47,7 +44,7 @@ class KnowledgeStore:
     def __init__(
         self,
         home: Path,
-        wait_seconds: float = WAIT_SECONDS,
+        wait_seconds: float = 20.0,
         now: Callable[[], str] = precise_timestamp,
         changed: Callable[[], None] = lambda: None,
         identity: Callable[[], Identity | None] = lambda: None,
@@ -89,7 +86,7 @@ class KnowledgeStore:
             self.remote.push_soon()  # it pulls if the remote is ahead
         return pulled
 
-    def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
+    def close(self, wait_seconds: float = 5.0) -> bool:
         """Wait for the background push; return False if it has not finished, so that the next start repeats it."""
         self.writer.close()
         return self.remote.wait(wait_seconds)
@@ -108,10 +105,7 @@ class KnowledgeStore:
     def edit(
         self, project_id: str, filename: str | None, edit: Edit, author: Author, expected_version: str | None = None
     ) -> Written:
-        """Change an existing document or, without a file name, the main document.
-
-        Raises ProjectNotFound, DocumentNotFound, and the errors of the edit.
-        """
+        """Change an existing document or, without a file name, the main document. May raise the errors of the edit."""
         with self.writer.writing():
             project, path, data = self._found(project_id, filename, expected_version)
             new = edit.change(exact(data), self.now()).encode("utf-8", "surrogateescape")

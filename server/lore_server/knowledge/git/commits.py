@@ -46,15 +46,14 @@ def import_stream(message: str, author: Author, parents: Sequence[str], lines: I
     `lines` list the changes against the files of the first parent. Message and names may contain any text. An
     incomplete input, such as that of a killed process, changes nothing.
     """
-    now = f"{int(time.time())} +0000"
+    now = f"<{EMAIL}> {int(time.time())} +0000"
     agent = _ident(author.agent) or COMMITTER
     text = message.replace("\0", "\N{SYMBOL FOR NULL}").strip("\n") or "Update knowledge"
     if session := one_line(_ident(author.session)):
         text += f"\n\n{SESSION}{session}"
-    head = ["feature done", "commit HEAD", "mark :1", f"author {agent} <{EMAIL}> {now}"]
-    head += [f"committer {COMMITTER} <{EMAIL}> {now}"]
-    above = [f"{name} {parent}\n" for name, parent in zip(("from", *["merge"] * len(parents)), parents, strict=False)]
-    parts = [_encoded("\n".join(head) + "\n"), _data(_encoded(text + "\n")), _encoded("".join(above))]
+    head = f"feature done\ncommit HEAD\nmark :1\nauthor {agent} {now}\ncommitter {COMMITTER} {now}\n"
+    above = [f"{'merge' if number else 'from'} {parent}\n" for number, parent in enumerate(parents)]
+    parts = [_encoded(head), _data(_encoded(text + "\n")), _encoded("".join(above))]
     return b"".join([*parts, *lines, b"get-mark :1\ndone\n"])
 
 
@@ -90,7 +89,8 @@ def _ident(name: str) -> str:
 def parsed(fields: Sequence[str]) -> Commit:
     """Return the commit with these values of FIELDS."""
     name, parents, agent, date, message = fields
-    text, _, last = message.rstrip("\n").rpartition("\n\n")
+    text, session = message.rstrip("\n"), ""
+    before, _, last = text.rpartition("\n\n")
     if last.startswith(SESSION) and "\n" not in last:
-        return Commit(name, tuple(parents.split()), agent, last.removeprefix(SESSION), date, text)
-    return Commit(name, tuple(parents.split()), agent, "", date, message.rstrip("\n"))
+        text, session = before, last.removeprefix(SESSION)
+    return Commit(name, tuple(parents.split()), agent, session, date, text)

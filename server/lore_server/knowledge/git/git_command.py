@@ -51,12 +51,9 @@ class Git:
         seconds: float = SECONDS,
         remote: bool = False,
     ) -> bytes:
-        """Run git and return its output.
+        """Run git and return its output. Raises GitError if git is not installed, fails, or takes too long.
 
         Git inherits the descriptors in `keep`. With `remote` it reads the user's configuration, for credentials.
-
-        Raises:
-            GitError: git is not installed, fails, or takes too long.
         """
         with self.start(*arguments, keep=keep, remote=remote) as process:
             return finish(process, data, seconds)
