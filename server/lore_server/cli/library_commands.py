@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lore_server.library_docs.doc_set import DocSet
     from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
 
+_FROM = "For an installed package, name its folder: `lore add-docs PACKAGE --from .venv`, or --from node_modules."
+
 
 @command
 def pull(
@@ -98,45 +100,42 @@ def add_docs(
         pages = manager.remove(remove)
         session.show({"removed": remove, "pages": pages}, f"Removed {remove}: {counted(pages, 'page')}.")
         is_change = pages > 0
+    elif update:
+        is_change = _update(session, manager, manager.named(source))
     else:
-        if update:
-            sets = manager.named(source)
-        elif "://" in str(source):
-            sets = [_wanted_site(str(source), name, version, max_pages, private)]
-        else:
-            sets = [_wanted(session.root, str(source), from_, name, version)]
-        is_change = _update(session, manager, sets)
+        docs = _wanted(session.root, str(source), from_, name, version, max_pages, private)
+        is_change = _update(session, manager, [docs])
     if sync and is_change:
         session.sync()
 
 
-def _wanted_site(source: str, name: str | None, version: str | None, max_pages: int, is_private: bool) -> DocSet:
-    """Return the site that the arguments describe. Raises UsageError."""
-    from lore_server.library_docs.doc_set import SITE, DocSet, as_name, as_version, checked_name
-    from lore_server.library_docs.site_paths import name_of_site, start_of
-
-    start = start_of(source)
-    library = checked_name(name or as_name(name_of_site(start)))
-    return DocSet(library, SITE, start, pinned=as_version(version), max_pages=max_pages, is_private=is_private)
-
-
-def _wanted(root: Path, source: str, from_: Path | None, name: str | None, version: str | None) -> DocSet:
+def _wanted(
+    root: Path,
+    source: str,
+    from_: Path | None,
+    name: str | None,
+    version: str | None,
+    max_pages: int,
+    is_private: bool,
+) -> DocSet:
     """Return the documentation that the arguments describe. Raises UsageError."""
-    from lore_server.library_docs.doc_set import FOLDER, DocSet, as_name, as_version, checked_name
+    from lore_server.library_docs.doc_set import FOLDER, SITE, DocSet, as_name, as_version, checked_name
     from lore_server.library_docs.installed_package import check_package, find_package
     from lore_server.library_docs.local_docs import name_of_folder
+    from lore_server.library_docs.site_paths import name_of_site, start_of
 
     pinned = as_version(version)
+    if "://" in source:
+        start = start_of(source)
+        library = checked_name(name or as_name(name_of_site(start)))
+        return DocSet(library, SITE, start, pinned=pinned, max_pages=max_pages, is_private=is_private)
     if from_ is not None:
         place = _folder(root, from_)
         check_package(source)
         kind, _ = find_package(source, place)
         return DocSet(checked_name(name or as_name(source)), kind, str(place), source, pinned=pinned)
     if not Path(source).expanduser().exists():
-        raise UsageError(
-            f"There is no folder `{source}`.",
-            "For an installed package, name its folder: `lore add-docs PACKAGE --from .venv`, or --from node_modules.",
-        )
+        raise UsageError(f"There is no folder `{source}`.", _FROM)
     place = _folder(root, Path(source))
     return DocSet(checked_name(name or as_name(name_of_folder(place))), FOLDER, str(place), pinned=pinned)
 

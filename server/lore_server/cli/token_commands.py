@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lore_etl.config.user_folders import user_state_folder
+from lore_etl.core.json_types import JSON
 from lore_server.cli.command import add_group
 from lore_server.owner.session import Session
 
@@ -56,8 +57,7 @@ def revoke(session: Session, name: str) -> None:
     session.show({"revoked": name}, f"{name} is revoked.")
 
 
-def _row(record: dict[str, object]) -> str:
-    rights = record["rights"]
-    assert isinstance(rights, dict)
-    day = datetime.datetime.fromtimestamp(float(str(record["expires"])), datetime.UTC).date()
-    return f"{record['name']}  until {day}  {', '.join(f'{level} {project}' for project, level in rights.items())}"
+def _row(record: JSON) -> str:
+    day = datetime.datetime.fromtimestamp(record["expires"], datetime.UTC).date()
+    rights = ", ".join(f"{level} {project}" for project, level in record["rights"].items())
+    return f"{record['name']}  until {day}  {rights}"

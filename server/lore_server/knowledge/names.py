@@ -65,15 +65,11 @@ def document_name(filename: str) -> str:
 
     Raises InvalidFilename.
     """
-    return slug(_stem(checked_filename(filename))) + SUFFIX
+    return slug(stem_of(checked_filename(filename))) + SUFFIX
 
 
-def earlier_document_name(filename: str) -> str:
-    """Return the file name that earlier versions gave to such a document. Raises InvalidFilename."""
-    return ascii_slug(_stem(checked_filename(filename))) + SUFFIX
-
-
-def _stem(name: str) -> str:
+def stem_of(name: str) -> str:
+    """Return the name of a document without its suffix."""
     return name[: -len(SUFFIX)] if name.lower().endswith(SUFFIX) else name
 
 
@@ -87,7 +83,7 @@ def checked_filename(filename: str) -> str:
         raise InvalidFilename("A file name must not contain slashes or backslashes.")
     if has_unseen(name):
         raise InvalidFilename("A file name must not contain control characters or invisible characters.")
-    if not _stem(looks).strip(". "):
+    if not stem_of(looks).strip(". "):
         raise InvalidFilename("A file name must not consist of dots only.")
     return name
 

@@ -12,13 +12,7 @@ from lore_etl.files.scan import lasting_stamp
 from lore_server.knowledge.document import KnowledgeDocument
 from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.metadata import Metadata
-from lore_server.knowledge.names import (
-    SUFFIX,
-    checked_filename,
-    checked_project_id,
-    document_name,
-    earlier_document_name,
-)
+from lore_server.knowledge.names import SUFFIX, ascii_slug, checked_filename, checked_project_id, slug, stem_of
 from lore_server.knowledge.registry import INDEX, read_index
 from lore_server.knowledge.safe_files import Files
 
@@ -169,8 +163,8 @@ class Listing:
 def possible_names(filename: str) -> list[str]:
     """Return the file names that a given name may refer to, the likeliest first. Raises InvalidFilename."""
     given = checked_filename(filename)
-    exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
-    names = (exact_name, document_name(given), earlier_document_name(given))
+    stem = stem_of(given)
+    names = (given if given.endswith(SUFFIX) else given + SUFFIX, slug(stem) + SUFFIX, ascii_slug(stem) + SUFFIX)
     return [name for name in dict.fromkeys(names) if is_document(name)]
 
 
