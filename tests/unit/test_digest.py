@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.text import clip
-from lore_etl.digest import Digest, digest
-from lore_etl.digest.prose_lines import LONGEST, LONGEST_TAG, MAX_TAGS
+from lore_etl.digest import LONGEST, LONGEST_TAG, MAX_TAGS, Digest, digest
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import Source, SourceContext
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_etl.digest.specs import Spec
+from lore_etl.digest import Spec
 from lore_server.framework.drift import Drift, drift
 from lore_server.framework.groups import Group
 from lore_server.framework.view import references

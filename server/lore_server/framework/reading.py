@@ -14,7 +14,7 @@ from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, PathRefused
 from lore_etl.core.model import sha256
 from lore_etl.core.text import nearest_paths
-from lore_etl.digest.prose_lines import ProseLines, tags_of
+from lore_etl.digest import tags_of
 from lore_etl.files.indexed import ProjectFiles, is_knowledge
 from lore_etl.files.redaction import redact
 from lore_etl.files.scan import Unreadable, text_of
@@ -82,7 +82,7 @@ class DocReader:
         kind = self._sources.owner(source)
         assert kind is not None
         document, _ = kind.read_leniently(source, text)
-        tags = list(tags_of(document.front.values, ProseLines(document)))
+        tags = list(tags_of(document))
         return {"title": document.title, "tags": tags, "last_modified": modified}
 
     def _read(self, source: str, folder: str) -> tuple[str, str]:

@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import clip
-from lore_etl.digest import Digest
-from lore_etl.digest.specs import Spec
+from lore_etl.digest import Digest, Spec
 from lore_etl.stores.catalogue import UNREAD, FileRow
 from lore_server.framework.groups import PATTERNS, PRPS, Group, group_of
 
