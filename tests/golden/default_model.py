@@ -18,8 +18,7 @@ import onnx
 from onnx import helper
 
 from lore_etl.models.bundled import FOLDER, WEIGHTS, file_digest, weights_folder
-from lore_etl.models.export import SAMPLES, TOLERANCE
-from lore_etl.models.export_embedder import export as compile_model
+from lore_etl.models.export import SAMPLES, TOLERANCE, export_embedder
 from lore_etl.models.model_cache import described
 from lore_etl.models.onnx_models import OnnxEmbedder
 
@@ -31,7 +30,7 @@ def export(folder: Path) -> None:
     source = weights_folder()
     with tempfile.TemporaryDirectory() as temporary:
         whole = Path(temporary) / "whole"
-        compile_model(str(source), whole)
+        export_embedder(str(source), whole)
         graph = onnx.load(whole / "model.onnx")
         _refer_to(source / WEIGHTS, graph)
         info = json.loads((whole / "info.json").read_text(encoding="utf-8"))

@@ -24,8 +24,8 @@ from lore_etl.index import Index
 from lore_etl.models import model_cache
 from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel
-from lore_etl.models.model_cache import KIND, SUPERSEDED_SECONDS, compiled_folder, model_source
-from lore_etl.models.reranking import CrossEncoder, open_cross_encoder, prepared
+from lore_etl.models.model_cache import EMBEDDER, SUPERSEDED_SECONDS, compiled_folder, model_source
+from lore_etl.models.onnx_models import OnnxCrossEncoder, open_cross_encoder
 from lore_etl.pipeline.sync import sync
 from lore_server.query.query_service import QueryService, SearchOutcome
 from tests.harness.commands import Commands
@@ -45,8 +45,8 @@ PASSAGES = [
     "dawn . b " * 9,
     "數" * 3_000,
 ]
-COMPILERS = {"tests.harness.originals", "lore_etl.models.export_embedder", "lore_etl.models.export_reranker"}
-IMPORTED = ("sentence_transformers", "onnxscript", "torch.onnx.ops", "torch._dynamo", "lore_etl.models.export")
+COMPILERS = {"tests.harness.originals", "lore_etl.models.export"}
+IMPORTED = ("sentence_transformers", "onnxscript", "torch.onnx.ops", "torch._dynamo")
 
 
 class Torch:
@@ -100,9 +100,9 @@ import sys
 model, sys.executable = sys.argv[1:]
 started = []
 sys.addaudithook(lambda event, given: started.append(given[1]) if event == "subprocess.Popen" else None)
-from lore_etl.models.reranking import open_cross_encoder
+from lore_etl.models.onnx_models import open_cross_encoder
 scores = open_cross_encoder(model, threads=1).score("the ferry", ["at dawn", "a boat"])
-print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export_reranker" in module for module in started))
+print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export" in command for command in started))
 """
 
 
@@ -124,12 +124,14 @@ def test_two_processes_compile_a_model_once_without_torch_or_the_network(opened:
 
 
 @pytest.fixture(scope="module")
-def served(model: Path, opened: list[list[str]]) -> CrossEncoder:
+def served(model: Path, opened: list[list[str]]) -> OnnxCrossEncoder:
     """Return the model that the processes compiled."""
     return open_cross_encoder(str(model), threads=2)
 
 
-def test_the_compiled_model_gives_the_scores_of_its_original(model: Path, served: CrossEncoder, torch: Torch) -> None:
+def test_the_compiled_model_gives_the_scores_of_its_original(
+    model: Path, served: OnnxCrossEncoder, torch: Torch
+) -> None:
     expected = np.asarray(torch.run("predict", model, QUERIES, PASSAGES))
 
     found = [served.score(query, PASSAGES) for query in QUERIES]
@@ -140,7 +142,7 @@ def test_the_compiled_model_gives_the_scores_of_its_original(model: Path, served
     assert min(map(np.ptp, found)) > 10 * torch.tolerance
 
 
-def test_a_passage_gets_the_same_score_alone_and_among_others(served: CrossEncoder) -> None:
+def test_a_passage_gets_the_same_score_alone_and_among_others(served: OnnxCrossEncoder) -> None:
     many = [f"{text} {'b ' * (n % 7)}" for n in range(20) for text in PASSAGES]
 
     together = served.score("the ferry", many)
@@ -149,13 +151,13 @@ def test_a_passage_gets_the_same_score_alone_and_among_others(served: CrossEncod
     assert np.abs(together - alone).max() < 1e-5
 
 
-def test_no_passages_get_no_scores(served: CrossEncoder) -> None:
+def test_no_passages_get_no_scores(served: OnnxCrossEncoder) -> None:
     found = served.score("the ferry", [])
 
     assert (found.dtype, found.shape) == (np.float32, (0,))
 
 
-def test_concurrent_threads_get_the_same_scores(served: CrossEncoder) -> None:
+def test_concurrent_threads_get_the_same_scores(served: OnnxCrossEncoder) -> None:
     expected = served.score("the ferry", PASSAGES)
 
     with ThreadPoolExecutor(8) as pool:
@@ -164,7 +166,7 @@ def test_concurrent_threads_get_the_same_scores(served: CrossEncoder) -> None:
     assert max(np.abs(scored - expected).max() for scored in found) < 1e-5
 
 
-def test_a_compiled_model_is_not_compiled_again(model: Path, served: CrossEncoder, shared_cache: Path) -> None:
+def test_a_compiled_model_is_not_compiled_again(model: Path, served: OnnxCrossEncoder, shared_cache: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in shared_cache.rglob("*")}
 
     again = open_cross_encoder(str(model)).score("the ferry", PASSAGES)
@@ -178,7 +180,7 @@ def test_a_compiled_model_is_not_compiled_again(model: Path, served: CrossEncode
 
 def assert_refused(name: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=r"^Configuration key `query\.reranker`: ") as found:
-        prepared(name)
+        open_cross_encoder(name)
 
     assert reason in found.value.message
     assert "Name a cross-encoder that gives one score" in found.value.hint
@@ -212,7 +214,7 @@ def test_a_folder_without_a_model_is_rejected_with_the_reason(torch: Torch, tmp_
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(ConfigError, match=r"cannot be loaded: .*model_type"):
-        prepared(str(tmp_path / "empty"))
+        open_cross_encoder(str(tmp_path / "empty"))
 
 
 def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
@@ -226,7 +228,7 @@ def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
 
 
 def test_a_configured_cross_encoder_reranks_the_best_files_and_explains_it(
-    model: Path, served: CrossEncoder, tmp_path: Path
+    model: Path, served: OnnxCrossEncoder, tmp_path: Path
 ) -> None:
     root = write_project(
         tmp_path, {f"docs/{n}.md": f"# Ferry {n}\n\nthe ferry crosses at dawn {n}\n" for n in range(8)}
@@ -319,7 +321,7 @@ def test_a_copy_of_a_model_at_another_place_needs_no_compilation(tiny_model: Pat
     shutil.copytree(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     copy, folder = tmp_path / "elsewhere" / tiny_model.name, str(tiny_model)
 
-    assert compiled_folder(str(copy), str(copy), KIND) == compiled_folder(folder, folder, KIND)
+    assert compiled_folder(str(copy), str(copy), EMBEDDER) == compiled_folder(folder, folder, EMBEDDER)
 
 
 def test_a_new_compilation_deletes_unused_copies_older_than_a_week(tiny_model: Path, compiled: Path) -> None:
@@ -331,13 +333,13 @@ def test_a_new_compilation_deletes_unused_copies_older_than_a_week(tiny_model: P
 
 def test_a_compiled_model_that_is_in_use_is_not_deleted(own_cache: Path) -> None:
     source, other = "first/model", "second/model"
-    used = compiled_folder(source, source, KIND)
+    used = compiled_folder(source, source, EMBEDDER)
     used.mkdir(parents=True)
     (used / "info.json").touch()
     os.utime(used, (0, 0))
 
-    assert model_cache.compiled(source, source, KIND) == used
-    model_cache.remove_superseded(other, compiled_folder(other, other, KIND))
+    assert model_cache.compiled(source, source, EMBEDDER) == used
+    model_cache.remove_superseded(other, compiled_folder(other, other, EMBEDDER))
 
     assert used.exists()
 

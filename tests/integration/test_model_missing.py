@@ -179,6 +179,6 @@ def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: 
 
 
 def _kind() -> model_cache.ModelKind:
-    from lore_etl.models.model_cache import KIND
+    from lore_etl.models.model_cache import EMBEDDER
 
-    return KIND
+    return EMBEDDER

@@ -18,7 +18,7 @@ PACKAGES = {"lore_etl": ROOT / "etl" / "lore_etl", "lore_server": ROOT / "server
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES_OF_EXTRAS = {
     "documents": ("office", "pdf"),
-    "models": ("export", "export_embedder", "export_reranker", "model_cache"),
+    "models": ("export", "model_cache"),
     "eval": ("measures",),
     "openai": ("openai_writer",),
     "team": ("target", "publish", "metrics"),

@@ -35,9 +35,9 @@ UNFIT = 3  # the exit status of a child process if the model is not of the requi
 
 @dataclass(frozen=True)
 class ModelKind:
-    """A kind of compiled model: its module, its format, and its configuration key."""
+    """A kind of compiled model: its name in `lore_etl.models.export`, its format, and its configuration key."""
 
-    exporter: str
+    name: str
     version: str  # increase it when the compiled form changes
     key: str
     hint: str | None = None
@@ -47,7 +47,14 @@ class ModelKind:
         return ConfigError(f"Configuration key `{self.key}`: {reason.rstrip('.')}.", self.hint)
 
 
-KIND = ModelKind("lore_etl.models.export_embedder", "2", "embedding.model")
+EMBEDDER = ModelKind("embedder", "2", "embedding.model")
+RERANKER = ModelKind(
+    "reranker",
+    "cross-encoder 1",
+    "query.reranker",
+    "Name a cross-encoder that gives one score, by its folder or by its name on the hub, such as"
+    " cross-encoder/ms-marco-MiniLM-L6-v2, which is downloaded once. An empty name disables reranking.",
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class PreparedModel:
 def is_prepared(name: str) -> bool:
     """Return whether the model needs no compilation on this machine. Raises ConfigError."""
     name = name or DEFAULT_MODEL
-    return name in bundled.NAMES or (compiled_folder(name, model_source(name), KIND) / "info.json").exists()
+    return name in bundled.NAMES or (compiled_folder(name, model_source(name), EMBEDDER) / "info.json").exists()
 
 
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
@@ -78,7 +85,7 @@ def prepared(name: str, progress: Progress = silent) -> PreparedModel:
     if name in bundled.NAMES:
         folder, data = bundled.FOLDER, bundled.checked_folder(progress)
     else:
-        folder = data = compiled(name, model_source(name), KIND, progress)
+        folder = data = compiled(name, model_source(name), EMBEDDER, progress)
     return described(folder, data, name)
 
 
@@ -91,7 +98,7 @@ def described(folder: Path, data: Path | None = None, name: str = "") -> Prepare
 
 def model_source(name: str) -> str:
     """Return the folder of the default model, another folder, or a name on the hub. Raises ConfigError."""
-    return str(bundled.weights_folder()) if name in bundled.NAMES else origin(name, KIND)
+    return str(bundled.weights_folder()) if name in bundled.NAMES else origin(name, EMBEDDER)
 
 
 def origin(name: str, kind: ModelKind) -> str:
@@ -194,7 +201,7 @@ def _safe(name: str) -> str:
 
 
 def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progress: Progress) -> None:
-    command = [sys.executable, "-P", "-m", kind.exporter, source, str(folder)]
+    command = [sys.executable, "-P", "-m", "lore_etl.models.export", kind.name, source, str(folder)]
     environment = {**os.environ, "TOKENIZERS_PARALLELISM": "true", "PYTHONWARNINGS": "ignore", "PYTHONUTF8": "1"}
     if is_offline:
         environment["HF_HUB_OFFLINE"] = "1"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from lore_etl.chunking.tokens import TokenCounter, token_counter
-from lore_etl.models.model_cache import PreparedModel
+from lore_etl.models.model_cache import RERANKER, PreparedModel, compiled, origin
 from lore_etl.system.processes import cpu_count
 
 BATCH_TOKENS = 512  # larger batches were slower, since a core cannot cache them, and took more memory
@@ -64,6 +64,14 @@ class OnnxCrossEncoder:
             return np.empty(0, dtype=np.float32)
         pairs = [(self._prompt + query, passage) for passage in passages]
         return self._graph.run(self._tokenizer.encode_batch(pairs))
+
+
+def open_cross_encoder(name: str, threads: int = 0) -> OnnxCrossEncoder:
+    """Open the cross-encoder in `query.reranker`, compiled if necessary; 0 threads means one per core.
+
+    Raises ConfigError, ProviderError.
+    """
+    return OnnxCrossEncoder(name, compiled(name, origin(name, RERANKER), RERANKER), threads)
 
 
 class Graph:

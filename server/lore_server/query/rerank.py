@@ -11,7 +11,7 @@ from lore_etl.core.errors import LoreError
 from lore_server.query.ranking import Ranked
 
 if TYPE_CHECKING:
-    from lore_etl.models.reranking import CrossEncoder
+    from lore_etl.models.onnx_models import OnnxCrossEncoder
 
 SHARE = 0.5  # weight of the cross-encoder's score in the order of the files that it read
 
@@ -22,7 +22,7 @@ class Reranker:
     def __init__(self, settings: QuerySettings, threads: int) -> None:
         self._settings, self._threads = settings, threads
         self._guard = threading.Lock()
-        self._model: CrossEncoder | LoreError | None = None
+        self._model: OnnxCrossEncoder | LoreError | None = None
 
     def rerank(self, text: str, ranked: Sequence[Ranked]) -> list[Ranked]:
         """Return the best files in a new order, followed by the others. Raises ConfigError, ProviderError."""
@@ -31,10 +31,10 @@ class Reranker:
             return list(ranked)
         return [*blend(best, self._opened().score(text, [result.chunk.text for result in best]).tolist()), *rest]
 
-    def _opened(self) -> CrossEncoder:
+    def _opened(self) -> OnnxCrossEncoder:
         with self._guard:
             if self._model is None:
-                from lore_etl.models.reranking import open_cross_encoder
+                from lore_etl.models.onnx_models import open_cross_encoder
 
                 try:
                     self._model = open_cross_encoder(self._settings.reranker, self._threads)
