@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lore_etl.core.errors import ConfigError
-from lore_etl.sources.agent_files import AddedDocs, AgentFiles, PulledReleases, PulledTickets
+from lore_etl.files.indexed import ADDED, PULLED
+from lore_etl.sources.agent_files import AgentFiles
 from lore_etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, Patterns, PythonCode, Tests
 from lore_etl.sources.prose import (
     Adrs,
@@ -43,9 +44,9 @@ class SourceSet:
         # the configuration takes precedence over the layout, and neither applies to files that Lore wrote
         self._sources = [
             AgentFiles(project),
-            PulledTickets(project),
-            PulledReleases(project),
-            AddedDocs(project),
+            Tickets(project, (f"/{PULLED}/**/*.md", f"!/{PULLED}/**/releases/*.md")),
+            Releases(project, (f"/{PULLED}/**/releases/*.md",)),
+            Libraries(project, (f"/{ADDED}/**/*.md",)),
             *(kind(project, own[kind.name]) for kind in REGISTRY if kind.name in own),
             *(
                 kind(project, more=own.get(kind.name, ()))

@@ -1,4 +1,4 @@
-"""Files that Lore wrote: those of agents in the knowledge folder, tickets from a tracker, and libraries."""
+"""Files of agents in the knowledge folder, and the origin of a file by its folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.indexed import ADDED, KNOWLEDGE, PULLED
-from lore_etl.sources.prose import Libraries, Releases, Tickets
 from lore_etl.sources.source import Source
 
 MEMORIES = f"{KNOWLEDGE}/memories"
@@ -25,24 +24,5 @@ class AgentFiles(Source):
     patterns = (f"/{KNOWLEDGE}/**/*.md",)
 
     def document(self, path: str, text: str) -> Document:
-        """Return the file as a Document. Its folder decides whether it is a memory."""
         found = super().document(path, text)
         return replace(found, type=KnowledgeType.MEMORY) if path.startswith(f"{MEMORIES}/") else found
-
-
-class PulledTickets(Tickets):
-    """Tickets from a tracker."""
-
-    patterns = (f"/{PULLED}/**/*.md", f"!/{PULLED}/**/releases/*.md")
-
-
-class PulledReleases(Releases):
-    """Releases from a tracker."""
-
-    patterns = (f"/{PULLED}/**/releases/*.md",)
-
-
-class AddedDocs(Libraries):
-    """Documentation of libraries that the user added."""
-
-    patterns = (f"/{ADDED}/**/*.md",)

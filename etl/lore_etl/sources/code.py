@@ -9,7 +9,7 @@ from lore_etl.chunking.code_languages import code_patterns, plain_patterns
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.sources.prose import NOT_VENDORED
-from lore_etl.sources.source import Source, is_code
+from lore_etl.sources.source import Source, is_code, source_of
 
 _SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
 _OWN = (f"!{CONFIG_NAME}",)
@@ -62,26 +62,14 @@ class Tests(CodeIn):
     prose = (".ipynb", ".html", ".htm")
 
 
-class PythonCode(Source):
-    """Python modules."""
-
-    name, type = "python", KnowledgeType.SRC
-    patterns = ("*.py", "*.pyi")
-
-
-class JavaScriptCode(Source):
-    """JavaScript and TypeScript modules, and components with scripts in them."""
-
-    name, type = "javascript", KnowledgeType.SRC
-    patterns = (*(f"*.{suffix}" for suffix in _SCRIPTS), "*.vue", "*.svelte")
-
-
-class OtherCode(Source):
-    """Code in other languages, pages of sites, and configuration."""
-
-    name, type = "other", KnowledgeType.SRC
-    patterns = (*code_patterns(), *plain_patterns(), "*.html", "*.htm", "*.ini", "*.cfg", "*.conf", "*.properties",
-                "*.csv", "*.tsv", *_OWN)  # fmt: skip
+PythonCode = source_of("python", KnowledgeType.SRC, "*.py", "*.pyi")
+JavaScriptCode = source_of(  # components with scripts in them too
+    "javascript", KnowledgeType.SRC, *(f"*.{suffix}" for suffix in _SCRIPTS), "*.vue", "*.svelte"
+)
+OtherCode = source_of(  # pages of sites and configuration too
+    "other", KnowledgeType.SRC, *code_patterns(), *plain_patterns(), "*.html", "*.htm", "*.ini", "*.cfg", "*.conf",
+    "*.properties", "*.csv", "*.tsv", *_OWN,
+)  # fmt: skip
 
 
 class Jsdoc(Source):
@@ -91,5 +79,4 @@ class Jsdoc(Source):
     patterns = ("**/docs/output/**/*.json", "**/jsdoc/**/*.json", "!package.json")
 
     def document(self, path: str, text: str) -> Document:
-        """Return the file as a Document that is parsed as JSDoc output."""
         return replace(super().document(path, text), syntax="jsdoc")

@@ -15,7 +15,7 @@ from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.formats import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
-from lore_etl.sources.source import BARE_GUIDES, Source, syntax_of
+from lore_etl.sources.source import BARE_GUIDES, Source, source_of, syntax_of
 
 LONGEST_STATE = 40  # characters
 LONGEST_LIBRARY = 100
@@ -57,51 +57,43 @@ _TEMPLATES = tuple(
 )
 
 
-class Rules(Source):
-    """Instructions to agents and contributors, including their templates."""
-
-    name, type = "rules", KnowledgeType.RULE
-    patterns = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
-                "**/.claude/rules/**/*.md", "**/.ce/RULES.md", "**/.ce/rules/**/*.md",
-                "**/.github/copilot-instructions.md", *_TEMPLATES)  # fmt: skip
-
-
-class Memories(Source):
-    """Memories that agents wrote."""
-
-    name, type = "memories", KnowledgeType.MEMORY
-    patterns = ("**/.serena/memories/**/*.md", "**/MEMORY/**/*.md", "**/memories/**/*.md")
-
-
-class Prps(Source):
-    """Specifications (product requirement prompts)."""
-
-    name, type = "prps", KnowledgeType.PRP
-    patterns = ("**/PRPs/**/*.md", "**/prps/**/*.md")
-
-
-class Adrs(Source):
-    """Architecture decision records."""
-
-    name, type = "adrs", KnowledgeType.ADR
-    patterns = tuple(f"**/{folder}/*.md" for folder in ("adr", "adrs", "ADR", "decisions", "architecture-decisions"))
+Rules = source_of(  # instructions to agents and contributors
+    "rules", KnowledgeType.RULE, "CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
+    "**/.claude/rules/**/*.md", "**/.ce/RULES.md", "**/.ce/rules/**/*.md", "**/.github/copilot-instructions.md",
+    *_TEMPLATES,
+)  # fmt: skip
+Memories = source_of(
+    "memories", KnowledgeType.MEMORY, "**/.serena/memories/**/*.md", "**/MEMORY/**/*.md", "**/memories/**/*.md"
+)
+Prps = source_of("prps", KnowledgeType.PRP, "**/PRPs/**/*.md", "**/prps/**/*.md")  # product requirement prompts
+Adrs = source_of(  # architecture decision records
+    "adrs",
+    KnowledgeType.ADR,
+    *(f"**/{folder}/*.md" for folder in ("adr", "adrs", "ADR", "decisions", "architecture-decisions")),
+)
+Knowledge = source_of("knowledge", KnowledgeType.KNOWLEDGE, "**/knowledge/**/*.md")
+Blogs = source_of(  # articles and slides, which describe the state at their date
+    "blogs",
+    KnowledgeType.BLOG,
+    *(
+        f"**/{folder}/**/*.md"
+        for folder in "blog blogs _posts deck decks slides slide-decks presentations talks".split()
+    ),
+)
 
 
 class Tickets(Source):
     """Issues, pull requests and discussions kept as Markdown, archives included."""
 
     name, type = "tickets", KnowledgeType.TICKET
-    patterns: ClassVar[tuple[str, ...]] = ("**/issues/**/*.md", "**/issue-archive/**/*.md", "**/tickets/**/*.md",
-                ".github/ISSUE*/**/*.md", "**/.github/ISSUE*/**/*.md",
-                "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
+    patterns = ("**/issues/**/*.md", "**/issue-archive/**/*.md", "**/tickets/**/*.md", ".github/ISSUE*/**/*.md",
+                "**/.github/ISSUE*/**/*.md", "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
 
     def document(self, path: str, text: str) -> Document:
-        """Return the ticket with its state from the front matter: open, closed, merged or any other."""
         found = super().document(path, text)
         return replace(found, state=_state(found.front.values))
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """Return the ticket's name and its heading."""
         heading = super().title(path, text, syntax)
         stem = PurePosixPath(path).stem
         return heading if heading == stem else f"{stem}: {heading}"
@@ -111,36 +103,23 @@ class Releases(Source):
     """Change logs and release notes."""
 
     name, type = "releases", KnowledgeType.RELEASE
-    patterns: ClassVar[tuple[str, ...]] = (
-                *CHANGE_LOGS, *NOT_VENDORED, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
+    patterns = (*CHANGE_LOGS, *NOT_VENDORED, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
                 "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """Return the version, taken from the name of a file that describes one release."""
-        stem = PurePosixPath(path).stem
-        return stem if re.match(r"v?\d+\.\d+", stem) else super().title(path, text, syntax)
+        return _version(path) or super().title(path, text, syntax)
 
     def document(self, path: str, text: str) -> Document:
-        """Return the release with its version as the title, even if the front matter has another title."""
-        found = super().document(path, text)
-        stem = PurePosixPath(path).stem
-        if re.match(r"v?\d+\.\d+", stem) and stem not in found.title:
-            return replace(found, title=f"{stem}: {found.title}")
-        return found
-
-
-class Knowledge(Source):
-    """Documents written for the knowledge base, by agents or people."""
-
-    name, type = "knowledge", KnowledgeType.KNOWLEDGE
-    patterns = ("**/knowledge/**/*.md",)
+        """Return the release with its version in the title, even if the front matter has another title."""
+        found, version = super().document(path, text), _version(path)
+        return found if version in found.title else replace(found, title=f"{version}: {found.title}")
 
 
 class Libraries(Source):
     """Documentation of libraries, with the name and the version of the library in the front matter."""
 
     name, type = "libraries", KnowledgeType.LIBRARY
-    patterns: ClassVar[tuple[str, ...]] = ()
+    patterns = ()
 
     def document(self, path: str, text: str) -> Document:
         """Return the page, with the library in its title, because few pages name it in every passage."""
@@ -150,16 +129,6 @@ class Libraries(Source):
             return found
         title = found.title if name.casefold() in found.title.casefold() else clip(f"{name}: {found.title}", 300)
         return replace(found, library=clip(f"{name} {version}", LONGEST_LIBRARY), title=title)
-
-
-class Blogs(Source):
-    """Articles and slides, which describe the state at their date."""
-
-    name, type = "blogs", KnowledgeType.BLOG
-    patterns = tuple(
-        f"**/{folder}/**/*.md"
-        for folder in ("blog", "blogs", "_posts", "deck", "decks", "slides", "slide-decks", "presentations", "talks")
-    )
 
 
 class Guides(Source):
@@ -193,11 +162,8 @@ class Guides(Source):
         return f"{self.name}:{self.navigation.get(path)}"
 
     def document(self, path: str, text: str) -> Document:
-        """Return the guide with its title from the navigation."""
         found = super().document(path, text)
-        if path not in self.navigation:
-            return found
-        title, type_ = self.navigation[path]
+        title, type_ = self.navigation.get(path, (found.title, found.type))
         return replace(found, title=title, type=type_)
 
 
@@ -212,7 +178,6 @@ class OfficeDocuments(Source):
         return tuple(readable())
 
     def claims(self, path: str) -> bool:
-        """Return whether the file belongs to this source and can be read."""
         return path.lower().endswith(self._readable) and super().claims(path)
 
 
@@ -221,6 +186,12 @@ def _is_prose(text: str) -> bool:
     lines = [line.strip() for line in text[:100_000].split("\n") if line.strip()][:_SAMPLE]
     prose = sum(len(line) for line in lines if _reads_like_prose(line))
     return prose >= _PROSE_SHARE * sum(map(len, lines)) and 2 * sum(map(bool, map(_LOGGED.match, lines))) <= len(lines)
+
+
+def _version(path: str) -> str:
+    """Return the version in the name of a file that describes one release; empty for other files."""
+    stem = PurePosixPath(path).stem
+    return stem if re.match(r"v?\d+\.\d+", stem) else ""
 
 
 def _reads_like_prose(line: str) -> bool:
@@ -245,10 +216,8 @@ def _state(front: Mapping[str, Any]) -> str | None:
 
 def _entries(text: str | None) -> list[JSON]:
     try:
-        data = json.loads(text or "{}")
-    except (ValueError, RecursionError):
+        rows = json.loads(text or "")["data"]
+    except (ValueError, RecursionError, KeyError, TypeError):
         return []
-    rows = data.get("data") if isinstance(data, dict) else None
-    if not isinstance(rows, list):
-        return []
+    rows = rows if isinstance(rows, list) else []
     return [row for row in rows if isinstance(row, dict) and {"id", "name"} <= row.keys()]

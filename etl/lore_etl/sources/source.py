@@ -90,7 +90,6 @@ class Source:
         return self._patterns.includes(path) or (usual != path and self._patterns.includes(usual))
 
     def left_out(self, path: str, text: str) -> str | None:
-        """Return why a file with this text is not indexed, or None."""
         return self.project.generated(path, text)
 
     def fingerprint(self, path: str) -> str:
@@ -98,7 +97,7 @@ class Source:
         return self.name
 
     def document(self, path: str, text: str) -> Document:
-        """Return the file as a Document. Raises FrontMatterError if its front matter is broken."""
+        """Raises FrontMatterError if the file's front matter is broken."""
         syntax = syntax_of(path)
         front = read_front_matter(text) if syntax == "markdown" else FrontMatter()
         return Document(
@@ -123,13 +122,22 @@ class Source:
         return title_of(text, syntax) or PurePosixPath(path).stem if syntax in PROSE else path
 
 
+def source_of(name_: str, type_: KnowledgeType, *patterns_: str) -> type[Source]:
+    """Return a source that differs from others only in these."""
+
+    class Plain(Source):
+        """Files that need no special treatment."""
+
+        name, type, patterns = name_, type_, patterns_
+
+    return Plain
+
+
 def syntax_of(path: str) -> str:
-    """Return the syntax of a file by its name."""
     name = PurePosixPath(path)
     found = SYNTAXES.get(name.suffix.lower() or name.name) or code_syntax_of(path) or "plain"
     return "plain" if found == "text" and plain_title_of(path) else found  # such as `CMakeLists.txt`
 
 
 def is_code(path: str) -> bool:
-    """Return whether a file is code by its name."""
     return syntax_of(path) not in (*PROSE, "plain", "ini") or plain_title_of(path) is not None
