@@ -34,7 +34,7 @@ BY_PATH = {
     "etl/lore_etl/config/layers.py": "the user's configuration; `lore.toml` is opened below the root",
     "etl/lore_etl/config/project.py": "Lore's own files",
     "etl/lore_etl/chunking/code_languages.py": "Lore's own files",
-    "etl/lore_etl/chunking/javascript_facts.py": "Lore's own files",
+    "etl/lore_etl/chunking/javascript.py": "Lore's own files",
     "etl/lore_etl/files/redaction.py": "Lore's own files",
     "etl/lore_etl/files/wallets.py": "Lore's own files",
     "server/lore_server/contract.py": "Lore's own files",

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from tree_sitter import Node, QueryCursor
+from tree_sitter import Node, Parser, QueryCursor
 
-from lore_etl.chunking.code_languages import CodeLanguage
+from lore_etl.chunking.code_languages import CodeLanguage, grammar_named
 from lore_etl.chunking.doubt import doubts_of
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span
 from lore_etl.core.text import one_line
@@ -179,7 +179,7 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
         return Mark(node.start_byte, node.end_byte, (row + 1, last), column, _text(data, node), is_prefix)
 
     try:
-        tree = language.parser().parse(read, progress_callback=is_over)
+        tree = Parser(grammar_named(language.grammar)).parse(read, progress_callback=is_over)
     except ValueError as error:
         raise ParsedTooSlowly from error
     if _is_hopeless(tree.root_node):
@@ -188,12 +188,12 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
     if root.has_error and len(data) <= FRAGMENT_BYTES and _is_torn(data, root):
         raise IsFragment
     # a progress callback for `matches` crashes tree-sitter 0.26.1
-    found = QueryCursor(language.query(), match_limit=MATCH_LIMIT).matches(tree.root_node)
+    definitions, use = language.queries
+    found = QueryCursor(definitions, match_limit=MATCH_LIMIT).matches(tree.root_node)
     found.sort(key=lambda match: match[0])  # the order of the patterns
     classes = {node.id for _, match in found for kind in match.keys() & CLASS_KINDS for node in match[kind]}
     marks = [{name: [mark(node) for node in nodes] for name, nodes in match.items()} for _, match in found]
-    query = language.uses()
-    nodes = QueryCursor(query).captures(root).get("use", ()) if query else ()
+    nodes = QueryCursor(use).captures(root).get("use", ()) if language.has_uses else ()
     uses = [(node.start_byte, node.end_byte, node.start_point[0] + 1, _text(data, node)) for node in nodes]
     return marks, doubts_of(root, classes), uses
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 
-from tree_sitter import Language, Parser, Query
+from tree_sitter import Language, Query
 
 _QUERIES = Path(__file__).with_name("queries")
 _USES = ";; uses\n"
@@ -45,20 +45,16 @@ class CodeLanguage:
     unknown: re.Pattern[bytes] | None = None
     has_uses: bool = False
 
-    def parser(self) -> Parser:
-        """Return a parser. Raises ImportError if the grammar is not installed."""
-        return Parser(_language(self.grammar))
-
     def readable(self, data: bytes) -> bytes:
         """Return code of the same length and lines, with spaces in place of code unknown to the grammar."""
         return self.unknown.sub(_blank, data) if self.unknown else data
 
-    def query(self) -> Query:
-        return _query(self.name, self.grammar)[0]
-
-    def uses(self) -> Query | None:
-        """Return the query for names of other definitions, the part of the query file after `;; uses`."""
-        return _query(self.name, self.grammar)[1] if self.has_uses else None
+    @cached_property
+    def queries(self) -> tuple[Query, Query]:
+        """The queries for definitions and for names of other definitions, the part of its file after `;; uses`."""
+        text = (_QUERIES / f"{self.name}.scm").read_text(encoding="utf-8")
+        definitions, _, uses = text.partition(_USES)
+        return Query(grammar_named(self.grammar), definitions), Query(grammar_named(self.grammar), uses)
 
 
 @cache
@@ -68,7 +64,7 @@ def code_languages() -> dict[str, CodeLanguage]:
 
 @cache
 def code_syntaxes() -> dict[str, str]:
-    """Return the name of the language for each suffix and file name."""
+    """Map each suffix and file name to the name of the language."""
     return {pattern: language.name for language in code_languages().values() for pattern in language.files}
 
 
@@ -118,12 +114,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 @cache
-def _language(grammar: str) -> Language:
+def grammar_named(grammar: str) -> Language:
+    """Return a grammar by its module and function. Raises ImportError if it is not installed."""
     module, function = grammar.rsplit(".", 1)
     return Language(getattr(import_module(module), function)())
-
-
-@cache
-def _query(name: str, grammar: str) -> tuple[Query, Query]:
-    definitions, _, uses = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8").partition(_USES)
-    return Query(_language(grammar), definitions), Query(_language(grammar), uses)

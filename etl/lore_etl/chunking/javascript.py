@@ -1,59 +1,46 @@
-"""JavaScript and TypeScript with tree-sitter: module, class, method, function and test, each with its comment."""
+"""JavaScript and TypeScript with tree-sitter: sections with their comments, and the facts that other files need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Iterator, Set
 from functools import cache
+from pathlib import Path
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from lore_etl.chunking.javascript_facts import (
-    CALLABLE,
-    CLASSES,
-    INTERFACE,
-    VARIABLES,
-    declarators,
-    declared,
-    facts_of,
-    first_line,
-    last_line,
-    members_of,
-    name_of,
-    requires,
-    text_of,
-    uses_in,
-)
+from lore_etl.chunking.code_languages import grammar_named
+from lore_etl.chunking.doubt import has_error_before_body
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import Parsed, Span, Symbol, counted_uses
-from lore_etl.core.model import Document
+from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 MAX_LINE = 20_000  # longer lines are generated
 MAX_OPEN_COMMENTS = 20  # each occurrence makes tree-sitter read to the end of the file
 MAX_DEPTH = 6  # nesting of test suites
+_GRAMMARS = {
+    "javascript": "tree_sitter_javascript.language",
+    "typescript": "tree_sitter_typescript.language_typescript",
+    "tsx": "tree_sitter_typescript.language_tsx",
+}
+_CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
+_INTERFACE = "interface_declaration"
+_TYPES = {_INTERFACE: "interface", "type_alias_declaration": "type", "enum_declaration": "enum"}
 _FUNCTIONS = {"function_declaration", "generator_function_declaration", "function_signature"}
-_TYPES = {"interface_declaration": "interface", "type_alias_declaration": "type", "enum_declaration": "enum"}
+_CALLABLE = {"arrow_function", "function_expression", "function", "generator_function"}
+_VARIABLES = {"lexical_declaration", "variable_declaration"}
+_METHODS = {"method_definition", "abstract_method_signature", "method_signature"}
+_FIELDS = {"field_definition", "public_field_definition", "property_signature"}
+_TYPE_CLAUSES = {"implements_clause", "extends_type_clause"}
+_MEMBERS = {"member_expression", "nested_type_identifier"}
+_TYPE_NAMES = {"type_identifier", "nested_type_identifier"}
 _SUITE_CALLS = {"describe", "suite", "context"}
 _TEST_CALLS = {"test", "it", "specify"}
-
-
-@cache
-def _language(syntax: str) -> Language:
-    if syntax == "javascript":
-        import tree_sitter_javascript
-
-        return Language(tree_sitter_javascript.language())
-    import tree_sitter_typescript
-
-    is_tsx = syntax == "tsx"
-    return Language(tree_sitter_typescript.language_tsx() if is_tsx else tree_sitter_typescript.language_typescript())
-
-
-@cache
-def _names(syntax: str) -> Query:
-    types = "" if syntax == "javascript" else " (type_identifier)"
-    return Query(_language(syntax), f"[(identifier) (shorthand_property_identifier){types}] @use")
+_CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,200})\1")
+_JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
+Names = dict[str, tuple[str, str | None]]
+"""For each name the module that it is in, empty for the file itself, and its name there; None for the whole module."""
 
 
 def parse(document: Document) -> Parsed:
@@ -63,105 +50,277 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, "minified code; indexed as plain text")
     if document.text.count("/*", document.text.rfind("*/") + 1) > MAX_OPEN_COMMENTS:
         return parse_plain(document, "unclosed comment; indexed as plain text")
-    language = _language(document.syntax)
+    language = grammar_named(_GRAMMARS[document.syntax])
     root = Parser(language).parse(document.text.encode("utf-8")).root_node
-    leading = set(_leading_lines(root, lines))
+    found = QueryCursor(_everywhere(document.syntax)).captures(root)
+    leading = {number for node in found.get("leading", ()) for number in _whole_lines(node, lines)}
     definitions = tuple(_definitions(root, ""))
     sections = sections_of(
         definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)), imports=list(_imports(root))
     )
+    classes = list(_classes(root))
+    imports, exports = _imported_and_exported(root, language)
     functions = tuple(dict.fromkeys(one.name for one in definitions if one.kind == "function" and "." not in one.name))
-    facts = replace(facts_of(root, language), functions=functions)
-    nodes = QueryCursor(_names(document.syntax)).captures(root).get("use", ())
-    return Parsed(sections, replace(facts, uses=counted_uses(uses_in(nodes, facts))))
+    own = {*functions, *(definition.name for definition, _ in classes)}
+    facts = FileFacts(
+        classes=tuple(definition for definition, _ in classes),
+        imports=imports,
+        exports=exports,
+        members={definition.name: tuple(_members(node)) for definition, node in reversed(classes)},
+        functions=functions,
+        uses=counted_uses(_uses(found.get("use", ()), own, imports)),
+    )
+    return Parsed(sections, facts)
+
+
+@cache
+def _everywhere(syntax: str) -> Query:
+    types = "" if syntax == "javascript" else " (type_identifier)"
+    query = f"[(identifier) (shorthand_property_identifier){types}] @use [(comment) (decorator)] @leading"
+    return Query(grammar_named(_GRAMMARS[syntax]), query)
+
+
+@cache
+def _names(language: Language) -> Query:
+    return Query(language, Path(__file__).with_name("script_names.scm").read_text(encoding="utf-8"))
+
+
+def _text(node: Node | None, field: str = "") -> str:
+    """Return the source text of a node or of a field of it; empty if there is none."""
+    found = node.child_by_field_name(field) if node is not None and field else node
+    return found.text.decode("utf-8", "replace") if found is not None and found.text else ""
+
+
+def _unquoted(node: Node | None, field: str = "") -> str:
+    return _text(node, field).strip("'\"`")
+
+
+def _name(node: Node) -> str:
+    """Return the name of a definition or a member."""
+    return _text(node, "name") or _text(node, "property")
+
+
+def _lines(node: Node) -> Span:
+    return node.start_point[0] + 1, node.end_point[0] + 1
+
+
+def _whole_lines(node: Node, lines: list[str]) -> range:
+    """Return the lines of a comment or a decorator, unless code precedes it on its first line."""
+    first, last = _lines(node)
+    return range(first, first if lines[first - 1].encode()[: node.start_point[1]].strip() else last + 1)
+
+
+def _declared(node: Node) -> Node:
+    """Return the declaration within an `export`, else the node itself."""
+    if node.type in ("export_statement", "ambient_declaration"):
+        inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+        if inner is None:
+            inner = next((c for c in node.named_children if c.type not in ("comment", "decorator")), None)
+        return _declared(inner) if inner is not None else node
+    if node.type == "expression_statement" and node.named_child_count:
+        return node.named_children[0]
+    return node
+
+
+def _declarators(node: Node) -> list[Node]:
+    """Return the variables of a declaration; none for any other node."""
+    is_variable = node.type in _VARIABLES
+    return [child for child in node.named_children if child.type == "variable_declarator"] if is_variable else []
 
 
 def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definition]:
     for node in parent.named_children:
-        inner = declared(node)
-        first, last = first_line(node), last_line(node)
-        if inner.type in CLASSES:
-            name = prefix + (name_of(inner) or "default")
-            yield Definition(name, "class", first, last, _methods(inner, name))
-        elif inner.type in _FUNCTIONS or inner.type in CALLABLE:
-            name = prefix + (name_of(inner) or "default")
-            yield Definition(name, "function", first, last)
+        inner, lines = _declared(node), _lines(node)
+        name = prefix + (_name(inner) or "default")
+        if inner.type in _CLASSES:
+            yield Definition(name, "class", *lines, _methods(inner, name))
+        elif inner.type in _FUNCTIONS or inner.type in _CALLABLE:
+            yield Definition(name, "function", *lines)
         elif inner.type in _TYPES:
-            name = prefix + name_of(inner)
-            class_name = name if inner.type == INTERFACE else None
-            yield Definition(name, _TYPES[inner.type], first, last, class_name=class_name)
-        elif inner.type in VARIABLES:
-            yield from _variable(inner, prefix, first, last)
+            name = prefix + _name(inner)
+            class_name = name if inner.type == _INTERFACE else None
+            yield Definition(name, _TYPES[inner.type], *lines, class_name=class_name)
+        elif inner.type in _VARIABLES:
+            yield from _variable(inner, prefix, lines)
         elif inner.type == "assignment_expression":
-            yield from _assignment(inner, first, last)
+            yield from _assignment(inner, lines)
         elif inner.type == "call_expression" and depth < MAX_DEPTH:
-            yield from _test(inner, prefix, first, last, depth)
+            yield from _test(inner, prefix, lines, depth)
         elif inner.type in ("internal_module", "module") and depth < MAX_DEPTH:
             body = inner.child_by_field_name("body")
             if body is not None:
-                yield from _definitions(body, f"{prefix}{name_of(inner)}.", depth + 1)
+                yield from _definitions(body, f"{prefix}{_name(inner)}.", depth + 1)
 
 
 def _methods(class_node: Node, name: str) -> tuple[Definition, ...]:
-    methods = (member for member in members_of(class_node) if member.kind == "method")
+    methods = (member for member in _members(class_node) if member.kind == "method")
     return tuple(Definition(f"{name}.{method.name}", "method", *method.lines) for method in methods)
 
 
-def _variable(node: Node, prefix: str, first: int, last: int) -> Iterator[Definition]:
-    names = tuple(prefix + name_of(variable) for variable in declarators(node))
-    values = [variable.child_by_field_name("value") for variable in declarators(node)]
-    if len(values) == 1 and values[0] is not None and values[0].type in CLASSES:
-        yield Definition(names[0], "class", first, last, _methods(values[0], names[0]))
-    elif any(value is not None and value.type in CALLABLE for value in values):
-        yield Definition(names[0], "function", first, last, names=names)
+def _variable(node: Node, prefix: str, lines: Span) -> Iterator[Definition]:
+    names = tuple(prefix + _name(variable) for variable in _declarators(node))
+    values = [variable.child_by_field_name("value") for variable in _declarators(node)]
+    if len(values) == 1 and values[0] is not None and values[0].type in _CLASSES:
+        yield Definition(names[0], "class", *lines, _methods(values[0], names[0]))
+    elif any(value is not None and value.type in _CALLABLE for value in values):
+        yield Definition(names[0], "function", *lines, names=names)
 
 
-def _assignment(node: Node, first: int, last: int) -> Iterator[Definition]:
+def _assignment(node: Node, lines: Span) -> Iterator[Definition]:
     value = node.child_by_field_name("right")
-    if value is not None and value.type in CALLABLE:
-        name = text_of(node.child_by_field_name("left")).replace(".prototype.", ".").removeprefix("exports.")
-        yield Definition(name.removeprefix("module.exports.")[:200], "function", first, last)
+    if value is not None and value.type in _CALLABLE:
+        name = _text(node, "left").replace(".prototype.", ".").removeprefix("exports.")
+        yield Definition(name.removeprefix("module.exports.")[:200], "function", *lines)
 
 
-def _test(node: Node, prefix: str, first: int, last: int, depth: int) -> Iterator[Definition]:
-    called = text_of(node.child_by_field_name("function"))[:80].split(".")
+def _test(node: Node, prefix: str, lines: Span, depth: int) -> Iterator[Definition]:
+    called = _text(node, "function")[:80].split(".")
     arguments = node.child_by_field_name("arguments")
     values = arguments.named_children if arguments is not None else []
     if len(values) < 2 or values[0].type not in ("string", "template_string"):
         return
-    name = prefix + text_of(values[0]).strip("'\"`")[:200]
+    name = prefix + _unquoted(values[0])[:200]
     if _SUITE_CALLS & set(called):
         body = values[-1].child_by_field_name("body")
         children = tuple(_definitions(body, f"{name} › ", depth + 1)) if body is not None else ()
-        yield Definition(name, "suite", first, last, children)
+        yield Definition(name, "suite", *lines, children)
     elif called[0] in _TEST_CALLS:
-        yield Definition(name, "test", first, last)
-
-
-def _leading_lines(root: Node, lines: list[str]) -> Iterator[int]:
-    """Return the lines that contain only a comment or a decorator."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type in ("comment", "decorator"):
-            first = first_line(node)
-            if not lines[first - 1].encode()[: node.start_point[1]].strip():
-                yield from range(first, last_line(node) + 1)
-        else:
-            stack.extend(node.named_children)
+        yield Definition(name, "test", *lines)
 
 
 def _imports(root: Node) -> Iterator[Span]:
-    """Return the lines of each `import` and of each variable assigned by `require`."""
+    """Yield the lines of each `import` and of each declaration of variables that `require` gives their values."""
     for node in root.named_children:
-        variables = declarators(node)
-        if node.type == "import_statement" or (variables and all(map(requires, variables))):
-            yield first_line(node), last_line(node)
+        values = [variable.child_by_field_name("value") for variable in _declarators(node)]
+        requires = (
+            value is not None and value.type == "call_expression" and _text(value, "function") == "require"
+            for value in values
+        )
+        if node.type == "import_statement" or (values and all(requires)):
+            yield _lines(node)
 
 
 def _symbols(root: Node) -> Iterator[Symbol]:
-    """Return the variables of a module, by line."""
-    for variable in (variable for node in root.named_children for variable in declarators(declared(node))):
-        name = variable.child_by_field_name("name")
+    """Yield the variables of a module, by line."""
+    for variable in (variable for node in root.named_children for variable in _declarators(_declared(node))):
+        name, (first, _) = variable.child_by_field_name("name"), _lines(variable)
         if name is not None and name.type == "identifier":
-            yield Symbol(text_of(name), first_line(variable), first_line(variable))
+            yield Symbol(_text(name), first, first)
+
+
+def _uses(nodes: Iterable[Node], own: Set[str], imports: Names) -> Iterator[tuple[str, int]]:
+    """Yield the imported and own names among these identifiers, with the member if a whole module is imported."""
+    for node in nodes:
+        name, parent = _text(node), node.parent
+        if name in own and parent is not None and parent.child_by_field_name("name") == node:
+            continue  # its definition
+        if name in imports and imports[name][1] is None and parent is not None and parent.named_children:
+            member = parent.named_children[-1]
+            name = f"{name}.{_text(member)}" if member != node and parent.type in _MEMBERS else name
+        if name in own or name.partition(".")[0] in imports:
+            yield name, _lines(node)[0]
+
+
+def _members(class_node: Node) -> Iterator[Member]:
+    """Yield methods, fields and the keys of a `static config`, each with its lines."""
+    for node in _body(class_node):
+        name, value = _name(node), node.child_by_field_name("value")
+        if node.type in _METHODS or (value is not None and value.type in _CALLABLE):
+            yield Member(name, "method", _lines(node))
+        elif node.type in _FIELDS:
+            yield Member(name, "attribute", _lines(node))
+            yield from (Member(_unquoted(pair, "key"), "config", _lines(pair)) for pair in _configs(node))
+
+
+def _body(class_node: Node) -> list[Node]:
+    body = class_node.child_by_field_name("body")
+    return body.named_children if body is not None else []
+
+
+def _configs(member: Node) -> list[Node]:
+    """Return the keys with values if a member is the `static config` of a class."""
+    value = member.child_by_field_name("value") if member.type in _FIELDS and _name(member) == "config" else None
+    is_object = value is not None and value.type == "object"
+    return [pair for pair in value.named_children if pair.type == "pair"] if value and is_object else []
+
+
+def _classes(root: Node) -> Iterator[tuple[ClassDefinition, Node]]:
+    comment = ""
+    for node in root.named_children:
+        inner, lines = _declared(node), _lines(node)
+        is_interface = inner.type == _INTERFACE
+        if inner.type in _CLASSES or is_interface:
+            bases, implements = _bases(inner)
+            full, name = _full_name(inner, comment), _name(inner) or "default"
+            yield ClassDefinition(name, lines, bases, full, "", implements, is_interface), inner
+        for child in _declarators(inner):
+            value = child.child_by_field_name("value")
+            if value is not None and value.type in _CLASSES:
+                bases, implements = _bases(value)
+                yield ClassDefinition(_name(child), lines, bases, implements=implements), value
+        comment = _text(node) if node.type == "comment" else ""
+
+
+def _full_name(node: Node, comment: str) -> str | None:
+    """Return the name from `static config = {className}`, the convention of Neo.mjs, or from `@class`."""
+    for member in _body(node):
+        if member.type in _FIELDS and _name(member) == "config":
+            match = _CLASS_NAME.search(_text(member))
+            return match[2] if match else None
+    documented = _JSDOC_CLASS.search(comment)
+    return documented[1] if documented else None
+
+
+def _bases(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the classes and interfaces that a class extends, implements or mixes in, and those that it implements."""
+    bases, implements = dict[str, None](), dict[str, None]()
+    if has_error_before_body(node):
+        return (), ()
+    for part in node.named_children:
+        is_heritage = part.type == "class_heritage"
+        for clause in part.named_children if is_heritage else [part]:
+            if clause.type in _TYPE_CLAUSES:
+                types = dict.fromkeys(filter(None, map(_type_name, clause.named_children)))
+                bases |= types
+                implements |= types if clause.type == "implements_clause" else {}
+            elif is_heritage:
+                base = clause.child_by_field_name("value") if clause.type == "extends_clause" else clause
+                if base is not None and base.type in ("identifier", "member_expression"):
+                    bases[_text(base)[:200]] = None
+    return tuple(bases | dict.fromkeys(_mixed_in(node))), tuple(implements)
+
+
+def _mixed_in(class_node: Node) -> Iterator[str]:
+    """Yield the classes in `static config = {mixins: [A, B]}`, the convention of Neo.mjs."""
+    for pair in (pair for member in _body(class_node) for pair in _configs(member)):
+        value = pair.child_by_field_name("value")
+        if _unquoted(pair, "key") == "mixins" and value is not None and value.type == "array":
+            yield from (_text(item)[:200] for item in value.named_children if item.type == "identifier")
+
+
+def _type_name(node: Node) -> str:
+    """Return the name of a type without its arguments; empty for a type that has no name."""
+    named = node.child_by_field_name("name") if node.type == "generic_type" else node
+    return _text(named)[:200] if named is not None and named.type in _TYPE_NAMES else ""
+
+
+def _imported_and_exported(root: Node, language: Language) -> tuple[Names, Names]:
+    """Return the names that a module imports and exports; `* module` stands for all that another module exports."""
+    imports, exports = Names(), Names()
+    cursor = QueryCursor(_names(language))
+    cursor.set_max_start_depth(0)  # each pattern begins with the root
+    for _, match in cursor.matches(root):
+        found = {key: _unquoted(nodes[0]) for key, nodes in match.items() if key != "import"}
+        module = found.get("module", "")
+        names = imports if "import" in match else exports
+        if "default" in found:
+            names[found["default"]] = module, "default"
+        elif "whole" in found:
+            names[found["whole"]] = module, None
+        elif "all" in found:
+            names[f"* {module}"] = module, None
+        elif "name" in found:
+            names[found.get("alias") or found["name"]] = module, found["name"]
+        else:
+            names.setdefault("default", ("", found.get("main", "default")))
+    return imports, exports
