@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath, splitext
 
@@ -45,7 +46,6 @@ class Hierarchy:
         return tuple(found)
 
     def subtree(self, root: str, depth: int | None = None) -> list[ClassNode]:
-        """Return the class and all its subclasses, or those down to a depth, parents before children, each once."""
         return self.below([root], depth)
 
     def below(self, roots: Iterable[str], depth: int | None = None) -> list[ClassNode]:
@@ -62,7 +62,6 @@ class Hierarchy:
         return found
 
     def children(self, name: str) -> list[str]:
-        """Return the direct subclasses of a class."""
         return sorted(self._children.get(name, ()))
 
     def named(self, name: str) -> list[str]:
@@ -73,7 +72,6 @@ class Hierarchy:
         return sorted(full for full in self.nodes if is_named(full.casefold(), folded))
 
     def nearest(self, name: str) -> list[str]:
-        """Return up to five similar names."""
         last = last_part(name).casefold()
         by_last: dict[str, list[str]] = defaultdict(list)
         for full in self.nodes:
@@ -83,7 +81,6 @@ class Hierarchy:
         return [full for key in close for full in sorted(by_last[key])][:5]
 
     def records(self) -> list[JSON]:
-        """Return all classes as records, sorted by name."""
         return [self.nodes[name].record() for name in sorted(self.nodes)]
 
 
@@ -156,9 +153,11 @@ class _Names:
     ) -> None:
         self.facts, self.paths, self.package = facts, paths, package
         self._scripts = scripts
-        self._module: dict[str, str] = {}
+        self.module = cache(self._module)
         preferred = {
-            (path, class_.name): self._preferred(path, class_) for path in facts for class_ in facts[path].classes
+            (path, class_.name): class_.full_name or (f"{self.module(path)}." if _is_python(path) else "") + class_.name
+            for path in facts
+            for class_ in facts[path].classes
         }
         # a stub or declaration describes the same class as its module
         uses = Counter(name for _, name in {(_DESCRIBED.sub("", path), name) for (path, _), name in preferred.items()})
@@ -167,18 +166,8 @@ class _Names:
         self.modules = self._modules()
         self._exports: dict[tuple[str, str], str | None] = {}
 
-    def _preferred(self, path: str, definition: ClassDefinition) -> str:
-        if definition.full_name:
-            return definition.full_name
-        return f"{self.module(path)}.{definition.name}" if _is_python(path) else definition.name
-
-    def module(self, path: str) -> str:
+    def _module(self, path: str) -> str:
         """Return the dotted name by which a Python file is imported, from its topmost package on."""
-        if path not in self._module:
-            self._module[path] = self._module_of(path)
-        return self._module[path]
-
-    def _module_of(self, path: str) -> str:
         parts = _parts(path)
         start = len(parts) - 1
         if self.package:

@@ -44,10 +44,6 @@ class _Class:
     package: str
     shown: str
 
-    @property
-    def key(self) -> str:
-        return _joined(self.package, self.definition.name)
-
 
 class Packages:
     """The classes of all files that belong to a family. `taken` are the names that other classes use."""
@@ -61,13 +57,16 @@ class Packages:
         self._files: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._known: dict[tuple[str, str], list[_Class]] = defaultdict(list)
         self._own: dict[tuple[str, str], _Class] = {}
-        for path in sorted(self._facts):
-            self._files[self._facts[path].family, self._package[path]].append(path)
-            for class_ in self._facts[path].classes:
-                if class_.part != "extension":
-                    found = self._class(path, class_)
-                    self._own[path, class_.name] = found
-                    self._known[self._facts[path].family, found.key].append(found)
+        for path, file in sorted(self._facts.items()):
+            self._files[file.family, self._package[path]].append(path)
+            for class_ in file.classes:
+                if class_.part == "extension":
+                    continue
+                shown, package = class_.full_name or class_.name, self._package[path]
+                if file.family not in ("go", "rust"):
+                    package = shown.removesuffix(class_.name).rstrip(".")  # with the namespaces around it
+                found = self._own[path, class_.name] = _Class(path, class_, package, shown)
+                self._known[file.family, _joined(package, class_.name)].append(found)
         self._functions: dict[tuple[str, str], list[str]] = defaultdict(list)
         for path, file in self._facts.items():
             for name in file.functions:
@@ -80,7 +79,7 @@ class Packages:
 
     def full_names(self) -> dict[tuple[str, str], str]:
         """Return the project-wide name of each class by (file, name in the file), including the extended ones."""
-        found = {(class_.path, class_.definition.name): self._shown[class_] for class_ in self._all()}
+        found = {(class_.path, class_.definition.name): name for class_, name in self._shown.items()}
         for path, class_, name in self._extended():
             found.setdefault((path, class_.name), name)
         return found
@@ -89,21 +88,21 @@ class Packages:
         """Yield the classes, each once, with the bases of all its parts."""
         bases: dict[str, dict[str, None]] = defaultdict(dict)
         interfaces: dict[str, dict[str, None]] = defaultdict(dict)
-        first: dict[str, _Class] = {}
-        parts = [(found.path, found.definition, self._shown[found]) for found in self._all()]
+        first: dict[str, tuple[str, tuple[int, int]]] = {}
+        parts = [(found.path, found.definition, name) for found, name in self._shown.items()]
         for path, class_, name in (*parts, *self._extended()):
-            first.setdefault(name, _Class(path, class_, "", name))
+            first.setdefault(name, (path, class_.lines))
             bases[name].update(dict.fromkeys(self._resolved(path, class_, class_.bases)))
             interfaces[name].update(dict.fromkeys(self._resolved(path, class_, class_.implements)))
-        for name, found in first.items():
+        for name, (path, lines) in first.items():
             others = tuple(base for base in bases[name] if base != name)
-            yield ClassNode(name, others, found.path, found.definition.lines, tuple(interfaces[name]))
+            yield ClassNode(name, others, path, lines, tuple(interfaces[name]))
 
     def interfaces(self) -> set[str]:
         """Return the names of the interfaces, protocols and traits that classes implement."""
         return {
-            self._shown[found]
-            for found in self._all()
+            name
+            for found, name in self._shown.items()
             if found.definition.is_interface and self._facts[found.path].family not in MIXED
         }
 
@@ -123,17 +122,30 @@ class Packages:
         return None
 
     def implementers(self, nodes: Iterable[ClassNode]) -> dict[str, list[str]]:
-        """Return the types that implement each interface of Go by their methods."""
+        """Return the types that implement each interface of Go by their methods.
+
+        The methods of an interface from elsewhere are not known: a type has them if it embeds that interface too.
+        """
         methods: dict[str, set[str]] = defaultdict(set)
         for path, file in self._facts.items():
             for name in file.methods:
-                if found := self._find(path, name, name):
+                if type_ := self._find(path, name, name):
                     package = self._import_path(path)
                     spelled = (method.replace(OWN_PACKAGE, package) for method in file.methods[name])
-                    methods[self._shown[found]].update(spelled)
-        interfaces = self.interfaces() & methods.keys() if methods else ()
-        own = {node.name: node for node in nodes if node.source and node.source.endswith(".go")} if methods else {}
-        return implementers(methods, own, {*interfaces})
+                    methods[self._shown[type_]].update(spelled)
+        if not methods:
+            return {}
+        interfaces = self.interfaces() & methods.keys()
+        own = {node.name: node for node in nodes if node.source and node.source.endswith(".go")}
+        types = defaultdict[str, set[str]](set)
+        for name in (methods.keys() | own.keys()) - interfaces:
+            for method in _methods(name, methods, own):
+                types[method].add(name)
+        found = dict[str, list[str]]()
+        for interface in interfaces:
+            if required := _methods(interface, methods, own):
+                found[interface] = sorted(set.intersection(*(types.get(method, set()) for method in required)))
+        return found
 
     def _import_path(self, path: str) -> str:
         """Return the name by which the package of a Go file is imported, with a dot at its end."""
@@ -142,9 +154,6 @@ class Packages:
                 inner = dirname(path).removeprefix(folder).strip("/")
                 return ".".join(filter(None, f"{manifest.package}/{inner}".split("/"))) + "."
         return f"{self._package[path]}."
-
-    def _all(self) -> Iterator[_Class]:
-        return (class_ for group in self._known.values() for class_ in group)
 
     def _extended(self) -> Iterator[tuple[str, ClassDefinition, str]]:
         """Yield each extension of a class with its file and the project-wide name of the class.
@@ -159,14 +168,6 @@ class Packages:
                     yield path, class_, self._shown[target]
                 elif file.family in EXTENDED and class_.bases:
                     yield path, class_, self._outside(path, class_.name)
-
-    def _class(self, path: str, class_: ClassDefinition) -> _Class:
-        file = self._facts[path]
-        shown = class_.full_name or class_.name
-        package = self._package[path]
-        if file.family not in ("go", "rust"):
-            package = shown.removesuffix(class_.name).rstrip(".")  # with the namespaces around it
-        return _Class(path, class_, package, shown)
 
     def _names(self, taken: Collection[str]) -> dict[_Class, str]:
         """Return a unique name for each class; parts of a class in one package share it."""
@@ -184,7 +185,6 @@ class Packages:
         return found
 
     def _spaces_of(self, file: FileFacts) -> list[str]:
-        """Return the namespaces of a file's classes."""
         if file.family in ("go", "rust"):
             return []
         return sorted(
@@ -262,17 +262,16 @@ class Packages:
             yield name
 
     def _in_crates(self, path: str, name: str) -> Iterator[str]:
-        package = self._package[path]
-        root = package.partition(":")[0]
+        root, _, module = self._package[path].partition(":")
         first, _, rest = name.partition(".")
         while first in ("self", "super"):
-            package = package if first == "self" else _above(package)
+            module = module if first == "self" else module.rpartition(".")[0]
             first, _, rest = rest.partition(".")
             name = _joined(first, rest)
         if first == "crate":
             yield _joined(f"{root}:", rest)
             return
-        yield _joined(package, name)
+        yield _joined(f"{root}:{module}", name)
         for folder, manifest in self._manifests:
             if manifest.family == f"{MANIFEST}rust" and manifest.package.replace("-", "_") == first:
                 yield _joined(f"{folder}:", rest)
@@ -302,11 +301,6 @@ def _joined(package: str, name: str) -> str:
     return f"{package}.{name}" if package and name else package or name
 
 
-def _above(package: str) -> str:
-    root, _, inner = package.partition(":")
-    return f"{root}:{inner.rpartition('.')[0]}"
-
-
 def _outer(package: str) -> Iterator[str]:
     while package:
         package = package.rpartition(".")[0]
@@ -320,26 +314,8 @@ def _nearest(path: str, candidates: Sequence[_Class]) -> _Class | None:
     return near[0] if len(near) == 1 or all(class_.definition.part for class_ in near) else None
 
 
-def implementers(
-    own: Mapping[str, Collection[str]], nodes: Mapping[str, ClassNode], interfaces: Collection[str]
-) -> dict[str, list[str]]:
-    """Return the types that implement each interface; `own` are the methods that each of them declares.
-
-    The methods of an interface from elsewhere are not known: a type has them if it embeds that interface too.
-    """
-    types = defaultdict[str, set[str]](set)
-    for name in own.keys() | nodes.keys() - interfaces:
-        for method in _methods(name, own, nodes) if name not in interfaces else ():
-            types[method].add(name)
-    found = dict[str, list[str]]()
-    for name in interfaces:
-        if methods := _methods(name, own, nodes):
-            found[name] = sorted(set.intersection(*(types.get(method, set()) for method in methods)))
-    return found
-
-
 def _methods(name: str, own: Mapping[str, Collection[str]], nodes: Mapping[str, ClassNode]) -> set[str]:
-    """Return the methods of a type and of those that it embeds."""
+    """Return the methods of a type and of those that it embeds; `own` are the methods that each type declares."""
     found, waiting = set[str](), [name]
     for one in waiting:  # which grows below
         node = nodes.get(one)
