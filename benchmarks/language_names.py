@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.exact_names import missed_names
 from benchmarks.main_job import row
 from lore_etl.chunking import parse
-from lore_etl.chunking.plain import parse_plain
+from lore_etl.chunking.section import parse_plain
 from lore_etl.config.settings import Settings
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.models.embedder import Model

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, notebook, plain, python
+from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, notebook, python
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
 from lore_etl.chunking.manifests import manifest_facts
 from lore_etl.chunking.recipe import below_header
-from lore_etl.chunking.section import Parsed, Section, trimmed
+from lore_etl.chunking.section import Parsed, Section, parse_plain, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
@@ -17,8 +17,8 @@ CHUNKER_VERSION = "20"  # increase it with every change that produces different 
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,
-    "rst": plain.parse_rst,
-    "text": plain.parse_text,
+    "rst": headed.parse,
+    "text": headed.parse,
     "python": python.parse,
     "javascript": javascript.parse,
     "typescript": javascript.parse,
@@ -26,7 +26,7 @@ _PARSERS = {
     "component": component.parse,
     "jsdoc": jsdoc.parse,
     "asciidoc": headed.parse,
-    "csv": plain.parse_table,
+    "csv": headed.parse_table,
     "document": headed.parse,
     "html": headed.parse,
     "ini": headed.parse,
@@ -54,7 +54,7 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
 
 def parse(document: Document) -> Parsed:
     parser = _PARSERS.get(document.syntax) or (grammar.parse if document.syntax in code_languages() else None)
-    parsed = parser(document) if parser else plain.parse_plain(document)
+    parsed = parser(document) if parser else parse_plain(document)
     facts = manifest_facts(document.source, document.text)
     return replace(parsed, facts=facts) if facts else parsed
 

@@ -1,18 +1,19 @@
-"""Split texts with headings: AsciiDoc, Org, LaTeX, HTML, INI files and converted documents."""
+"""Split texts with headings (reStructuredText, AsciiDoc, Org, LaTeX, HTML, INI, converted documents); read tables."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from lore_etl.chunking.section import HeadingLines, Parsed, Section, Symbol, below_headings
+from lore_etl.chunking.section import HeadingLines, Parsed, Section, Symbol, below_headings, parse_plain
 from lore_etl.core.html_markdown import without_hidden
 from lore_etl.core.model import Document
 from lore_etl.core.text import one_line, storable
 
 MAX_TITLE = 200
+MAX_ROWS = 1_000  # of a table
 IN_BRACES = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*"
 """A text in braces in LaTeX, which may contain braces itself."""
 _LATEX = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
@@ -26,6 +27,13 @@ _HEADINGS = {
     "ini": re.compile(r"^\[(?P<title>[^\]\n]+)\]"),
     "document": re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>\S.*)"),
 }
+_UNDERLINED = ("rst", "text")
+_UNDERLINES = frozenset("=-~^\"'`#*+.:_")
+_RST_MARKUP = re.compile(
+    r"(?P<role>:[\w.+:-]{1,60}:)?(?P<quote>``?)(?P<text>[^`]+)(?P=quote)(?P<link>__?)?"
+    r"|(?<!\w)(?P<stars>\*\*?)(?P<strong>[^\s*](?:[^*]*[^\s*])?)(?P=stars)(?!\w)"
+)
+_SEPARATORS = re.compile(r"[,;\t]\s*")
 _PLACES = ("Page ", "Slide ", "Sheet ")
 _KEY = re.compile(r"^[ \t]*([\w.-]{1,100})[ \t]*[=:]")
 _TAGS = re.compile(r"(?:</?[a-zA-Z!][^<>]{0,2000}>)+")
@@ -44,11 +52,12 @@ _LATEX_SIGNS = str.maketrans("", "", "{}$")
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a text by the headings of its syntax."""
-    found = by_heading(document, document.lines, headings(document.syntax, document.lines))
-    if document.syntax != "html":
-        return found
-    return replace(found, text="\n".join(_shown(document.text).split("\n")))
+    """Parse a text by the headings of its syntax; a plain text has none or underlined ones."""
+    found = [*headings(document.syntax, document.lines)]
+    if document.syntax == "text" and not found:
+        return parse_plain(document)
+    parsed = by_heading(document, document.lines, found)
+    return replace(parsed, text=_shown(document.text)) if document.syntax == "html" else parsed
 
 
 def by_heading(document: Document, lines: list[str], found: Iterable[HeadingLines]) -> Parsed:
@@ -56,21 +65,30 @@ def by_heading(document: Document, lines: list[str], found: Iterable[HeadingLine
     sections = []
     for part in below_headings([*found], lines):
         first, last, heading = part.first, part.last, part.heading
-        symbols = tuple(_keys(lines, first, last, "".join(heading))) if document.syntax == "ini" else ()
-        group = _group(heading) if document.syntax == "document" else "prose"
-        section = Section(
-            first, last, "section", "/".join(heading), heading, symbols, group=group, introduces=part.is_bare
-        )
-        sections.append(section)
+        symbols, group = tuple[Symbol, ...](), "prose"
+        if document.syntax == "ini":
+            symbols = tuple(_keys(lines, first, last, "".join(heading)))
+        elif document.syntax == "document":  # no chunk belongs to two pages, slides or sheets
+            group = next((title for title in heading if title.startswith(_PLACES)), "prose")
+        introduces = part.is_bare and (bool(heading) or document.syntax not in _UNDERLINED)
+        anchor = "/".join(heading)
+        sections.append(Section(first, last, "section", anchor, heading, symbols, group=group, introduces=introduces))
     return Parsed(sections)
 
 
-def _group(heading: tuple[str, ...]) -> str:
-    """Return the page, slide or sheet of a converted document, so that no chunk belongs to two of them."""
-    return next((title for title in heading if title.startswith(_PLACES)), "prose")
+def parse_table(document: Document) -> Parsed:
+    """Return the first rows of a CSV file as one section, with the names of its columns as the heading."""
+    lines = document.lines
+    columns = one_line(_SEPARATORS.sub(", ", lines[0]).replace('"', ""))[:200]
+    section = Section(1, min(len(lines), MAX_ROWS), "table", "table", (columns,) if columns else (), group="text")
+    left = len(lines) - MAX_ROWS
+    return Parsed([section], warning=f"{left:,} more rows are not indexed" if left > 1 else None)
 
 
-def headings(syntax: str, lines: Iterable[str]) -> Iterator[HeadingLines]:
+def headings(syntax: str, lines: Sequence[str]) -> Iterator[HeadingLines]:
+    if syntax in _UNDERLINED:
+        yield from _underlined(lines)
+        return
     pattern = _HEADINGS[syntax]
     for number, line in enumerate(lines, 1):
         match = pattern.search(line[:2000])
@@ -83,6 +101,35 @@ def headings(syntax: str, lines: Iterable[str]) -> Iterator[HeadingLines]:
         words = {"latex": latex_text, "org": _org_text}.get(syntax, html_text)
         if title := words(groups["title"])[:MAX_TITLE]:
             yield HeadingLines(number, number, level + 1, title)
+
+
+def _underlined(lines: Sequence[str]) -> list[HeadingLines]:
+    """Return the titles of a text. A title is underlined with a repeated sign, and may have the same line above it.
+
+    The order in which these styles first appear gives the levels.
+    """
+    found: list[HeadingLines] = []
+    styles: list[tuple[str, bool]] = []
+    for number in range(2, len(lines) + 1):
+        line, title = lines[number - 1].rstrip(), lines[number - 2].rstrip()
+        is_line = len(line) >= 3 and line[0] in _UNDERLINES and line == line[0] * len(line)
+        if not is_line or len(line) < len(title) or not any(map(str.isalnum, title)):
+            continue
+        is_free = number > 2 and (not found or found[-1].last < number - 2)
+        has_overline = is_free and lines[number - 3].rstrip() == line
+        if not has_overline and title.startswith((" ", "\t", ".. ")):
+            continue
+        if (style := (line[0], has_overline)) not in styles:
+            styles.append(style)
+        text = one_line(_RST_MARKUP.sub(_rst_words, title))[:MAX_TITLE]
+        found.append(HeadingLines(number - 1 - has_overline, number, styles.index(style) + 1, text))
+    return found
+
+
+def _rst_words(markup: re.Match[str]) -> str:
+    """Return the words of inline markup, without the target of a link."""
+    words = markup["text"] or markup["strong"]
+    return words.partition(" <")[0].lstrip("!~") if markup["role"] or markup["link"] else words
 
 
 def latex_text(text: str) -> str:
@@ -108,7 +155,7 @@ def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Sym
 
 
 def _shown(text: str) -> str:
-    """Return the text of a page without its markup; line numbers do not change."""
+    """Return the text of a page without its markup, on the same lines."""
     plain = _TAGS.sub(_between, without_hidden(text))
     return "\n".join(storable(html.unescape(line)) for line in plain.split("\n"))
 

@@ -30,14 +30,15 @@ def parse(document: Document) -> Parsed:
     """Parse a Markdown document into sections, in order. Front matter is left out unless there is no other text."""
     skipped = front_matter_lines(document.text)
     lines = document.lines
+    kind = "ticket" if document.type == KnowledgeType.TICKET else "section"
     if skipped and not any(line.strip() for line in lines[skipped:]):
         # the file contains nothing but front matter
-        return Parsed([Section(2, skipped - 1, _kind(document), "", group="front matter")])
+        return Parsed([Section(2, skipped - 1, kind, "", group="front matter")])
     body = "\n".join(lines[skipped:])
     tokens = block_parser().parse(body)
     solid = [_range(token, skipped) for token in tokens if token.type in _SOLID and token.map]
     parts = below_headings(_headings(tokens, skipped), lines, skipped + 1)
-    return Parsed([_section(document, part, solid) for part in parts])
+    return Parsed([_section(part, kind, solid) for part in parts])
 
 
 def first_heading(text: str) -> str | None:
@@ -66,18 +67,13 @@ def _range(token: Token, skipped: int) -> Span:
     return first + skipped + 1, end + skipped
 
 
-def _kind(document: Document) -> str:
-    return "ticket" if document.type == KnowledgeType.TICKET else "section"
-
-
-def _section(document: Document, part: HeadedPart, solid: list[Span]) -> Section:
+def _section(part: HeadedPart, kind: str, solid: list[Span]) -> Section:
     first, last, path, is_bare = part
-    is_ticket = document.type == KnowledgeType.TICKET
-    comments = [(step, match) for step in path if is_ticket and (match := _COMMENT.match(step.title))]
+    comments = [(step, match) for step in path if kind == "ticket" and (match := _COMMENT.match(step.title))]
     return Section(
         first=first,
         last=last,
-        kind="comment" if comments else _kind(document),
+        kind="comment" if comments else kind,
         anchor="/".join(part.heading),
         heading=part.heading,
         created=comments[0][1].group("date") if comments else None,

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from lore_etl.chunking.headed import by_heading
-from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import HeadingLines, Parsed
+from lore_etl.chunking.section import HeadingLines, Parsed, parse_plain
 from lore_etl.core.headings import outline
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document

@@ -98,7 +98,9 @@ def _fill(
     for definition in definitions:
         if definition.last < position:
             continue  # it begins on the last line of the previous definition
-        start = max(position, _lead(definition.first, position, leads))
+        start = max(position, definition.first)
+        while start > position and leads(start - 1):
+            start -= 1
         between = [number for number in range(position, start) if lines[number - 1].strip()]
         if between:
             introduces = (bool(owner.name) and not found) or all(map(leads, between))
@@ -132,12 +134,6 @@ def _sections(
         group=owner.name or "module",
     )  # fmt: skip
     return [section]
-
-
-def _lead(first: int, floor: int, leads: LeadTest) -> int:
-    while first > floor and leads(first - 1):
-        first -= 1
-    return first
 
 
 def _path(name: str) -> tuple[str, ...]:

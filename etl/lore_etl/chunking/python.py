@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from lore_etl.chunking.outline import Definition, sections_of
-from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import Parsed, Symbol, counted_uses
+from lore_etl.chunking.section import Parsed, Symbol, counted_uses, parse_plain
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 MAX_PARTS = 20  # parts of a dotted base class
@@ -66,7 +65,8 @@ class _Definitions:
         definitions, members = list[Definition](), list[Member]()
         prefix = f"{owner}." if owner else ""
         for node in _statements(body):
-            lines = _first(node), _last(node)
+            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+            lines = min([node.lineno, *(decorator.lineno for decorator in decorators)]), _last(node)
             if isinstance(node, ast.ClassDef):
                 bases = tuple(name for base in node.bases if (name := _dotted(base)))
                 self.classes.append(ClassDefinition(prefix + node.name, lines, bases))
@@ -99,11 +99,6 @@ def _only_imports(node: ast.stmt) -> bool:
     """Return whether a statement is an import, or an `if` or `try` that contains only imports."""
     inner = [statement for statement in _statements([node]) if not isinstance(statement, _BLOCKS | ast.Pass)]
     return bool(inner) and all(isinstance(statement, ast.Import | ast.ImportFrom) for statement in inner)
-
-
-def _first(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _last(node: ast.stmt) -> int:

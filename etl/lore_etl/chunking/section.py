@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from lore_etl.core.model import FileFacts
+from lore_etl.core.model import Document, FileFacts
 from lore_etl.core.text import first_distinct
 
 MAX_NAMES = 100
@@ -21,7 +21,7 @@ Span = tuple[int, int]
 
 
 def counted_uses(uses: Iterable[tuple[str, int]]) -> dict[str, tuple[int, int]]:
-    """Return the number of places of each name, and the first line."""
+    """Map each name to the number of its places and the first line."""
     found: dict[str, tuple[int, int]] = {}
     for name, line in uses:
         places, first = found.get(name, (0, line))
@@ -99,6 +99,11 @@ class Parsed:
     text: str | None = None
 
 
+def parse_plain(document: Document, warning: str | None = None) -> Parsed:
+    """Return the whole text as one section."""
+    return Parsed([Section(1, len(document.lines), "text", "text", group="text")], warning=warning)
+
+
 class HeadingLines(NamedTuple):
     """A heading of a text, over its lines. Level 1 is the highest."""
 
@@ -131,6 +136,12 @@ def below_headings(headings: Sequence[HeadingLines], lines: list[str], first: in
         last = starts[index + 1].first - 1 if index + 1 < len(starts) else len(lines)
         path = (*(step for step in path if step.level < start.level), *([start] if start.level else []))
         yield HeadedPart(start.first, last, path, not any(line.strip() for line in lines[start.last : last]))
+
+
+def whole_lines(span: Span, column: int, lines: list[str]) -> range:
+    """Return the lines of a comment that begins at this column, unless code precedes it on its first line."""
+    first, last = span
+    return range(first, first if lines[first - 1].encode()[:column].strip() else last + 1)
 
 
 def trimmed(section: Section, lines: list[str]) -> Section | None:

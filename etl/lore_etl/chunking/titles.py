@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lore_etl.chunking import headed, markdown, notebook, plain
+from lore_etl.chunking import headed, markdown, notebook
 from lore_etl.core.html_markdown import without_hidden
 from lore_etl.core.text import one_line, storable
 
 MAX_TITLE = 300
 READ = 50_000  # characters in which a title begins
+# several lines may declare it
 _ORG = re.compile(r"^#\+title:[ \t]*(\S.*)", re.IGNORECASE | re.MULTILINE)
 _LATEX = re.compile(r"^[^%\n]*?\\title\s*(?:\[[^\]]{0,300}\]\s*)?\{(" + headed.IN_BRACES + r")\}", re.MULTILINE)
 _PAGE = re.compile(r"<title\b[^>]{0,300}>([^<]{0,600})</title", re.IGNORECASE)
@@ -28,12 +29,7 @@ def _first_heading(text: str, syntax: str) -> str | None:
     return next((heading.title for heading in headed.headings(syntax, text[:READ].split("\n"))), None)
 
 
-def _in_rst(text: str) -> str | None:
-    return next((heading.title for heading in plain.rst_titles(text[:READ].split("\n"))), None)
-
-
 def _in_org(text: str) -> str | None:
-    """Return the title of an Org file, which several lines may declare, or its first headline."""
     return " ".join(_ORG.findall(text[:READ])) or _first_heading(text, "org")
 
 
@@ -62,6 +58,4 @@ _FINDERS: dict[str, Callable[[str], str | None]] = {
     "markdown": markdown.first_heading,
     "notebook": notebook.first_heading,
     "org": _in_org,
-    "rst": _in_rst,
-    "text": _in_rst,
 }
