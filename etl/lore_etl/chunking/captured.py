@@ -13,7 +13,7 @@ from tree_sitter import Node, Parser, QueryCursor
 
 from lore_etl.chunking.code_languages import CodeLanguage, grammar_named
 from lore_etl.chunking.doubt import doubts_of
-from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span
+from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span, whole_lines
 from lore_etl.core.text import one_line
 
 PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
@@ -89,7 +89,6 @@ class Item:
 
     @property
     def is_container(self) -> bool:
-        """Return whether its members become separate sections."""
         return self.kind in CONTAINERS
 
     @property
@@ -124,7 +123,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
     for match in matches:
         for mark in match.get("doc", ()):
-            found.leading.update(_whole_lines(mark, lines))
+            found.leading.update(whole_lines(mark.lines, mark.column, lines))
         if "asserted" in match:
             of, interface = match["of"][0], match["asserted"][0]
             found.asserted.append((cleaned(of.text), cleaned(interface.text), interface.lines))
@@ -272,18 +271,12 @@ def _nest(items: list[Item], found: Captured) -> None:
             around.append(item)
         if above is None or ((above.is_container or above.kind == "scope") and above.name):
             _place(item, above, found)
-
         elif above.name and above.kind in LOCAL and item.kind in CLASS_KINDS:
-            _place_local(item, above, found)
-
-
-def _place_local(item: Item, above: Item, found: Captured) -> None:
-    """Name a class after the function around it."""
-    item.depth, item.spaces = above.depth + 1, above.spaces
-    if item.depth <= MAX_NESTED:
-        item.name = f"{above.name}.{item.names[0]}"
-        item.names = [item.name]
-        found.local.append(item)
+            item.depth, item.spaces = above.depth + 1, above.spaces
+            if item.depth <= MAX_NESTED:
+                item.name = f"{above.name}.{item.names[0]}"  # it is named after the function around it
+                item.names = [item.name]
+                found.local.append(item)
 
 
 def _place(item: Item, above: Item | None, found: Captured) -> None:
@@ -363,11 +356,3 @@ def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -
     if path:
         found.names.setdefault(f"* {path}" if "all" in match else alias, (path, None))
         found.uses += [(alias, mark.lines[0])] if "import" in match else []
-
-
-def _whole_lines(mark: Mark, lines: list[str]) -> range:
-    """Return the lines of a comment, unless code precedes it on its first line."""
-    first, last = mark.lines
-    if mark.column and lines[first - 1].encode()[: mark.column].strip():
-        return range(0)
-    return range(first, last + 1)

@@ -47,7 +47,7 @@ class CodeLanguage:
 
     def readable(self, data: bytes) -> bytes:
         """Return code of the same length and lines, with spaces in place of code unknown to the grammar."""
-        return self.unknown.sub(_blank, data) if self.unknown else data
+        return self.unknown.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), data) if self.unknown else data
 
     @cached_property
     def queries(self) -> tuple[Query, Query]:
@@ -107,10 +107,6 @@ def _described(file: Path) -> CodeLanguage:
         re.compile(unknown.encode(), re.MULTILINE) if unknown else None,
         _USES in text,
     )
-
-
-def _blank(found: re.Match[bytes]) -> bytes:
-    return re.sub(rb"[^\n]", b" ", found[0])
 
 
 @cache

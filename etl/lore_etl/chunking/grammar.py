@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from lore_etl.chunking.captured import Captured, IsFragment, Item, ParsedTooSlowly, captured
 from lore_etl.chunking.code_languages import CodeLanguage, code_languages
-from lore_etl.chunking.go_signatures import signature
 from lore_etl.chunking.outline import Definition, sections_of
-from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses
-from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
+from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses, parse_plain
+from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, Document, FileFacts, Member
 
 KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
 _FUNCTIONS = frozenset({"function", "macro"})
 _INTERFACES = frozenset({"interface", "protocol", "trait"})
+_NAMED = re.compile(r"(?!(?:chan|map|func|struct|interface)\b)\w+\s+(\S.*)", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*\w+)?")
+_ALIASES = {"byte": "uint8", "rune": "int32"}
+_PREDECLARED = frozenset(
+    "any bool chan comparable complex128 complex64 error float32 float64 func int int16 int32 int64 int8 interface map"
+    " string struct uint uint16 uint32 uint64 uint8 uintptr".split()
+)
 
 
 def parse(document: Document) -> Parsed:
@@ -109,7 +115,7 @@ def _signatures(items: list[Item], found: Captured) -> dict[str, tuple[str, ...]
     for item in (inner for outer in items for inner in ([outer] if "." in outer.name else outer.inner)):
         if item.signature:
             owner, _, name = item.name.rpartition(".")
-            methods[owner] = (*methods.get(owner, ()), signature(name, *item.signature, found.names))
+            methods[owner] = (*methods.get(owner, ()), _signature(name, *item.signature, found.names))
     return methods
 
 
@@ -140,3 +146,49 @@ def _members(item: Item) -> Iterator[Member]:
         if not inner.is_container:
             kind = "attribute" if inner.kind == "variable" else "method"
             yield from (Member(name.rpartition(".")[2], kind, inner.lines) for name in inner.names)
+
+
+def _signature(name: str, parameters: str, result: str, imports: Mapping[str, tuple[str, str | None]]) -> str:
+    """Spell the signature of a Go method as `Name(type,…)(type,…)`: types with packages, without names.
+
+    Equal signatures have equal texts.
+    """
+
+    def spelled(word: re.Match[str]) -> str:
+        first, _, inner = "".join(word[0].split()).partition(".")
+        if inner:
+            return f"{imports[first][0]}.{inner}" if first in imports else f"{first}.{inner}"
+        plain = _ALIASES.get(first, first)
+        return plain if plain in _PREDECLARED else OWN_PACKAGE + plain
+
+    def listed(text: str) -> str:
+        types = (re.sub(r"\binterface\s*\{\s*\}", "any", one) for one in _types(text))
+        return ",".join("".join(_WORD.sub(spelled, one).split()) for one in types)
+
+    shown = name if name[:1].isupper() else OWN_PACKAGE + name
+    return f"{shown}({listed(parameters)})({listed(result if result.startswith('(') else f'({result})')})"
+
+
+def _types(text: str) -> list[str]:
+    """Return the types in a list of parameters, which have names either all or not at all."""
+    parts = _split(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text.strip(), flags=re.DOTALL)[1:-1])
+    named = [_NAMED.fullmatch(part) for part in parts]
+    if not any(named):
+        return parts
+    types, last = list[str](), ""
+    for found in reversed(named):
+        last = found[1] if found else last  # `a, b int`
+        types.append(last)
+    return types[::-1]
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas outside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]

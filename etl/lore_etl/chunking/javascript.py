@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Set
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
@@ -12,8 +13,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 from lore_etl.chunking.code_languages import grammar_named
 from lore_etl.chunking.doubt import has_error_before_body
 from lore_etl.chunking.outline import Definition, sections_of
-from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import Parsed, Span, Symbol, counted_uses
+from lore_etl.chunking.section import Parsed, Span, Symbol, counted_uses, parse_plain, whole_lines
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 MAX_LINE = 20_000  # longer lines are generated
@@ -53,7 +53,8 @@ def parse(document: Document) -> Parsed:
     language = grammar_named(_GRAMMARS[document.syntax])
     root = Parser(language).parse(document.text.encode("utf-8")).root_node
     found = QueryCursor(_everywhere(document.syntax)).captures(root)
-    leading = {number for node in found.get("leading", ()) for number in _whole_lines(node, lines)}
+    comments = (whole_lines(_lines(node), node.start_point[1], lines) for node in found.get("leading", ()))
+    leading = set(chain.from_iterable(comments))
     definitions = tuple(_definitions(root, ""))
     sections = sections_of(
         definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)), imports=list(_imports(root))
@@ -102,12 +103,6 @@ def _name(node: Node) -> str:
 
 def _lines(node: Node) -> Span:
     return node.start_point[0] + 1, node.end_point[0] + 1
-
-
-def _whole_lines(node: Node, lines: list[str]) -> range:
-    """Return the lines of a comment or a decorator, unless code precedes it on its first line."""
-    first, last = _lines(node)
-    return range(first, first if lines[first - 1].encode()[: node.start_point[1]].strip() else last + 1)
 
 
 def _declared(node: Node) -> Node:

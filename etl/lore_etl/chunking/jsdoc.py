@@ -7,13 +7,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import Parsed, Section, Span, Symbol
+from lore_etl.chunking.section import Parsed, Section, Span, Symbol, parse_plain
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import ClassDefinition, Document, FileFacts
 from lore_etl.core.text import one_line, storable
 
-Doclet = JSON
 _MARGIN = re.compile(r"^\s*(?:/\*+|\*+/|\*(?!/))?[ \t]?|[ \t]*\*+/\s*$", re.MULTILINE)
 _LISTS = (("params", "@param"), ("properties", "@property"), ("returns", "@returns"), ("fires", "@fires"))
 MAX_ROWS = 100  # maximum parameters per symbol
@@ -28,7 +26,7 @@ def parse(document: Document) -> Parsed:
         doclets = [(doclet, span) for doclet, span in _values(document.text) if isinstance(doclet, dict)]
     except (ValueError, RecursionError):
         return parse_plain(document, "not JSDoc's JSON; indexed as plain text")
-    documented = [(doclet, _text(doclet), span) for doclet, span in doclets if _name(doclet) and _is_documented(doclet)]
+    documented = [(doclet, _text(doclet), span) for doclet, span in doclets if _is_documented(doclet)]
     if not documented:
         return Parsed([]) if doclets else parse_plain(document)
     placed = _placed([text for _, text, _ in documented], [span for _, _, span in documented])
@@ -36,8 +34,12 @@ def parse(document: Document) -> Parsed:
     lines = [""] * max(last for _, (_, last) in placed)
     for (doclet, _, _), (rows, span) in zip(documented, placed, strict=True):
         lines[span[0] - 1 : span[0] - 1 + len(rows)] = rows
-        sections.append(_section(doclet, span))
-        classes += _class(doclet, span)
+        name, kind = _name(doclet) or "", _kind(doclet)
+        sections.append(Section(*span, kind, f"{kind} {name}", (name,), (Symbol(name, *span),), group=name))
+        full_name = doclet.get("longname")
+        if doclet.get("kind") == "class" and isinstance(full_name, str):
+            full_name = storable(full_name)
+            classes.append(ClassDefinition(full_name, span, _bases(doclet), full_name))
     return Parsed(sections, FileFacts(tuple(classes)), text="\n".join(lines) + "\n")
 
 
@@ -47,19 +49,14 @@ def _values(text: str) -> Iterator[tuple[object, Span]]:
     position = text.find("[") + 1
     line, counted = 1, 0
     while 0 < position < len(text):
-        position = _skip(text, position)
-        if position >= len(text) or text[position] == "]":
+        while text[position : position + 1] in (" ", "\t", "\n", ","):
+            position += 1
+        if text[position : position + 1] in ("", "]"):
             return
         value, end = decoder.raw_decode(text, position)
         line, counted = line + text.count("\n", counted, position), position
         yield value, (line, line + text.count("\n", position, end))
         position = end
-
-
-def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\n,":
-        position += 1
-    return position
 
 
 def _placed(texts: list[list[str]], spans: list[Span]) -> list[tuple[list[str], Span]]:
@@ -75,20 +72,20 @@ def _placed(texts: list[list[str]], spans: list[Span]) -> list[tuple[list[str], 
     return placed
 
 
-def _is_documented(doclet: Doclet) -> bool:
-    return bool(doclet.get("description") or doclet.get("comment"))
+def _is_documented(doclet: JSON) -> bool:
+    return bool(_name(doclet) and (doclet.get("description") or doclet.get("comment")))
 
 
-def _name(doclet: Doclet) -> str | None:
+def _name(doclet: JSON) -> str | None:
     name = doclet.get("longname") or doclet.get("name")
     return storable(name)[:500] if isinstance(name, str) else None
 
 
-def _kind(doclet: Doclet) -> str:
+def _kind(doclet: JSON) -> str:
     return storable(str(doclet.get("kind") or "symbol")[:40])
 
 
-def _text(doclet: Doclet) -> list[str]:
+def _text(doclet: JSON) -> list[str]:
     """Render a doclet as readable lines."""
     bases = _bases(doclet)
     rows = [f"{_kind(doclet)} {_name(doclet)}" + (f" extends {', '.join(bases)}" if bases else "")]
@@ -117,18 +114,6 @@ def _row(entry: object) -> Iterator[str]:
             yield one_line(entry[key])
 
 
-def _section(doclet: Doclet, span: Span) -> Section:
-    name, kind = _name(doclet) or "", _kind(doclet)
-    return Section(*span, kind, f"{kind} {name}", (name,), (Symbol(name, *span),), group=name)
-
-
-def _bases(doclet: Doclet) -> tuple[str, ...]:
+def _bases(doclet: JSON) -> tuple[str, ...]:
     bases = doclet.get("augments")
     return tuple(storable(base) for base in bases if isinstance(base, str)) if isinstance(bases, list) else ()
-
-
-def _class(doclet: Doclet, span: Span) -> list[ClassDefinition]:
-    name = doclet.get("longname")
-    if doclet.get("kind") != "class" or not isinstance(name, str):
-        return []
-    return [ClassDefinition(storable(name), span, _bases(doclet), storable(name))]
