@@ -10,8 +10,8 @@ import anyio
 from lore_etl.files.redaction import redact
 from lore_server.hook.mcp_connection import connected
 from lore_server.hook.target import target_of
-from lore_server.hook.upload_plan import UploadRequest
 from lore_server.hook.upload_run import upload
+from lore_server.hook.upload_state import UploadRequest
 from lore_server.trackers.pull import PullRequest, pull
 
 redact("a text")  # loads the rules once, before the forks

@@ -23,9 +23,8 @@ from lore_server.hook.knowledge_server import ServerUnreachable, ServerUnusable,
 from lore_server.hook.mcp_connection import connected
 from lore_server.hook.session_start import session_start, upload_request
 from lore_server.hook.target import Target, target_of
-from lore_server.hook.upload_plan import UploadRequest
 from lore_server.hook.upload_run import RetryPolicy, upload
-from lore_server.hook.upload_state import Tally, UploadState, read_state
+from lore_server.hook.upload_state import Tally, UploadRequest, UploadState, read_state
 from lore_server.owner.session import Session
 from tests.harness.commands import SECONDS
 from tests.harness.memory_server import MemoryServer, running

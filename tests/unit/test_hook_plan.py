@@ -15,9 +15,18 @@ from lore_server.hook.episode import digest_of
 from lore_server.hook.knowledge_server import ServerUnreachable
 from lore_server.hook.memory_folders import MAX_BYTES, MemoryFile, find_memory_files, read_memory_file
 from lore_server.hook.target import target_of
-from lore_server.hook.upload_plan import GUARDED, UploadPlan, in_turns, plan_for
 from lore_server.hook.upload_run import RetryPolicy
-from lore_server.hook.upload_state import Tally, UploadedFile, UploadState, make_folder, read_state
+from lore_server.hook.upload_state import (
+    GUARDED,
+    Tally,
+    UploadedFile,
+    UploadPlan,
+    UploadState,
+    in_turns,
+    make_folder,
+    plan_for,
+    read_state,
+)
 from tests.harness.projects import write_project
 
 FILES = {"LEARNING/a.md": "alpha", "LEARNING/b.md": "beta", "RESEARCH/c.md": "gamma"}

@@ -9,10 +9,10 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
@@ -23,8 +23,7 @@ from lore_server.console.terminal import VisibleFormatter
 from lore_server.hook.knowledge_server import query_escaping
 from lore_server.hook.memory_folders import memory_folders
 from lore_server.hook.target import Target, own_memories
-from lore_server.hook.upload_plan import UploadPlan, UploadRequest, make_plan
-from lore_server.hook.upload_state import HINT, Tally, make_folder, read_state
+from lore_server.hook.upload_state import HINT, Tally, UploadRequest, make_folder, make_plan, read_state
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:
@@ -57,7 +56,10 @@ def session_start(
         return
     plan = make_plan(request, read_state(request.state_file))
     if is_dry:
-        _print_plan(session, target, plan)
+        send = [file.label for file in plan.send]
+        record = {**_record(target, plan.tally), "dry_run": True, "send": send, "remove": plan.gone}
+        lines = [*(f"would send {label}" for label in send), *(f"would remove {path}" for path in plan.gone)]
+        _print(session, record, plan.warnings, lines)
     elif plan.send or plan.gone:
         _upload_in_background(session, target, plan.tally, budget_seconds)
     else:
@@ -108,31 +110,24 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
 def _upload_in_background(session: Session, target: Target, planned: Tally, seconds: float) -> None:
     """Start the work, follow it for a few seconds, and print its progress."""
     log_file = target.file("log")
-    child = start_child(log_file, seconds)
+    pid, status, logged = _start_child(log_file, seconds)
     last = read_state(target.file("state.json")).last
-    tally = Tally.of(last) if last.get("pid") == child.pid else planned
-    for _, message in child.logged:  # another run may have begun since, and recorded itself
-        if message.startswith(RESULT):
+    tally = Tally.of(last) if last.get("pid") == pid else planned
+    warnings = []
+    for level, message in logged:
+        if level != "INFO":
+            warnings.append(message)
+        elif message.startswith(RESULT):  # another run may have begun since, and recorded itself
             tally = Tally.of(json.loads(message.removeprefix(RESULT)))
-    warnings = [message for level, message in child.logged if level != "INFO"]
-    if child.status:
+        elif session.verbose:
+            output.note(message)
+    if status:
         warnings.append(f"The background process ended early; see {log_file}.")
-    if session.verbose:
-        for level, message in child.logged:
-            if level == "INFO" and not message.startswith(RESULT):
-                output.note(message)
-    _print(session, _record(target, tally, in_background=child.status is None), warnings)
+    _print(session, _record(target, tally, in_background=status is None), warnings)
 
 
 def _record(target: Target, tally: Tally, in_background: bool = False) -> JSON:
     return {"server": target.name, **tally.as_dict(), "in_background": in_background}
-
-
-def _print_plan(session: Session, target: Target, plan: UploadPlan) -> None:
-    send = [file.label for file in plan.send]
-    record = {**_record(target, plan.tally), "dry_run": True, "send": send, "remove": plan.gone}
-    lines = [*(f"would send {label}" for label in send), *(f"would remove {path}" for path in plan.gone)]
-    _print(session, record, plan.warnings, lines)
 
 
 def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Sequence[str] = ()) -> None:
@@ -144,19 +139,10 @@ def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Seque
     session.show({**record, "warnings": list(warnings)}, *lines, summary)
 
 
-class Child(NamedTuple):
-    """A child after a few seconds: its exit status, None while it runs, and what it logged: (level, message)."""
-
-    pid: int
-    status: int | None
-    logged: list[tuple[str, str]]
-
-
-def start_child(log_file: Path, seconds: float) -> Child:
+def _start_child(log_file: Path, seconds: float) -> tuple[int, int | None, list[tuple[str, str]]]:
     """Run this command again in a child, and wait for its end for at most so many seconds.
 
-    Raises:
-        StorageError: the log cannot be written.
+    Return its id, its exit status (None while it runs), and what it logged: (level, message). Raises StorageError.
     """
     make_folder(log_file.parent)
     with os_errors_as(StorageError, "Cannot start in the background", HINT):
@@ -173,18 +159,13 @@ def start_child(log_file: Path, seconds: float) -> Child:
             except subprocess.TimeoutExpired:
                 status, child.returncode = None, 0  # nobody waits for it, which Python would report
             log.seek(start)
-            return Child(child.pid, status, list(_logged(child.pid, log.read().decode("utf-8", "replace"))))
-
-
-def _logged(pid: int, text: str) -> Iterator[tuple[str, str]]:
-    """Yield level and message of each line of this process, because several may log at the same time."""
-    for line in text.splitlines():
-        if (match := _LINE.match(line)) and int(match[1]) == pid:
-            yield match[2], match[3]
+            lines = (_LINE.match(line) for line in log.read().decode("utf-8", "replace").splitlines())
+            # several processes may log at the same time
+            return child.pid, status, [(line[2], line[3]) for line in lines if line and int(line[1]) == child.pid]
 
 
 def is_child() -> bool:
-    """Return whether this process was started by `start_child`, to do the work; if so, log to its standard error."""
+    """Return whether this process was started by `_start_child`, to do the work; if so, log to its standard error."""
     if os.environ.pop(CHILD, None) is None:
         return False
     limit = threading.Timer(MAX_SECONDS, os._exit, [1])

@@ -20,11 +20,19 @@ from lore_etl.core.atomic import remove_temporary
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import Busy, StorageError
 from lore_etl.system.processes import born
-from lore_server.hook.episode import Episode, digest_of, mark_of, read_episode, split_episode
+from lore_server.hook.episode import MARK_DIGITS, Episode, digest_of, read_episode, split_episode
 from lore_server.hook.knowledge_server import KnowledgeServer, MemoryRefused, ServerUnreachable, ServerUnusable
 from lore_server.hook.memory_folders import MemoryFile, UnreadableMemory, read_memory_file
-from lore_server.hook.upload_plan import UploadPlan, UploadRequest, make_plan
-from lore_server.hook.upload_state import HINT, Tally, UploadedFile, UploadState, make_folder, read_state
+from lore_server.hook.upload_state import (
+    HINT,
+    Tally,
+    UploadedFile,
+    UploadRequest,
+    UploadState,
+    make_folder,
+    make_plan,
+    read_state,
+)
 
 log = logging.getLogger(__name__)
 Connect = Callable[[], AbstractAsyncContextManager[KnowledgeServer]]
@@ -62,7 +70,6 @@ class RetryPolicy:
         return max(failure.retry_after, pause * (0.75 + self.jitter() / 2))
 
     def reset(self) -> None:
-        """Count failures from zero: an attempt succeeded."""
         self._failures = 0
 
 
@@ -93,7 +100,9 @@ async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy 
             state.save()
 
         record()
-        tasks = deque(_tasks(plan, Uploader(state, tally)))
+        uploader = Uploader(state, tally)
+        tasks = deque(Task(partial(uploader.send, file=file), partial(uploader.give_up, file)) for file in plan.send)
+        tasks += [Task(partial(uploader.remove, path=path), partial(log.warning, "%s: %s", path)) for path in plan.gone]
         answered = await deliver(tasks, connect, retries or RetryPolicy(), record)
         tally.failed += tally.waiting - plan.waiting  # files not reached
         state.last = {**began, **tally.as_dict(), "ended": timestamp(), "answered": answered}
@@ -135,13 +144,6 @@ async def deliver(tasks: deque[Task], connect: Connect, retries: RetryPolicy, do
                 log.warning("MCP server offline after retries: %s", error.message)
                 return False
     return True
-
-
-def _tasks(plan: UploadPlan, uploader: Uploader) -> Iterator[Task]:
-    for file in plan.send:
-        yield Task(partial(uploader.send, file=file), partial(uploader.give_up, file))
-    for path in plan.gone:
-        yield Task(partial(uploader.remove, path=path), partial(log.warning, "%s: %s", path))
 
 
 @contextmanager
@@ -228,7 +230,7 @@ class Uploader:
         if entry is None:
             return ()
         is_known = entry.is_complete and "" not in entry.ids
-        found = [] if is_known else await server.find(mark_of(entry.digest), entry.group)
+        found = [] if is_known else await server.find(entry.digest[:MARK_DIGITS], entry.group)
         return tuple(dict.fromkeys([*filter(None, entry.ids), *found]))
 
     async def _delete(self, server: KnowledgeServer, path: str, label: str, copies: Sequence[str]) -> None:
