@@ -71,7 +71,7 @@ class ConfiguredModel:
         self._failure: LoreError | None = None
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
-        """Compile the model as `Model.prepare` does. Raises ConfigError, ProviderUnavailable."""
+        """Raises ConfigError, ProviderUnavailable."""
         if self._settings.provider == "gemini":
             return
         try:
@@ -106,7 +106,7 @@ class ConfiguredModel:
             return OnnxEmbedder(files, self._settings.threads)
 
     def tokens(self) -> TokenCounter:
-        """Return the counter of the model's tokens, without loading the model. Raises ConfigError, ProviderError."""
+        """Raises ConfigError, ProviderError."""
         if self._settings.provider == "gemini":
             return self.open().tokens()
         from lore_etl.chunking.tokens import token_counter
@@ -149,7 +149,6 @@ class SharedModel(ConfiguredModel):
         self._opened: Embedder | None = None
 
     def open(self) -> Embedder:
-        """Load the model, if it is not loaded. Raises ConfigError, ProviderError."""
         with self._guard:
             self._opened = self._opened or RecentQueries(super().open())
             return self._opened
@@ -165,6 +164,5 @@ class RecentQueries:
         self._embed_query = lru_cache(QUERIES_KEPT)(embedder.embed_query)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the vector of a query, shape (dimension,)."""
         with self._guard:  # the other threads with the same query find it then
             return self._embed_query(text)

@@ -22,7 +22,7 @@ KEYS = ("rating", "source", "tags", "capture_type", "timestamp")
 FROM_SERVER = "knowledge_server"
 """The key that marks a file whose text came from a knowledge server: it is not sent back."""
 WRITTEN_BY_LORE = frozenset({"group_id", "sha256"})
-MARK_DIGITS = 32
+MARK_DIGITS = 32  # of a file's digest are the mark of its memory
 MIN_PART = 200  # characters of a part, in addition to its first line
 MAX_NUMBER = 1 << 63  # every server accepts smaller bodies
 _OPEN = re.compile(r"---[ \t]*\n")
@@ -58,11 +58,6 @@ def digest_of(file: MemoryFile, data: bytes) -> str:
     return hashlib.sha256(file.group.encode() + b"\0" + data).hexdigest()
 
 
-def mark_of(digest: str) -> str:
-    """Return the mark of a memory whose file has this digest."""
-    return digest[:MARK_DIGITS]
-
-
 def read_episode(file: MemoryFile, data: bytes) -> Reading:
     """Return the file's episode with secrets redacted."""
     values, body, notes = _parse(data)
@@ -88,8 +83,7 @@ def read_episode(file: MemoryFile, data: bytes) -> Reading:
     if secrets:
         notes.append(f"secrets redacted: {secrets}")
     metadata["file"] = file.label
-    source = str(metadata.get("source", file.label))
-    mark = mark_of(digest_of(file, data))
+    source, mark = str(metadata.get("source", file.label)), digest_of(file, data)[:MARK_DIGITS]
     return Reading(Episode(title, body, file.group, source, mark, metadata), tuple(notes))
 
 

@@ -69,16 +69,12 @@ def failure_of(error: LoreError) -> LoreError:
 
 
 def escaped(query: str) -> str:
-    """Return the query with a backslash before each special character of Lucene's syntax."""
+    """Write a backslash before each special character of Lucene's syntax."""
     return _SPECIAL.sub(r"\\\g<0>", query)
 
 
 def query_escaping(environment: Mapping[str, str]) -> Callable[[str], str]:
-    """Return the function that escapes queries for the database named in `MADEINOZ_KNOWLEDGE_DB`.
-
-    Raises:
-        ConfigError: the database is not supported.
-    """
+    """Return the function that escapes queries for the database in `MADEINOZ_KNOWLEDGE_DB`. Raises ConfigError."""
     databases: dict[str, Callable[[str], str]] = {"neo4j": str, "falkordb": escaped, "falkorodb": escaped}
     name = environment.get(DATABASE, "").strip().lower() or "neo4j"
     if name not in databases:
@@ -125,15 +121,13 @@ class KnowledgeServer:
 
     @property
     def replaces(self) -> bool:
-        """Return whether the server replaces a memory in one step with adding another."""
+        """Whether the server replaces a memory in one step with adding another."""
         return "replaces" in self._tool(ADD).arguments
 
     async def add(self, episode: Episode, replaces: str = "") -> str:
         """Send an episode. Return its id, empty if the server returns no id."""
         add = self._tool(ADD)
-        arguments = dict(arguments_of(add, episode))
-        if replaces:
-            arguments["replaces"] = replaces
+        arguments = {**dict(arguments_of(add, episode)), **({"replaces": replaces} if replaces else {})}
         return id_in(checked(await self._call(add.name, arguments)))
 
     async def find(self, mark: str, group_id: str) -> list[str]:
@@ -177,7 +171,8 @@ def arguments_of(add: Tool, episode: Episode) -> Iterator[tuple[str, Any]]:
     yield add.argument("name"), episode.name
     yield add.argument(*BODY), episode.body
     metadata = {**episode.metadata, MARK: episode.mark}
-    description = "; ".join(f"{key}: {_plain(value)}" for key, value in metadata.items())
+    lists = {key: ", ".join(map(str, value)) for key, value in metadata.items() if isinstance(value, list)}
+    description = "; ".join(f"{key}: {value}" for key, value in {**metadata, **lists}.items())
     optional = {
         "group_id": episode.group_id,
         "source": "text" if "source_description" in add.arguments else episode.source,
@@ -218,7 +213,3 @@ def _ids_with(mark: str, value: Any) -> list[str]:
     if inner or not isinstance(value, dict) or not id_in(value):
         return inner
     return [id_in(value)] if re.search(rf"{MARK}\W{{1,8}}{mark}", json.dumps(value, ensure_ascii=False)) else []
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -138,20 +139,18 @@ async def _introduced(client: Client, escape: Callable[[str], str], seconds: flo
 def payload(result: types.CallToolResult) -> JSON:
     """Return a tool's reply as data. Raises MemoryRefused, ServerUnreachable, ServerUnusable."""
     text = "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
-    data: JSON = result.structured_content if isinstance(result.structured_content, dict) else _parsed(text)
+    data: Any = result.structured_content
+    if not isinstance(data, dict):
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            data = {"text": text}
+        data = data if isinstance(data, dict) else {"result": data}
     if not result.is_error:
-        return data
+        return cast("JSON", data)
     if data.keys() >= {"code", "message", "hint"}:
         raise failure_of(from_record(data))
     raise MemoryRefused(text[:500] or "The tool failed without a message.")
-
-
-def _parsed(text: str) -> JSON:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return {"text": text}
-    return data if isinstance(data, dict) else {"result": data}
 
 
 async def check_status(response: httpx2.Response) -> None:

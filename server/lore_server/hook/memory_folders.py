@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lore_etl.core.text import is_encodable, storable
 from lore_etl.system.nofollow import entry_facts, is_real_folder
-from lore_etl.system.open_folder import OpenFolder, open_real, read_below
+from lore_etl.system.open_folder import open_real, read_below
 from lore_server.knowledge.names import ascii_slug
 
 FOLDERS = "LORE_MEMORY_DIR"
@@ -88,7 +88,7 @@ def find_memory_files(folders: Sequence[Path]) -> FoundFiles:
 
 
 def read_memory_file(file: MemoryFile) -> bytes:
-    """Return the content of the file. Raises UnreadableMemory."""
+    """Raises UnreadableMemory."""
     path = Path(file.path)
     try:
         data = read_below(Path(path.anchor), path.relative_to(path.anchor).as_posix(), MAX_BYTES + 1)
@@ -102,14 +102,14 @@ def read_memory_file(file: MemoryFile) -> bytes:
 def _roots(folder: Path) -> list[Path]:
     try:
         with open_real(folder) as opened:
-            named = {entry.name: is_real_folder(entry) for entry in opened.entries() if _names_group(entry)}
+            named = {
+                entry.name: is_real_folder(entry)
+                for entry in opened.entries()
+                if entry.name.lower() in GROUPS and not entry.is_file(follow_symlinks=False)
+            }
     except OSError:
         return [folder]  # `_walk` reports the error
     return [folder / name for name in sorted(named) if named[name]] if named else [folder]
-
-
-def _names_group(entry: os.DirEntry[str]) -> bool:
-    return entry.name.lower() in GROUPS and not entry.is_file(follow_symlinks=False)
 
 
 def _walk(root: Path, folder: Path, found: FoundFiles) -> None:
@@ -118,8 +118,12 @@ def _walk(root: Path, folder: Path, found: FoundFiles) -> None:
     folders = []
     try:
         with open_real(folder) as opened:
-            for entry in _visible(folder, opened, found):
-                if is_real_folder(entry):
+            for entry in sorted(opened.entries(), key=lambda entry: entry.name):
+                if entry.name.startswith("."):
+                    continue
+                if not is_encodable(entry.name):
+                    found.report(f"{folder}/{entry.name}", "its name is not UTF-8")  # so it cannot be recorded
+                elif is_real_folder(entry):
                     folders.append(folder / entry.name)
                 elif entry.name.lower().endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
                     path, modified = str(folder / entry.name), entry_facts(entry).st_mtime_ns
@@ -129,14 +133,3 @@ def _walk(root: Path, folder: Path, found: FoundFiles) -> None:
         found.report(str(folder), f"cannot be read: {error.strerror}")
     for below in folders:
         _walk(root, below, found)
-
-
-def _visible(folder: Path, opened: OpenFolder, found: FoundFiles) -> list[os.DirEntry[str]]:
-    """Return the entries that are not hidden, sorted; report those that cannot be recorded."""
-    visible = sorted(
-        (entry for entry in opened.entries() if not entry.name.startswith(".")), key=lambda entry: entry.name
-    )
-    for entry in visible:
-        if not is_encodable(entry.name):
-            found.report(f"{folder}/{entry.name}", "its name is not UTF-8")
-    return [entry for entry in visible if is_encodable(entry.name)]
