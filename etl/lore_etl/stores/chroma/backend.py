@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ from lore_etl.core.errors import LoreError
 
 FIRST_ROWS = 20_000  # with more rows, the configured ef_search finds fewer than 98 % of the nearest 100
 DATABASE = "chroma.sqlite3"  # in the folder of a generation; Chroma changes it whenever it is opened
+NEIGHBOURS = 5  # results of a search that checks whether a row is found
 SAME_PLACE = 1e-4  # in single precision with 768 dimensions, the distance of a vector to itself is up to 1.5e-5
 
 
@@ -37,6 +39,17 @@ def effort(rows: int) -> int:
     return factor
 
 
+def unreached(row_ids: Sequence[str], found: Mapping[str, Any]) -> list[int]:
+    """Return the positions of the rows that the searches for their vectors have not found.
+
+    A row also counts as found if other rows at the same distance take its place, because texts may be equal.
+    """
+    searches = enumerate(zip(row_ids, found["ids"], found["distances"], strict=True))
+    return [
+        n for n, (row_id, ids, distances) in searches if row_id not in ids and max(distances, default=1) > SAME_PLACE
+    ]
+
+
 class Backend(Protocol):
     """The storage of one generation."""
 
@@ -49,7 +62,7 @@ class Backend(Protocol):
         """Return a readable description of the location."""
 
     def is_alive(self) -> bool:
-        """Return whether a call can be expected to succeed."""
+        """Return whether a call can be expected to succeed; if not, close the store and open it again."""
 
     def unseal(self) -> None:
         """Mark the files as being written."""

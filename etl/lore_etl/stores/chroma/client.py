@@ -28,7 +28,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import IndexDamaged
-from lore_etl.stores.chroma.backend import DATABASE, SAME_PLACE, effort
+from lore_etl.stores.chroma.backend import DATABASE, NEIGHBOURS, effort, unreached
 
 __all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "fit", "hnsw", "open_client"]
 SAMPLES, ROWS = 25, 20
@@ -104,14 +104,13 @@ def fit(collection: Any, configuration: JSON, rows: int) -> None:
 
 
 def finds_its_rows(collection: Any) -> bool:
-    """Return whether searches for samples of the collection's rows find them, or rows at the same position."""
+    """Return whether searches for samples of the collection's rows find them."""
     total = collection.count()
     for offset in range(0, total, max(ROWS, total // SAMPLES)):
         some = collection.get(limit=ROWS, offset=offset, include=["embeddings"])
-        found = collection.query(query_embeddings=some["embeddings"], n_results=5, include=["distances"])
-        for row_id, ids, distances in zip(some["ids"], found["ids"], found["distances"], strict=True):
-            if row_id not in ids and max(distances, default=1) > SAME_PLACE:
-                return False
+        found = collection.query(query_embeddings=some["embeddings"], n_results=NEIGHBOURS, include=["distances"])
+        if unreached(some["ids"], found):
+            return False
     return True
 
 

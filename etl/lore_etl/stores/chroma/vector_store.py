@@ -9,16 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
-from lore_etl.stores.chroma.backend import SAME_PLACE, Backend, effort
+from lore_etl.stores.chroma.backend import NEIGHBOURS, Backend, effort, unreached
 from lore_etl.stores.integrity import is_panic
 from lore_etl.stores.kept import Kept
 
+T = TypeVar("T")
 Row = tuple[str, str, str]
 RowVectors = tuple[Sequence[str], Vectors]
 FEW = 1_000  # rows that are compared one by one, because their vectors are read once: faster than a restricted search
@@ -67,8 +68,7 @@ class VectorStore:
 
     def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None, step: int) -> None:
         self._unseal()
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
+        for start, some in _portions(rows, step):
             self._call(
                 method,
                 ids=[row[0] for row in some],
@@ -81,9 +81,8 @@ class VectorStore:
     def delete(self, row_ids: Iterable[str]) -> None:
         """Delete rows; unknown row ids are ignored."""
         self._unseal()
-        deleted, step = list(row_ids), self._backend.limits.write
-        for start in range(0, len(deleted), step):
-            self._call(self._collection.delete, ids=deleted[start : start + step])
+        for _, some in _portions(list(row_ids), self._backend.limits.write):
+            self._call(self._collection.delete, ids=some)
 
     def search(
         self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
@@ -97,33 +96,22 @@ class VectorStore:
         found = [hit for hit in self._nearest(vector, depth) if hit[0] in wanted]
         if len(found) >= limit:  # most rows are wanted: this is faster than a restricted search
             return found[:limit]
-        step = self._backend.limits.among
-        found = [
-            hit
-            for start in range(0, len(only), step)
-            for hit in self._nearest(vector, limit, ids=list(only[start : start + step]))
-        ]
+        portions = _portions(only, self._backend.limits.among)
+        found = [hit for _, some in portions for hit in self._nearest(vector, limit, ids=list(some))]
         return sorted(found, key=lambda hit: -hit[1])[:limit]
 
     def _nearest(self, vector: Vectors, limit: int, **those: Any) -> list[tuple[str, float]]:
-        found = self._call(
-            self._collection.query,
-            query_embeddings=[vector],
-            n_results=min(limit, self._backend.limits.results),
-            include=["distances"],
-            **those,
-        )
-        return [
-            (row_id, 1.0 - distance) for row_id, distance in zip(found["ids"][0], found["distances"][0], strict=True)
-        ]
+        found = self._query([vector], min(limit, self._backend.limits.results), **those)
+        hits = zip(found["ids"][0], found["distances"][0], strict=True)
+        return [(row_id, 1.0 - distance) for row_id, distance in hits]
+
+    def _query(self, vectors: Sequence[Vectors] | Vectors, limit: int, **those: Any) -> Any:
+        query = self._collection.query
+        return self._call(query, query_embeddings=vectors, n_results=limit, include=["distances"], **those)
 
     def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
         """Return row id -> cosine similarity for those of these rows that exist."""
-        known: dict[str, float] = {}
-        step = self._backend.limits.read
-        for start in range(0, len(row_ids), step):
-            known |= _scores(vector, self._read(row_ids[start : start + step]))
-        return known
+        return _scores(vector, self._read(row_ids))
 
     def _vectors_of(self, row_ids: Sequence[str]) -> RowVectors:
         """Return those of these rows that exist, with their vectors; searches with the same filter read them once."""
@@ -136,42 +124,34 @@ class VectorStore:
         return found
 
     def _read(self, row_ids: Sequence[str]) -> RowVectors:
-        if not row_ids:  # Chroma refuses an empty list
-            return [], np.empty((0, 0), dtype=np.float32)
-        found = self._call(self._collection.get, ids=list(row_ids), include=["embeddings"])
-        return found["ids"], np.asarray(found["embeddings"], dtype=np.float32)
+        ids, vectors = list[str](), list[Vectors]()
+        for page in self._pages(row_ids, "embeddings"):
+            ids += page["ids"]
+            vectors += list(page["embeddings"])
+        return ids, np.asarray(vectors, dtype=np.float32)
+
+    def _pages(self, row_ids: Sequence[str], *include: str) -> Iterator[Any]:
+        """Yield Chroma's replies about those of these rows that exist."""
+        for _, some in _portions(row_ids, self._backend.limits.read):
+            yield self._call(self._collection.get, ids=list(some), include=list(include))
 
     def stored(self, row_ids: Sequence[str]) -> dict[str, tuple[str, str, Vectors]]:
         """Return row id -> (type, source, vector) for those of these rows that exist."""
         found: dict[str, tuple[str, str, Vectors]] = {}
-        step = self._backend.limits.read
-        for start in range(0, len(row_ids), step):
-            some = list(row_ids[start : start + step])
-            page = self._call(self._collection.get, ids=some, include=["embeddings", "metadatas"])
+        for page in self._pages(row_ids, "embeddings", "metadatas"):
             for id_, metadata, vector in zip(page["ids"], page["metadatas"], page["embeddings"], strict=True):
-                known = metadata or {}
-                found[id_] = known.get("type", ""), known.get("source", ""), np.asarray(vector, dtype=np.float32)
+                found[id_] = *_labels(metadata), np.asarray(vector, dtype=np.float32)
         return found
 
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
         """Return the positions of the rows that a search for their vector does not find.
 
-        This needs `query`, because `get` and `count` stay correct when `query` misses rows. A row also counts as found
-        if other rows at the same distance take its place, because texts may be equal.
+        This needs `query`, because `get` and `count` stay correct when `query` misses rows.
         """
         lost: list[int] = []
-        step = self._backend.limits.lookups
-        for start in range(0, len(row_ids), step):
-            some = row_ids[start : start + step]
-            found = self._call(
-                self._collection.query,
-                query_embeddings=vectors[start : start + step],
-                n_results=5,
-                include=["distances"],
-            )
-            for offset, (row_id, ids, distances) in enumerate(zip(some, found["ids"], found["distances"], strict=True)):
-                if row_id not in ids and max(distances, default=1) > SAME_PLACE:
-                    lost.append(start + offset)
+        for start, some in _portions(row_ids, self._backend.limits.lookups):
+            found = self._query(vectors[start : start + len(some)], NEIGHBOURS)
+            lost += [start + offset for offset in unreached(some, found)]
         return lost
 
     def rows(self) -> dict[str, tuple[str, str]]:
@@ -180,11 +160,7 @@ class VectorStore:
         limit = self._backend.limits.read
         while True:
             page = self._call(self._collection.get, include=["metadatas"], limit=limit, offset=len(found))
-            metadatas = (metadata or {} for metadata in page["metadatas"])
-            found.update(
-                (id_, (metadata.get("type", ""), metadata.get("source", "")))
-                for id_, metadata in zip(page["ids"], metadatas, strict=True)
-            )
+            found.update(zip(page["ids"], map(_labels, page["metadatas"]), strict=True))
             if len(page["ids"]) < limit:
                 return found
 
@@ -199,7 +175,6 @@ class VectorStore:
         return self._backend.where()
 
     def is_alive(self) -> bool:
-        """Return whether a call can be expected to succeed; if not, close the store and open it again."""
         return self._backend.is_alive()
 
     def seal(self) -> None:
@@ -244,6 +219,17 @@ class VectorStore:
             if explained is None or explained is error:
                 raise
             raise explained from error
+
+
+def _portions(rows: Sequence[T], size: int) -> Iterator[tuple[int, Sequence[T]]]:
+    """Yield portions of the rows that fit into a request, each with its position."""
+    return ((start, rows[start : start + size]) for start in range(0, len(rows), size))
+
+
+def _labels(metadata: dict[str, str] | None) -> tuple[str, str]:
+    """Return type and source of a row."""
+    known = metadata or {}
+    return known.get("type", ""), known.get("source", "")
 
 
 def _scores(vector: Vectors, rows: RowVectors) -> dict[str, float]:
