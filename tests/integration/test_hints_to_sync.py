@@ -243,7 +243,7 @@ CASES = [
     Case(ERRORS, DAMAGED, mark_words, search),
     Case(ERRORS, DAMAGED, flip_vectors, search),
     Case(ERRORS, DAMAGED, flip_catalogue, search),
-    Case("etl/lore_etl/stores/soundness.py", "Run `lore sync` to rebuild it from the files and cached vectors.",
+    Case("etl/lore_etl/stores/catalogue_file.py", "Run `lore sync` to rebuild it from the files and cached vectors.",
          write_another_version, search),
     Case("etl/lore_etl/stores/claim.py", "Delete {}/, then run `lore sync`: everything in it can be rebuilt.",
          plant_a_link, search, delete_the_index),

@@ -18,7 +18,7 @@ from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import create_only, sync
 from lore_etl.pipeline.verify import Compared, Verification
 from lore_etl.stores.embedding_cache import CACHE
-from lore_etl.stores.soundness import row_seal
+from lore_etl.stores.sqlite_file import row_seal
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.damaging import turn_cached_vectors_around

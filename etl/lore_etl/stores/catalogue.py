@@ -8,26 +8,25 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from sys import intern
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, KnowledgeType, row_id_of
+from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json, row_id_of
 from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunk_record import ChunkRecord, Values
 from lore_etl.stores.kept import Kept
-from lore_etl.stores.relation_rows import checked_class, replace_classes, replace_uses
-from lore_etl.stores.soundness import row_seal
-from lore_etl.stores.sqlite_file import in_portions
-from lore_etl.stores.uses import User
+from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
+from lore_etl.stores.uses import User, replace_uses
 
+T = TypeVar("T")
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
 FILES_AT = "files_at"  # the value that changes whenever records of files do
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
@@ -36,7 +35,9 @@ _KEYS = (
     "SELECT id, source, type, content_hash, json_extract(own, '$.state'), json_extract(relations, '$.superseded_by')"
     " FROM chunk"
 )
+_ORDER = "ORDER BY source, position, id"
 _VALUES = "content_hash, class, own, relations, metadata_hash"
+_CHUNK = f"SELECT {_VALUES} FROM chunk"
 _FILE = "SELECT path, stamp, hash, recipe, facts, notes, seal FROM file"
 _DATES = f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"
 
@@ -94,8 +95,7 @@ class Catalogue(CatalogueFile):
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
         """Return the records of the given files that are recorded, or of all files, by path."""
-        with self._reporting():
-            return {row[0]: checked_file(row) for rows in self._matching(_FILE, "path", paths) for row in rows}
+        return {row.path: row for row in self._made(checked_file, self._matching(_FILE, "path", paths))}
 
     def files_without_facts(self) -> dict[str, FileRow]:
         """Return the records of all files without their facts, which are most of their size."""
@@ -120,45 +120,44 @@ class Catalogue(CatalogueFile):
         """Return the recorded facts of the given files, or of all files, by path."""
         return {path: row.facts for path, row in self.files(paths).items()}
 
-    def _by_key(self, sql: str, key: str = "", keys: Iterable[str] | None = None) -> dict[str, str]:
+    def _by_key(self, sql: str, key: str = "", keys: Iterable[str] | None = None) -> dict[str, Any]:
         """Return the second column of a statement's result by the first, as `_matching` finds it."""
-        return {first: value for rows in self._matching(sql, key, keys) for first, value in rows}
+        return dict(self._matching(sql, key, keys))
 
-    def _matching(self, sql: str, key: str, keys: Iterable[str] | None) -> Iterator[list[tuple[str, ...]]]:
+    def _matching(self, sql: str, key: str, keys: Iterable[str] | None, order: str = "") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement, only those with these values of a column, in portions, unless it is None."""
         if keys is None:
-            yield self._rows(sql)
+            yield from self._rows(sql)
             return
         for marks, some in in_portions(dict.fromkeys(keys)):
-            yield self._rows(f"{sql} WHERE {key} IN ({marks})", some)
+            yield from self._rows(f"{sql} WHERE {key} IN ({marks}) {order}", some)
+
+    def _made(self, make: Callable[[Sequence[Any]], T], rows: Iterable[Sequence[Any]]) -> list[T]:
+        with self._reporting():
+            return [make(row) for row in rows]
 
     def chunk_states(self, sources: Iterable[str] | None = None, ids: Iterable[str] = ()) -> dict[str, ChunkState]:
         """Return the state of every chunk of the given sources and with the given ids, or of all, by id."""
         sql = "SELECT id, content_hash, metadata_hash, has_vector FROM chunk"
-        portions = chain(self._matching(sql, "source", sources), self._matching(sql, "id", ids))
-        return {
-            id_: ChunkState(content, metadata, bool(vector))
-            for rows in portions
-            for id_, content, metadata, vector in rows
-        }
+        rows = chain(self._matching(sql, "source", sources), self._matching(sql, "id", ids))
+        return {id_: ChunkState(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
 
     def records(self, ids: Iterable[str]) -> Iterator[ChunkRecord]:
         """Yield the records of the chunks with these ids that exist."""
-        return self._records("WHERE id", ids)
+        return self._records("id", ids)
 
     def records_of(self, sources: Iterable[str]) -> Iterator[ChunkRecord]:
         """Yield the records of these files' chunks; those of a file in the order of its lines."""
-        return self._records("WHERE source", sources)
+        return self._records("source", sources)
 
-    def _records(self, where: str, keys: Iterable[str]) -> Iterator[ChunkRecord]:
-        columns = f"id, source, type, position, {_VALUES}"
-        for marks, some in in_portions(dict.fromkeys(keys)):
-            sql = f"SELECT {columns} FROM chunk {where} IN ({marks}) ORDER BY source, position, id"
-            for id_, source, type_, position, content, local, own, relations, seal in self._rows(sql, some):
-                record = ChunkRecord(id_, source, type_, int(position), content, local, own.encode(), relations)
-                if record.metadata_hash != seal:
-                    self.report_damage("a record differs from its hash")
-                yield record
+    def _records(self, key: str, keys: Iterable[str]) -> Iterator[ChunkRecord]:
+        sql = f"SELECT id, source, type, position, {_VALUES} FROM chunk"
+        for row in self._matching(sql, key, keys, _ORDER):
+            id_, source, type_, position, content, local, own, relations, seal = row
+            record = ChunkRecord(id_, source, type_, position, content, local, own.encode(), relations)
+            if record.metadata_hash != seal:
+                self.report_damage("a record differs from its hash")
+            yield record
 
     def every_chunk(self) -> Iterator[Chunk]:
         """Yield all chunks by source and line."""
@@ -168,16 +167,17 @@ class Catalogue(CatalogueFile):
 
     def ids(self) -> list[str]:
         """Return the ids of all chunks by source and line."""
-        return [row[0] for row in self._rows("SELECT id FROM chunk ORDER BY source, position, id")]
+        return self._column(f"SELECT id FROM chunk {_ORDER}")
+
+    def _column(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        return [row[0] for row in self._rows(sql, values)]
 
     def titles(self) -> dict[str, str]:
         """Return the title of every file that has chunks, by path."""
         return self._by_key("SELECT source, min(json_extract(own, '$.title')) FROM chunk GROUP BY source")
 
     def hierarchy(self) -> Hierarchy:
-        """Return the class tree."""
-        with self._reporting():
-            return Hierarchy(map(checked_class, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
+        return Hierarchy(self._made(checked_class, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
     def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         """Return what the given files use, or all files, by path."""
@@ -186,17 +186,17 @@ class Catalogue(CatalogueFile):
     def users(self, name: str) -> list[User]:
         """Return the files that use a class or function, those with most places first."""
         sql = "SELECT path, places, line FROM used WHERE last = ? AND name = ? ORDER BY places DESC, path"
-        return [User(path, int(places), int(line)) for path, places, line in self._rows(sql, (last_part(name), name))]
+        return [User(*row) for row in self._rows(sql, (last_part(name), name))]
 
     def used_names(self, last: str) -> list[str]:
         """Return the full names of the classes and functions with this last part that are used."""
-        return [row[0] for row in self._rows("SELECT DISTINCT name FROM used WHERE last = ?", (last,))]
+        return self._column("SELECT DISTINCT name FROM used WHERE last = ?", (last,))
 
     def chunks_by_source(self) -> dict[str, int]:
-        return {row[0]: int(row[1]) for row in self._rows("SELECT source, count(*) FROM chunk GROUP BY source")}
+        return self._by_key("SELECT source, count(*) FROM chunk GROUP BY source")
 
     def content_hashes(self) -> set[str]:
-        return {row[0] for row in self._rows("SELECT content_hash FROM chunk")}
+        return set(self._column("SELECT content_hash FROM chunk"))
 
     def apply(
         self,
@@ -230,7 +230,7 @@ class Catalogue(CatalogueFile):
                 meta = {FILES_AT: str(time.time_ns()), **meta}
             replace_uses(connection, used, paths)
             if classes is not None:
-                replace_classes(connection, classes)
+                _replace_classes(connection, classes)
             set_values(connection, meta)
         self._kept.drop(touched)
 
@@ -250,31 +250,30 @@ class Catalogue(CatalogueFile):
     def chunk_keys(self, waiting_only: bool = False) -> list[ChunkKey]:
         """Return the keys of all chunks, or of those without a vector, by source and line."""
         where = "WHERE has_vector = 0" if waiting_only else ""
-        with self._reporting():
-            return [_key_of(row) for row in self._rows(f"{_KEYS} {where} ORDER BY source, position, id")]
+        return self._made(_key_of, self._rows(f"{_KEYS} {where} {_ORDER}"))
 
     def keys_of(self, ids: Iterable[str]) -> list[ChunkKey]:
-        with self._reporting():
-            return [_key_of(row) for rows in self._matching(_KEYS, "id", ids) for row in rows]
+        return self._made(_key_of, self._matching(_KEYS, "id", ids))
 
     def with_vector(self) -> int:
-        return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 1")[0][0])
+        return self._count("chunk WHERE has_vector = 1")
 
     def waiting(self) -> int:
         """Return the number of chunks that have no vector yet."""
-        return int(self._unchanged_rows("SELECT count(*) FROM chunk WHERE has_vector = 0")[0][0])
+        return self._count("chunk WHERE has_vector = 0")
 
     def total(self) -> int:
-        return int(self._unchanged_rows("SELECT count(*) FROM chunk")[0][0])
+        return self._count("chunk")
 
     def files_with_chunks(self) -> int:
-        return int(self._rows("SELECT count(DISTINCT source) FROM chunk")[0][0])
+        return self._count("(SELECT DISTINCT source FROM chunk)")
+
+    def _count(self, rows: str) -> int:
+        return int(self._unchanged_rows(f"SELECT count(*) FROM {rows}")[0][0])
 
     def sources(self, type_: str | None, under: str | None) -> list[JSON]:
         """Return the files that have chunks, by path: type, title, number of chunks, last line."""
-        where, values = "WHERE 1", list[object]()
-        if type_ is not None:
-            where, values = f"{where} AND type = ?", [type_]
+        where, values = _where(type=type_)
         if under is not None:  # a range can use the index on `source`: "0" comes after "/"
             where, values = f"{where} AND source >= ? AND source < ?", [*values, f"{under}/", f"{under}0"]
         rows = self._rows(
@@ -286,8 +285,8 @@ class Catalogue(CatalogueFile):
 
     def paths(self, type_: str | None = None) -> list[str]:
         """Return the paths of all files that have chunks, or chunks of a type."""
-        where, values = ("", ()) if type_ is None else (" WHERE type = ?", (type_,))
-        return [row[0] for row in self._rows(f"SELECT DISTINCT source FROM chunk{where}", values)]
+        where, values = _where(type=type_)
+        return self._column(f"SELECT DISTINCT source FROM chunk {where}", values)
 
     def types(self) -> dict[str, str]:
         """Return the type of every file that has chunks, by path."""
@@ -328,14 +327,11 @@ class Catalogue(CatalogueFile):
 
     def counts(self) -> dict[str, int]:
         """Return the number of chunks of each type."""
-        rows = self._rows("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
-        return {row[0]: int(row[1]) for row in rows}
+        return self._by_key("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id."""
-        parts = in_portions(dict.fromkeys(ids))
-        found = (self._chunks(f"SELECT {_VALUES} FROM chunk WHERE id IN ({marks})", some) for marks, some in parts)
-        return {chunk.id: chunk for chunks in found for chunk in chunks}
+        return {chunk.id: chunk for chunk in self._made(checked_chunk, self._matching(_CHUNK, "id", ids))}
 
     def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id, and keep them for later searches."""
@@ -343,27 +339,25 @@ class Catalogue(CatalogueFile):
 
     def preload(self) -> Iterator[list[str]]:
         """Read as many chunks as stay in memory, and yield the content hashes of each portion."""
-        ids = [row[0] for row in self._rows("SELECT id FROM chunk LIMIT ?", (KEPT_CHUNKS,))]
-        for _, some in in_portions(ids):
+        for _, some in in_portions(self._column("SELECT id FROM chunk LIMIT ?", (KEPT_CHUNKS,))):
             yield [chunk.content_hash for chunk in self.kept_chunks(some).values()]
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""
-        return self._chunks(f"SELECT {_VALUES} FROM chunk WHERE source = ? ORDER BY position, id", (source,))
-
-    def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
-        with self._reporting():
-            return [checked_chunk(row) for row in self._rows(sql, values)]
+        return self._made(checked_chunk, self._matching(_CHUNK, "source", [source], _ORDER))
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""
-        where, values = "WHERE 1", list[object]()
-        for column, value in (("type", type_), ("source", source)):
-            if value is not None:
-                where, values = f"{where} AND {column} = ?", [*values, value]
-        total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
-        sql = f"SELECT {_VALUES} FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
-        return total, self._chunks(sql, [*values, limit, offset])
+        where, values = _where(type=type_, source=source)
+        total = int(self._column(f"SELECT count(*) FROM chunk {where}", values)[0])
+        rows = self._rows(f"{_CHUNK} {where} {_ORDER} LIMIT ? OFFSET ?", [*values, limit, offset])
+        return total, self._made(checked_chunk, rows)
+
+
+def _where(**wanted: str | None) -> tuple[str, list[str]]:
+    """Return the condition that these columns have these values, except None, and the values."""
+    given = {column: value for column, value in wanted.items() if value is not None}
+    return " AND ".join(["WHERE 1", *(f"{column} = ?" for column in given)]), list(given.values())
 
 
 def checked_chunk(row: Sequence[str]) -> Chunk:
@@ -376,10 +370,14 @@ def checked_chunk(row: Sequence[str]) -> Chunk:
 
 def checked_file(row: Sequence[str]) -> FileRow:
     """Return the record of a file. Raises sqlite3.DatabaseError."""
-    *values, seal = row
-    if row_seal(*values) != seal:
-        raise sqlite3.DatabaseError("the record of a file differs from its hash")
-    return FileRow(*values)
+    return FileRow(*unsealed(row, "the record of a file"))
+
+
+def checked_class(row: Sequence[str]) -> ClassNode:
+    """Return a class. Raises sqlite3.DatabaseError."""
+    name, record = unsealed(row, "a class")
+    bases, source, lines, implements = json.loads(record)
+    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None, tuple(implements))
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:
@@ -388,3 +386,10 @@ def _key_of(row: Sequence[str]) -> ChunkKey:
         return ChunkKey(id_, intern(source), KnowledgeType(type_), *others)
     except (TypeError, ValueError) as error:
         raise sqlite3.DatabaseError("a row is damaged") from error
+
+
+def _replace_classes(connection: sqlite3.Connection, classes: Hierarchy) -> None:
+    connection.execute("DELETE FROM class")
+    for node in classes.nodes.values():
+        record = canonical_json([node.bases, node.source, node.lines, node.implements])
+        connection.execute("INSERT INTO class VALUES (?, ?, ?)", (node.name, record, row_seal(node.name, record)))

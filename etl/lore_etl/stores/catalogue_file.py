@@ -7,21 +7,23 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
-from lore_etl.stores import integrity
+from lore_etl.core.model import position_of
+from lore_etl.stores import integrity, uses
+from lore_etl.stores.chunk_record import Values
 from lore_etl.stores.claim import CATALOGUE
+from lore_etl.stores.file_facts import check as check_facts
 from lore_etl.stores.snapshot import Derived, Snapshot
-from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, row_seal, stamp
-from lore_etl.stores.sqlite_file import use_log, vacuum
+from lore_etl.stores.sqlite_file import is_damage, row_seal, stamp, unsealed, use_log, vacuum
 
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 SCHEMA_VERSION = 4
 PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
-ROWS = Derived[list[tuple[str, ...]]]("rows", kept=4)
+ROWS = Derived[list[tuple[Any, ...]]]("rows", kept=8)
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL);
@@ -64,10 +66,10 @@ class CatalogueFile:
                 raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
             try:
                 with self.transaction() as connection:
-                    check_version(connection, SCHEMA_VERSION)
+                    _check_version(connection)
                     connection.executescript(_SCHEMA)
                     if not is_new and found != self._sealed():
-                        check_catalogue(connection)
+                        _check_catalogue(connection)
                 self._left = stamp(self._path)
             except (sqlite3.Error, CatalogueDamaged):
                 self._left = None
@@ -82,13 +84,13 @@ class CatalogueFile:
             if not self._is_as_left():
                 found = stamp(self._path)
                 with closing(self._opened()) as connection:  # existing connections have pages in memory
-                    check_catalogue(connection)
+                    _check_catalogue(connection)
                 self._left = found
 
     def check(self) -> int:
         """Check the whole content, whoever wrote it, and return the number of rows."""
         with self._reporting(), closing(self._opened()) as connection:  # others have pages in memory
-            return check_catalogue(connection)
+            return _check_catalogue(connection)
 
     def _sealed(self) -> str | None:
         with suppress(OSError, UnicodeDecodeError):
@@ -184,11 +186,11 @@ class CatalogueFile:
             vacuum(connection)
             self._left = stamp(self._path)
 
-    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[str, ...]]:
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._reporting(), self._connected() as connection:
             return connection.execute(sql, values).fetchall()
 
-    def _unchanged_rows(self, sql: str) -> list[tuple[str, ...]]:
+    def _unchanged_rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement, which stay in memory until the next commit."""
         return self.snapshot.read(ROWS, sql, lambda: self._rows(sql))
 
@@ -198,10 +200,9 @@ class CatalogueFile:
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
         """Return several values in the order of the keys."""
-        rows = self._unchanged_rows("SELECT key, value, seal FROM meta")
-        if any(row_seal(key, value) != seal for key, value, seal in rows):
-            self.report_damage("a value differs from its hash")
-        found = {key: value for key, value, _ in rows}
+        with self._reporting():
+            rows = self._unchanged_rows("SELECT key, value, seal FROM meta")
+            found = dict(unsealed(row, "a value") for row in rows)
         return tuple(map(found.get, keys))
 
     def set_meta(self, **values: str | None) -> None:
@@ -216,3 +217,42 @@ def set_values(connection: sqlite3.Connection, values: Mapping[str, str | None])
         connection.execute("DELETE FROM meta WHERE key = ?", (key,))
         if value is not None:
             connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, row_seal(key, value)))
+
+
+def _check_version(connection: sqlite3.Connection) -> None:
+    """Raise CatalogueDamaged for another version: a derived catalogue is not migrated, but rebuilt by the next sync."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found not in (0, SCHEMA_VERSION):
+        message = f"The index is of another version of Lore (layout {found}; this version writes {SCHEMA_VERSION})."
+        raise CatalogueDamaged(message, "Run `lore sync` to rebuild it from the files and cached vectors.")
+    if not found:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _check_catalogue(connection: sqlite3.Connection) -> int:
+    """Check pages, indexes and rows (0.35 s for 40,000 chunks); return their number. Raises sqlite3.DatabaseError."""
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if found != "ok":
+        raise sqlite3.DatabaseError(found)
+    rows = 0
+    try:
+        columns = "id, source, type, position, content_hash, class, own, relations, metadata_hash"
+        for row in connection.execute(f"SELECT {columns} FROM chunk"):
+            chunk = Values(*row[4:]).chunk()
+            if row[:4] != (chunk.id, chunk.source, chunk.type, position_of(chunk)):
+                raise ValueError(chunk.id)
+            rows += 1
+        used = set(connection.execute("SELECT last, name, path, places, line FROM used"))
+        for path, names in connection.execute("SELECT path, names FROM uses"):
+            used ^= uses.rows(path, names)
+        if used:
+            raise ValueError("uses")
+        for table in ("file", "class", "meta", "uses"):
+            for row in connection.execute(f"SELECT * FROM {table}"):
+                unsealed(row, "a row")
+                rows += 1
+        for (facts,) in connection.execute("SELECT facts FROM file"):
+            check_facts(facts)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise sqlite3.DatabaseError("a row is damaged") from error
+    return rows

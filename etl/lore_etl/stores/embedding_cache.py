@@ -18,8 +18,7 @@ from lore_etl.models.embedder import Vectors
 from lore_etl.stores import integrity
 from lore_etl.stores.kept import Kept
 from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors, require_layout, sealed, unsealed
-from lore_etl.stores.soundness import is_damage
-from lore_etl.stores.sqlite_file import in_portions, use_log, vacuum
+from lore_etl.stores.sqlite_file import in_portions, is_damage, use_log, vacuum
 
 CACHE = "embeddings.sqlite"
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lore_etl.config.user_folders import private_folder
-from lore_etl.stores.soundness import is_damage
-from lore_etl.stores.sqlite_file import use_log
+from lore_etl.stores.sqlite_file import is_damage, use_log
 
 SHARED = "vectors.sqlite"
 PAGE_BYTES = 16_384  # a vector in half precision with its keys takes 0.9 KB, of 3,072 dimensions 6.3 KB

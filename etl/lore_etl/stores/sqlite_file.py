@@ -1,13 +1,38 @@
-"""Write an SQLite file through a log, pass many values to a statement, and return unused space to the disk."""
+"""What all SQLite files have in common: their log, damage, unchanged files, and statements with many values."""
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 LOG_BYTES = 4_000_000  # of a log that has been copied into the file; a large transaction leaves one of its own size
 LOG_PAGES = 16, 1_000  # the least and the most pages of a log before it is copied; between them, those of the file
+_NOT_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
+    }
+)  # fmt: skip
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Return whether the file caused the error, not the disk; errors for invalid UTF-8 have no code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_DAMAGE
+
+
+def stamp(path: Path) -> str:
+    """Return size and time of the database and its log, which every write changes. An empty log counts as absent."""
+    found = ["-", "-"]
+    for n, file in enumerate((path, path.with_name(f"{path.name}-wal"))):
+        with suppress(FileNotFoundError):
+            info = file.stat()
+            if info.st_size:
+                found[n] = f"{info.st_size}:{info.st_mtime_ns}"
+    return " ".join(found)
 
 
 def use_log(connection: sqlite3.Connection) -> None:
@@ -35,3 +60,16 @@ def vacuum(connection: sqlite3.Connection) -> None:
     """Rewrite the file without the space of deleted rows, outside any transaction."""
     connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def row_seal(*values: str) -> str:
+    """Return the hash of a row's values, which is stored with them."""
+    return hashlib.blake2b("\0".join(values).encode(), digest_size=8).hexdigest()
+
+
+def unsealed(row: Sequence[str], name: str) -> list[str]:
+    """Return the values of a row without its seal. Raises sqlite3.DatabaseError if they differ."""
+    *values, seal = row
+    if row_seal(*values) != seal:
+        raise sqlite3.DatabaseError(f"{name} differs from its hash")
+    return values

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from lore_etl.core.model import canonical_json
 from lore_etl.core.text import last_part
+from lore_etl.stores.sqlite_file import row_seal
 
 Uses = Mapping[str, tuple[int, int]]
 """The places and the first line of each name that a file uses."""
@@ -47,3 +49,15 @@ def rows(path: str, packed: str) -> set[tuple[str, str, str, int, int]]:
             before, first = found.get(target, (0, line))
             found[target] = before + places, min(first, line)
     return {(last_part(name), name, path, *place) for name, place in found.items()}
+
+
+def replace_uses(connection: sqlite3.Connection, used: Mapping[str, str], gone: Iterable[str]) -> None:
+    """Store what these files use, and forget it of those that are gone."""
+    for path in (*used, *gone):
+        found = connection.execute("SELECT names FROM uses WHERE path = ?", (path,)).fetchone()
+        old = {row[:3] for row in rows(path, found[0])} if found else ()
+        connection.executemany("DELETE FROM used WHERE last = ? AND name = ? AND path = ?", old)
+        connection.execute("DELETE FROM uses WHERE path = ?", (path,))
+    for path, packed in used.items():
+        connection.execute("INSERT INTO uses VALUES (?, ?, ?)", (path, packed, row_seal(path, packed)))
+        connection.executemany("INSERT INTO used VALUES (?, ?, ?, ?, ?)", rows(path, packed))

@@ -22,7 +22,7 @@ from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256
 from lore_etl.core.text import one_line
-from lore_etl.stores.soundness import is_damage
+from lore_etl.stores.sqlite_file import is_damage
 from lore_etl.system.nofollow import open_regular
 from lore_server.answer.kept_answers import EarlierAnswer
 
