@@ -22,7 +22,7 @@ from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunk_record import ChunkRecord, Values
-from lore_etl.stores.kept import Kept
+from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 from lore_etl.stores.uses import User, replace_uses
 

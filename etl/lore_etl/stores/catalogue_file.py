@@ -18,7 +18,7 @@ from lore_etl.stores.chunk_record import Values
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.file_facts import check as check_facts
 from lore_etl.stores.snapshot import Derived, Snapshot
-from lore_etl.stores.sqlite_file import is_damage, row_seal, stamp, unsealed, use_log, vacuum
+from lore_etl.stores.sqlite_file import connect, is_damage, row_seal, stamp, unsealed, vacuum
 
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 SCHEMA_VERSION = 4
@@ -117,16 +117,7 @@ class CatalogueFile:
                 connection.close()
 
     def _opened(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file
-            use_log(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return connect(self._path, PAGE_BYTES, self._busy_seconds, isolation_level=None)
 
     def close(self) -> None:
         """Close the connections, those in use when their calls end, and seal the file if only Lore wrote to it."""

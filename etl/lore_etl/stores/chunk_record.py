@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -83,10 +83,7 @@ class ChunkRecord:
 
     def related(self, relations: str) -> ChunkRecord:
         """Return the record with these relations."""
-        if self.relations == relations:
-            return self
-        keys = self.id, self.source, self.type, self.position, self.content_hash, self.local_class
-        return ChunkRecord(*keys, self.own, relations)
+        return self if self.relations == relations else replace(self, relations=relations)
 
 
 def _seal(content_hash: str, local_class: str | None, own: bytes, relations: str) -> str:

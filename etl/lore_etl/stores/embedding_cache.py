@@ -16,9 +16,9 @@ from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores import integrity
-from lore_etl.stores.kept import Kept
-from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors, require_layout, sealed, unsealed
-from lore_etl.stores.sqlite_file import in_portions, is_damage, use_log, vacuum
+from lore_etl.stores.shared_vectors import SharedVectors, open_vectors, sealed, unsealed
+from lore_etl.stores.snapshot import Kept
+from lore_etl.stores.sqlite_file import in_portions, is_damage, vacuum
 
 CACHE = "embeddings.sqlite"
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB
@@ -26,6 +26,10 @@ FEW, UNSHARED_FEW = 250, 1_000  # vectors of other texts, as after a switch of b
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
 LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
 _HALF = np.dtype("<f2")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS embedding (model TEXT, content TEXT, value BLOB, UNIQUE (model, content));
+CREATE TABLE IF NOT EXISTS distrusted (model TEXT, content TEXT, PRIMARY KEY (model, content));
+"""
 T = TypeVar("T")
 
 
@@ -52,19 +56,21 @@ class EmbeddingCache:
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
         wanted = list(hashes)
-        found = self._run(lambda connection: self._get(connection, wanted))
+        found = self._checked(self._intact(self._run(lambda connection: self._select(connection, wanted))))
         missing = [content_hash for content_hash in wanted if content_hash not in found]
         if missing and self._shared is not None:
             elsewhere = self._checked(self._shared.get(self._model, missing))
             if elsewhere:
-                self.add(list(elsewhere), list(elsewhere.values()))
+                self.add(elsewhere, elsewhere.values())
             found |= elsewhere
         return found
 
-    def _get(self, connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, Vectors]:
-        sql = "SELECT value FROM embedding WHERE model = ? AND content = ?"
-        rows = ((one, connection.execute(sql, (self._model, one)).fetchone()) for one in hashes)
-        return self._checked(self._intact((content_hash, row[0]) for content_hash, row in rows if row))
+    def _select(self, connection: sqlite3.Connection, hashes: Iterable[str]) -> list[tuple[str, object]]:
+        found: list[tuple[str, object]] = []
+        for marks, some in in_portions(hashes):
+            sql = f"SELECT content, value FROM embedding WHERE model = ? AND content IN ({marks})"
+            found += connection.execute(sql, (self._model, *some))
+        return found
 
     def _intact(self, stored: Iterable[tuple[str, object]]) -> dict[str, bytes]:
         """Return the packed vectors that match their seals; mark the file if there is another."""
@@ -81,26 +87,19 @@ class EmbeddingCache:
 
         Searches use a separate connection: they neither wait for a sync nor end its transactions.
         """
-        size = self._dimension * _HALF.itemsize
-        rows = [row for row in sorted(self.kept_values(hashes).items()) if len(row[1]) == size]
-        values = np.frombuffer(b"".join(value for _, value in rows), dtype=_HALF)
-        vectors = values.reshape(len(rows), self._dimension).astype(np.float32)
-        squares = np.einsum("ij,ij->i", vectors, vectors)
-        sound = np.abs(squares - 1) < LENGTH_TOLERANCE
-        scores = (vectors[sound] @ vector) / np.sqrt(squares[sound])
-        names = (name for (name, _), is_sound in zip(rows, sound, strict=True) if is_sound)
-        return dict(zip(names, scores.tolist(), strict=True))
+        names, vectors, lengths = self._sound(self.kept_values(hashes))
+        return dict(zip(names, ((vectors @ vector) / lengths).tolist(), strict=True))
 
     def kept_values(self, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return content hash -> packed vector of these texts, if readable, and keep them for later searches."""
-        return self._kept.read(hashes, self._read)
+        return self._kept.read(hashes, lambda missing: self._intact(self._read(missing)))
 
-    def _read(self, hashes: Sequence[str]) -> dict[str, bytes]:
-        return self._intact(self._stored(hashes))
+    def _read(self, hashes: Iterable[str]) -> list[tuple[str, object]]:
+        return self._searching(lambda connection: self._select(connection, hashes))
 
     def compared(self, hashes: Iterable[str]) -> tuple[dict[str, Vectors], int]:
         """Return content hash -> vector of these texts as in the file, and how many differ from their seals."""
-        stored = self._stored(list(hashes))
+        stored = self._read(hashes)
         intact = self._intact(stored)
         return self._checked(intact), len(stored) - len(intact)
 
@@ -114,37 +113,36 @@ class EmbeddingCache:
             if is_damaged:
                 integrity.mark(self._path)
 
-    def _stored(self, hashes: Sequence[str]) -> list[tuple[str, object]]:
-        sql = "SELECT content, value FROM embedding WHERE model = ? AND content IN"
-        return self._searching((f"{sql} ({marks})", (self._model, *some)) for marks, some in in_portions(hashes))
-
     def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
-        """Return the vectors of this dimension whose length is 1."""
-        found: dict[str, Vectors] = {}
-        for content_hash, value in values.items():
-            if len(value) == self._dimension * _HALF.itemsize:
-                vector = np.frombuffer(value, dtype=_HALF).astype(np.float32)
-                if abs(float(vector @ vector) - 1) < LENGTH_TOLERANCE:
-                    found[content_hash] = vector
-        return found
+        names, vectors, _ = self._sound(values)
+        return dict(zip(names, vectors, strict=True))
+
+    def _sound(self, values: Mapping[str, bytes]) -> tuple[list[str], Vectors, Vectors]:
+        """Return the hashes, vectors and lengths of the vectors that have this dimension and length 1."""
+        size = self._dimension * _HALF.itemsize
+        rows = [row for row in sorted(values.items()) if len(row[1]) == size]
+        numbers = np.frombuffer(b"".join(value for _, value in rows), dtype=_HALF)
+        vectors = numbers.reshape(len(rows), self._dimension).astype(np.float32)
+        squares = np.einsum("ij,ij->i", vectors, vectors)
+        sound = np.abs(squares - 1) < LENGTH_TOLERANCE
+        names = [name for (name, _), is_sound in zip(rows, sound, strict=True) if is_sound]
+        return names, vectors[sound], np.sqrt(squares[sound])
 
     def put(self, hashes: Sequence[str], vectors: Vectors) -> dict[str, Vectors]:
         """Add vectors that were computed here to this index and the shared cache; return them as `get` will."""
-        packed = {one: _packed(vector) for one, vector in zip(hashes, vectors, strict=True)}
-        self._insert(packed)
+        packed = self.add(hashes, vectors)
         if self._shared is not None:
             self._shared.put(self._model, packed)
         return self._checked(packed)
 
-    def add(self, hashes: Sequence[str], vectors: Iterable[Vectors]) -> None:
-        """Add vectors to this index only."""
-        self._insert({one: _packed(vector) for one, vector in zip(hashes, vectors, strict=True)})
-
-    def _insert(self, packed: Mapping[str, bytes]) -> None:
-        model = self._model
+    def add(self, hashes: Iterable[str], vectors: Iterable[Vectors]) -> dict[str, bytes]:
+        """Add vectors to this index only; return them as they are stored."""
+        model, numbers = self._model, (np.ascontiguousarray(vector, dtype=_HALF).tobytes() for vector in vectors)
+        packed = dict(zip(hashes, numbers, strict=True))
         rows = [(model, content_hash, sealed(model, content_hash, value)) for content_hash, value in packed.items()]
         self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?)", rows))
         self._kept.drop(packed)
+        return packed
 
     def distrust(self, hashes: Iterable[str]) -> None:
         """Record that the vectors of these texts were computed elsewhere and not compared yet."""
@@ -155,15 +153,16 @@ class EmbeddingCache:
     def distrusted(self, hashes: Iterable[str]) -> list[str]:
         """Return those of these texts whose vectors were computed elsewhere and not compared yet."""
         if self._distrusted is None:
-            rows = self._searching([("SELECT content FROM distrusted WHERE model = ?", (self._model,))])
+            sql = "SELECT content FROM distrusted WHERE model = ?"
+            rows = self._searching(lambda connection: connection.execute(sql, (self._model,)).fetchall())
             self._distrusted = {content for (content,) in rows}
         return [content_hash for content_hash in hashes if content_hash in self._distrusted]
 
     def trust(self, hashes: Collection[str]) -> None:
         """Record that the vectors of these texts are right."""
         self._distrusted = (self._distrusted or set()) - set(hashes)
-        sql = "DELETE FROM distrusted WHERE model = ? AND content = ?"
-        self._searching((sql, (self._model, content_hash)) for content_hash in hashes)
+        sql, rows = "DELETE FROM distrusted WHERE model = ? AND content = ?", ((self._model, one) for one in hashes)
+        self._searching(lambda connection: connection.executemany(sql, rows).fetchall())
 
     def drop_distrusted(self) -> None:
         """Delete the vectors that were computed elsewhere and not compared yet."""
@@ -172,20 +171,17 @@ class EmbeddingCache:
         self._run(lambda connection: connection.execute("DELETE FROM distrusted"))
         self._distrusted = None
 
-    def _searching(self, statements: Iterable[tuple[str, Sequence[str]]]) -> list[Any]:
-        """Return the rows of statements of a search. If one fails, none: the next sync reports or repairs the file."""
-        found: list[Any] = []
+    def _searching(self, action: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:
+        """Run an action of a search. If it fails, return nothing: the next sync reports or repairs the file."""
         with self._reading:
             try:
                 self._reader = self._reader or sqlite3.connect(self._path, timeout=1, check_same_thread=False)
                 with self._reader as connection:
-                    for sql, values in statements:
-                        found += connection.execute(sql, values).fetchall()
+                    return action(connection)
             except sqlite3.Error as error:
                 if is_damage(error):
                     integrity.mark(self._path)
                 return []
-        return found
 
     def repair(self) -> list[str]:
         """If a call has found damage, delete all damaged vectors, and return the hashes of their texts."""
@@ -251,18 +247,5 @@ class EmbeddingCache:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
-            self._connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            use_log(self._connection)
-            require_layout(self._connection)
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS embedding (model TEXT, content TEXT, value BLOB, UNIQUE (model, content))"
-            )
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS distrusted (model TEXT, content TEXT, PRIMARY KEY (model, content))"
-            )
+            self._connection = open_vectors(self._path, _SCHEMA)
         return self._connection
-
-
-def _packed(vector: Vectors) -> bytes:
-    return np.ascontiguousarray(vector, dtype=_HALF).tobytes()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lore_etl.config.user_folders import private_folder
-from lore_etl.stores.sqlite_file import is_damage, use_log
+from lore_etl.stores.sqlite_file import connect, is_damage
 
 SHARED = "vectors.sqlite"
 PAGE_BYTES = 16_384  # a vector in half precision with its keys takes 0.9 KB, of 3,072 dimensions 6.3 KB
@@ -24,6 +24,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 SEAL_BYTES = 8
 LAYOUT = 2  # each vector has a seal
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS embedding
+    (model TEXT, content TEXT, used INTEGER, value BLOB, UNIQUE (model, content));
+CREATE INDEX IF NOT EXISTS least_used ON embedding (used);
+"""
 
 
 class SharedVectors:
@@ -90,29 +95,16 @@ class SharedVectors:
             self._is_usable = False
             self.close()
             if isinstance(error, sqlite3.Error) and is_damage(error):
-                self._delete()
+                for suffix in ("", "-wal", "-shm"):
+                    (self._folder / (SHARED + suffix)).unlink(missing_ok=True)
             return otherwise
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
             path = private_folder(self._folder) / SHARED
-            connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
-            self._connection = connection
+            self._connection = open_vectors(path, _SCHEMA, auto_vacuum="INCREMENTAL")
             path.chmod(0o600)
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            use_log(connection)
-            require_layout(connection)
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS embedding"
-                " (model TEXT, content TEXT, used INTEGER, value BLOB, UNIQUE (model, content))"
-            )
-            connection.execute("CREATE INDEX IF NOT EXISTS least_used ON embedding (used)")
         return self._connection
-
-    def _delete(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            (self._folder / (SHARED + suffix)).unlink(missing_ok=True)
 
 
 def _number(connection: sqlite3.Connection, name: str) -> int:
@@ -132,8 +124,20 @@ def unsealed(model: str, content: str, stored: object) -> bytes | None:
     return value if stored[-SEAL_BYTES:] == _seal(model, content, value) else None
 
 
-def require_layout(connection: sqlite3.Connection) -> None:
-    """Record the layout of a new file. Raises sqlite3.DatabaseError for a file of another version of Lore."""
+def open_vectors(path: Path, schema: str, auto_vacuum: str = "NONE") -> sqlite3.Connection:
+    """Open a file of vectors. Raises sqlite3.DatabaseError, also for a file of another version of Lore."""
+    connection = connect(path, PAGE_BYTES, auto_vacuum=auto_vacuum)
+    try:
+        _require_layout(connection)
+        connection.executescript(schema)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_layout(connection: sqlite3.Connection) -> None:
+    """Record the layout of a new file."""
     if _layout(connection) == LAYOUT:
         return
     with connection:

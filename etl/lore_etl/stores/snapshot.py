@@ -1,15 +1,66 @@
-"""Keep what is derived from one state of the index, and drop all of it when the index changes."""
+"""Keep in memory what was read recently, and what was derived from one state of the index."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from lore_etl.stores.kept import Kept
-
+Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+
+
+class Kept(Generic[Key, Value]):
+    """Values by key, up to a total size; the least recently used ones go first. All threads share them."""
+
+    def __init__(self, limit: int, size_of: Callable[[Value], int] = lambda value: 1) -> None:
+        self._limit, self._size_of, self._size = limit, size_of, 0
+        self._guard = threading.Lock()
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._drops = 0
+
+    def read(self, keys: Sequence[Key], read: Callable[[list[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
+        """Return the values of these keys that exist. Others are read, and then kept unless one is dropped meanwhile."""
+        drops, found = self._drops, self.get(keys)
+        if missing := [key for key in keys if key not in found]:
+            values = read(missing)
+            self.put(values, drops)
+            found |= values
+        return found
+
+    def get(self, keys: Iterable[Key]) -> dict[Key, Value]:
+        """Return the values that are kept among these keys, by key."""
+        with self._guard:
+            found = {key: self._values[key] for key in keys if key in self._values}
+            if 2 * self._size > self._limit:  # until then, no value is soon dropped
+                for key in found:
+                    self._values.move_to_end(key)
+        return found
+
+    def put(self, values: Mapping[Key, Value], drops: int | None = None) -> None:
+        """Keep values; with a number of drops, only if there was none since."""
+        with self._guard:
+            if drops not in (None, self._drops):
+                return
+            for key, value in values.items():
+                self._remove(key)
+                self._values[key] = value
+                self._size += self._size_of(value)
+            while self._size > self._limit:
+                self._remove(next(iter(self._values)))
+
+    def drop(self, keys: Iterable[Key]) -> None:
+        """Drop values that have changed."""
+        with self._guard:
+            self._drops += 1
+            for key in keys:
+                self._remove(key)
+
+    def _remove(self, key: Key) -> None:
+        if key in self._values:
+            self._size -= self._size_of(self._values.pop(key))
 
 
 @dataclass(frozen=True)
@@ -31,14 +82,12 @@ class Snapshot:
         self._values: dict[Derived[Any], Kept[Hashable, Any]] = {}
 
     def get(self, kind: Derived[Value], key: Hashable = None) -> Value | None:
-        """Return a value that was derived from this state."""
         with self._guard:
             values = self._values.get(kind)
         found: Value | None = values.get([key]).get(key) if values else None
         return found
 
     def put(self, kind: Derived[Value], key: Hashable, value: Value) -> None:
-        """Keep a value for this state."""
         with self._guard:
             values = self._values.setdefault(kind, Kept(kind.kept))
         values.put({key: value})

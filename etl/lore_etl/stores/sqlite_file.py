@@ -7,10 +7,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 LOG_BYTES = 4_000_000  # of a log that has been copied into the file; a large transaction leaves one of its own size
 LOG_PAGES = 16, 1_000  # the least and the most pages of a log before it is copied; between them, those of the file
+Isolation = Literal["DEFERRED"] | None
 _NOT_DAMAGE = frozenset(
     {
         sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
@@ -35,17 +37,27 @@ def stamp(path: Path) -> str:
     return " ".join(found)
 
 
-def use_log(connection: sqlite3.Connection) -> None:
-    """Write through a log, so that readers see whole transactions and a commit syncs no file.
+def connect(
+    path: Path, page_bytes: int, timeout: float = 30, auto_vacuum: str = "NONE", isolation_level: Isolation = "DEFERRED"
+) -> sqlite3.Connection:
+    """Connect to a file that is written through a log: readers see whole transactions, and a commit syncs no file.
 
     The log is copied into the file when it has grown as large, so that the log of a small index stays small.
     """
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    least, most = LOG_PAGES
-    connection.execute(f"PRAGMA wal_autocheckpoint = {min(max(pages, least), most)}")
+    connection = sqlite3.connect(path, timeout=timeout, isolation_level=isolation_level, check_same_thread=False)
+    try:
+        connection.execute(f"PRAGMA page_size = {page_bytes}")  # of a new file, as the next value
+        connection.execute(f"PRAGMA auto_vacuum = {auto_vacuum}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        least, most = LOG_PAGES
+        connection.execute(f"PRAGMA wal_autocheckpoint = {min(max(pages, least), most)}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def in_portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

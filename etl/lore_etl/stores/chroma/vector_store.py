@@ -17,7 +17,7 @@ from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.backend import NEIGHBOURS, Backend, effort, unreached
 from lore_etl.stores.integrity import is_panic
-from lore_etl.stores.kept import Kept
+from lore_etl.stores.snapshot import Kept
 
 T = TypeVar("T")
 Row = tuple[str, str, str]
