@@ -22,7 +22,7 @@ class Kept(Generic[Key, Value]):
         self._drops = 0
 
     def read(self, keys: Sequence[Key], read: Callable[[list[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
-        """Return the values of these keys that exist. Others are read, and then kept unless one is dropped meanwhile."""
+        """Return the values of keys that exist; others are read, and then kept unless one is dropped meanwhile."""
         drops, found = self._drops, self.get(keys)
         if missing := [key for key in keys if key not in found]:
             values = read(missing)

@@ -20,12 +20,11 @@ def replace(source: Path, target: Path) -> None:
     while True:
         try:
             source.replace(target)
+            return
         except PermissionError:
             if time.monotonic() >= deadline:
                 raise
-            time.sleep(_PAUSE_SECONDS)
-        else:
-            return
+        time.sleep(_PAUSE_SECONDS)
 
 
 def sync_folder(folder: Path) -> None:

@@ -83,9 +83,7 @@ def entry_facts(entry: os.DirEntry[str]) -> os.stat_result:
 
 def is_link(entry: os.DirEntry[str]) -> bool:
     """Return whether an entry is a symlink or a Windows junction."""
-    if sys.platform == "win32":
-        return leads_elsewhere(entry.stat(follow_symlinks=False))
-    return entry.is_symlink()
+    return leads_elsewhere(entry.stat(follow_symlinks=False)) if sys.platform == "win32" else entry.is_symlink()
 
 
 def is_real_folder(entry: os.DirEntry[str]) -> bool:

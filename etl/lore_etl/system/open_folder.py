@@ -56,16 +56,13 @@ class OpenFolder:
             return None
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
-        """Return its entries, in any order."""
         with os.scandir(self._descriptor) as found:
             yield from found
 
     def replace(self, source: str, target: str) -> None:
-        """Rename an entry over another one."""
         os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def unlink(self, name: str) -> None:
-        """Delete a file or a symlink."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def rmdir(self, name: str) -> None:
@@ -135,7 +132,7 @@ class FolderByPath(OpenFolder):
         durable.sync_folder(self._path)
 
     def close(self) -> None:
-        """Do nothing: there is no descriptor."""
+        pass  # there is no descriptor
 
     def _place(self, name: str) -> Path:
         """Return the path of an entry, after checking that no folder on its path was replaced."""

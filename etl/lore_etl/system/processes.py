@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -19,48 +20,22 @@ if sys.platform == "win32":
     _QUERY_AND_WAIT = 0x1000 | 0x0010_0000  # PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE
     _ACCESS_DENIED, _STILL_RUNNING = 5, 0x102  # ERROR_ACCESS_DENIED, WAIT_TIMEOUT
 
-    def born(pid: int) -> str | None:
-        """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
+    def _state_and_start(pid: int) -> tuple[str, str]:
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         kernel.OpenProcess.restype = wintypes.HANDLE
         process = wintypes.HANDLE(kernel.OpenProcess(_QUERY_AND_WAIT, False, wintypes.DWORD(pid)))
         if not process:
-            return "" if ctypes.get_last_error() == _ACCESS_DENIED else None
+            return ("?" if ctypes.get_last_error() == _ACCESS_DENIED else ""), ""
         try:
             if kernel.WaitForSingleObject(process, wintypes.DWORD(0)) != _STILL_RUNNING:
-                return None  # it has ended, but another process still has a handle of it
+                return "", ""  # it has ended, but another process still has a handle of it
             began, *others = (wintypes.FILETIME() for _ in range(4))
             is_known = kernel.GetProcessTimes(process, ctypes.byref(began), *map(ctypes.byref, others))
-            return str(began.dwHighDateTime << 32 | began.dwLowDateTime) if is_known else ""
+            return "?", str(began.dwHighDateTime << 32 | began.dwLowDateTime) if is_known else ""
         finally:
             kernel.CloseHandle(process)
 
-    def may_run(name: str, folder: Path) -> bool:
-        """Return whether a program whose name begins so may be running in a folder: True, because it is unknown."""
-        return True
-
-    def is_stopped(pid: int) -> bool:
-        """Return whether a signal has stopped a process."""
-        return False
-
-    def cpu_seconds(pid: int) -> float:
-        """Return the time that a process has computed so far; 0 if it is unknown."""
-        return 0.0
-
 elif sys.platform == "linux":
-
-    def born(pid: int) -> str | None:
-        """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
-        fields = _fields_of(pid)
-        return None if not fields or fields[0] == "Z" else fields[19]
-
-    def is_stopped(pid: int) -> bool:
-        """Return whether a signal has stopped a process."""
-        return _fields_of(pid)[:1] == ["T"]
-
-    def cpu_seconds(pid: int) -> float:
-        """Return the time that a process has computed so far; 0 if it is unknown."""
-        return sum(map(int, _fields_of(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def _fields_of(pid: int) -> list[str]:
         """Return the state and what follows it in the kernel's record of a process; nothing if it does not exist."""
@@ -70,34 +45,11 @@ elif sys.platform == "linux":
             return []
         return text[text.rindex(")") + 2 :].split()  # the name may contain any character (proc(5))
 
-    def may_run(name: str, folder: Path) -> bool:
-        """Return whether a program whose name begins so may be running in a folder; True if that is unknown."""
-        place = folder.resolve()
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
-                if (process / "comm").read_text(encoding="utf-8", errors="replace").startswith(name):
-                    try:
-                        works_here = (process / "cwd").readlink().is_relative_to(place)
-                    except PermissionError:
-                        return True
-                    if works_here:
-                        return True
-        return False
+    def _state_and_start(pid: int) -> tuple[str, str]:
+        fields = _fields_of(pid)
+        return (fields[0], fields[19]) if fields else ("", "")
 
 else:
-
-    def born(pid: int) -> str | None:
-        """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
-        state, began = _state_and_start(pid)
-        return None if not state or state.startswith("Z") else began
-
-    def is_stopped(pid: int) -> bool:
-        """Return whether a signal has stopped a process."""
-        return _state_and_start(pid)[0].startswith("T")
-
-    def cpu_seconds(pid: int) -> float:
-        """Return the time that a process has computed so far; 0 if it is unknown."""
-        return 0.0
 
     def _state_and_start(pid: int) -> tuple[str, str]:
         command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
@@ -106,10 +58,43 @@ else:
         state, _, began = done.stdout.strip().partition(" ")
         return state, began.strip()
 
-    def may_run(name: str, folder: Path) -> bool:
-        """Return whether a program whose name begins so may be running in a folder; True if it runs anywhere."""
+
+def born(pid: int) -> str | None:
+    """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
+    state, began = _state_and_start(pid)
+    return None if not state or state.startswith("Z") else began
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped a process."""
+    return _state_and_start(pid)[0].startswith("T")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the time that a process has computed so far; 0 if it is unknown."""
+    if sys.platform == "linux":
+        return sum(map(int, _fields_of(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def may_run(name: str, folder: Path) -> bool:
+    """Return whether a program whose name begins so may be running in a folder; True if that is unknown."""
+    if sys.platform == "win32":
+        return True
+    if sys.platform != "linux":  # True if it runs anywhere
         done = subprocess.run(["ps", "-axo", "ucomm="], capture_output=True, text=True, check=False)
         return done.returncode != 0 or any(line.startswith(name) for line in done.stdout.splitlines())
+    place = folder.resolve()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            if (process / "comm").read_text(encoding="utf-8", errors="replace").startswith(name):
+                try:
+                    works_here = (process / "cwd").readlink().is_relative_to(place)
+                except PermissionError:
+                    return True
+                if works_here:
+                    return True
+    return False
 
 
 def is_running(pid: int, began: str) -> bool:
@@ -120,29 +105,28 @@ def is_running(pid: int, began: str) -> bool:
 
 def terminate(pid: int) -> None:
     """Ask a process to end; Windows ends it immediately. A missing process is ignored."""
-    _send(pid, signal.SIGTERM)
+    _send(os.kill, pid, signal.SIGTERM)
 
 
 def kill(pid: int) -> None:
     """End a process immediately. A missing process is ignored."""
     if sys.platform == "win32":
-        _send(pid, signal.SIGTERM)
+        terminate(pid)
     else:
-        _send(pid, signal.SIGKILL)
+        _send(os.kill, pid, signal.SIGKILL)
 
 
 def kill_session(pid: int) -> None:
     """End a process that began a session, with its children; on Windows only the process. Missing ones are ignored."""
     if sys.platform == "win32":
-        _send(pid, signal.SIGTERM)
+        kill(pid)
     else:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+        _send(os.killpg, pid, signal.SIGKILL)
 
 
-def _send(pid: int, number: signal.Signals) -> None:
+def _send(send: Callable[[int, int], None], pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(OSError if sys.platform == "win32" else ProcessLookupError):
-        os.kill(pid, number)
+        send(pid, number)
 
 
 def has_reader(output: TextIO | None) -> bool:
