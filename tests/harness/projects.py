@@ -63,4 +63,4 @@ def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:
 def ids_everywhere(index: Index) -> tuple[set[str], set[str], set[str]]:
     """Return the chunk ids in the catalogue, in Chroma and in tantivy."""
     vectors = {row.partition(".")[0] for row in index.vectors.rows()}
-    return {chunk.id for chunk in chunks_of(index)}, vectors, index.keywords.ids()
+    return {chunk.id for chunk in chunks_of(index)}, vectors, set(index.keywords.versions())

@@ -120,7 +120,7 @@ def test_a_commit_removes_chunks_and_ignores_unknown_ids(tmp_path: Path) -> None
 
     replace(store, (), [first.id, "unknown"])
 
-    assert store.ids() == {second.id}
+    assert store.versions().keys() == {second.id}
     assert ids_of(store, "ferry") == [second.id]
 
 
@@ -130,7 +130,7 @@ def test_committed_chunks_exist_after_reopening(tmp_path: Path) -> None:
     again = KeywordStore(tmp_path)
 
     assert again.count() == 3_000
-    assert len(again.ids()) == 3_000
+    assert len(again.versions()) == 3_000
     assert ids_of(again, "word2999")[:1] == [make_chunk("2999.md").id]
 
 
@@ -147,7 +147,7 @@ def test_an_unreadable_chunk_leaves_the_store_unchanged(tmp_path: Path) -> None:
 
     assert ids_of(store, "ferry") == [make_chunk("a.md").id]
     replace(store, [make_chunk("c.md", text="ferry")])
-    assert KeywordStore(tmp_path).ids() == {make_chunk("a.md").id, make_chunk("c.md").id}
+    assert KeywordStore(tmp_path).versions().keys() == {make_chunk("a.md").id, make_chunk("c.md").id}
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,11 @@ class _Snapshot:
         self.searcher = index.searcher()
         self._ids: dict[tuple[int, int], str] = {}
 
-    def hits(self, query: tantivy.Query, limit: int) -> list[tuple[str, float]]:
-        """Return (chunk id, score) of the best matches, best first."""
-        return self.named(self.searcher.search(query, max(1, limit), count=False).hits)
-
-    def named(self, hits: Iterable[tuple[float, tantivy.DocAddress]]) -> list[tuple[str, float]]:
-        """Return (chunk id, score) of each hit."""
+    def hits(self, query: tantivy.Query, limit: int | None) -> list[tuple[str, float]]:
+        """Return (chunk id, score) of the best matches, or of all, best first."""
         found = []
-        for score, address in hits:
+        limit = max(1, self.searcher.num_docs if limit is None else limit)
+        for score, address in self.searcher.search(query, limit, count=False).hits:
             place = address.segment_ord, address.doc
             if (id_ := self._ids.get(place)) is None:
                 id_ = self._ids[place] = self.searcher.doc(address)["id"][0]
@@ -85,7 +82,7 @@ class KeywordStore:
                     writer.delete_documents_by_term("id", chunk_id)
                 for chunk in chunks:
                     writer.delete_documents_by_term("id", chunk.id)
-                    writer.add_document(_document(chunk))
+                    writer.add_document(tantivy.Document(**_fields(chunk)))
                 writer.commit()
             finally:
                 writer.wait_merging_threads()
@@ -101,11 +98,12 @@ class KeywordStore:
         self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None
     ) -> list[tuple[str, float]]:
         """Return (chunk id, BM25 score), best first, of all chunks or of those in `only`."""
-        query = self._any_of(_terms_of(text), "words")
-        if query is None or (only is not None and not only):
+        terms = _terms_of(text)
+        if not terms or (only is not None and not only):
             return []
+        query = _any_of([self._term("words", stem(term)) for term in terms])
         if type_ is not None:
-            query = self._only(query, tantivy.Query.term_query(self._schema, "type", type_, index_option="basic"))
+            query = _only(query, self._key("type", type_))
         if only is None:
             return self._hits(query, limit)
         if len(only) <= FEW:
@@ -118,8 +116,8 @@ class KeywordStore:
 
     def defining(self, names: Iterable[str], limit: int) -> list[str]:
         """Return the ids of chunks that define one of these names, as written or else in lower case."""
-        clauses = [(tantivy.Occur.Should, self._exact("names", name)) for name in names]
-        return [id_ for id_, _ in self._hits(tantivy.Query.boolean_query(clauses), limit)] if clauses else []
+        query = _any_of([self._term("names", name) for name in names])
+        return [id_ for id_, _ in self._hits(query, limit)]
 
     def defined(self, names: Iterable[str]) -> list[str]:
         """Return those of these names that a chunk defines, as written or else in lower case."""
@@ -128,15 +126,14 @@ class KeywordStore:
 
     def holding(self, words: Iterable[str]) -> set[str]:
         """Return the ids of the chunks that have all of these words, in the forms found in the index."""
-        parts = [(tantivy.Occur.Must, self._term(word, "words")) for word in words]
-        return {id_ for id_, _ in self._hits(tantivy.Query.boolean_query(parts))}
+        return {id_ for id_, _ in self._hits(_all_of([self._term("words", stem(word)) for word in words]))}
 
     def scores(self, text: str, field: Field, ids: Sequence[str]) -> dict[str, float]:
         """Return the BM25 scores of the given chunks whose field contains a word of the text, by chunk id."""
         found = _terms_of(text)
-        query = self._any_of(found, field)
-        if query is None or not ids:
+        if not found or not ids:
             return {}
+        query = _any_of([self._term(field, stem(term)) for term in found])
         with self._reporting():
             searcher = self._snapshot.searcher
             most = sum(searcher.doc_freq(field, stem(term)) for term in found)
@@ -145,24 +142,13 @@ class KeywordStore:
             return {id_: score for id_, score in self._hits(query, most) if id_ in wanted}
         return dict(self._hits(self._among(query, ids), len(ids)))
 
-    def _any_of(self, words: Sequence[str], field: Field) -> tantivy.Query | None:
-        clauses = [(tantivy.Occur.Should, self._term(word, field)) for word in words]
-        return tantivy.Query.boolean_query(clauses) if clauses else None
-
-    def _only(self, query: tantivy.Query, those: tantivy.Query) -> tantivy.Query:
-        free = tantivy.Query.const_score_query(those, 0.0)
-        return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, free)])
-
     def _among(self, query: tantivy.Query, ids: Collection[str]) -> tantivy.Query:
         # a set query would compare all ids of the index: for hundreds of ids, this is two to three times as fast
-        those = (tantivy.Query.term_query(self._schema, "id", id_, index_option="basic") for id_ in ids)
-        return self._only(query, tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in those]))
+        return _only(query, _any_of([self._key("id", id_) for id_ in ids]))
 
     def _hits(self, query: tantivy.Query, limit: int | None = None) -> list[tuple[str, float]]:
-        """Return the best hits, or every hit."""
         with self._reporting():
-            snapshot = self._snapshot
-            return snapshot.hits(query, snapshot.searcher.num_docs if limit is None else limit)
+            return self._snapshot.hits(query, limit)
 
     def rarity(self, words: Iterable[str]) -> dict[str, float]:
         """Return the inverse document frequency of each word among all chunks, with the formula of BM25."""
@@ -185,16 +171,7 @@ class KeywordStore:
         fields = _fields(chunk)
         terms = {(name, fields[name]) for name in ("id", "version", "type")}
         terms |= {(name, term) for name in get_args(Field) for term in fields[name].split()}
-        return tantivy.Query.boolean_query(
-            [
-                (tantivy.Occur.Must, tantivy.Query.term_query(self._schema, name, term, index_option="basic"))
-                for name, term in sorted(terms)
-                if len(term.encode()) <= _LONGEST_TERM
-            ]
-        )
-
-    def ids(self) -> set[str]:
-        return set(self.versions())
+        return _all_of(self._key(name, term) for name, term in sorted(terms) if len(term.encode()) <= _LONGEST_TERM)
 
     def versions(self) -> dict[str, str]:
         """Return the hash of the record that each chunk was indexed from, by id."""
@@ -221,11 +198,23 @@ class KeywordStore:
             integrity.mark(self._folder)
             raise IndexDamaged("The keyword index is damaged: tantivy cannot use it.") from error
 
-    def _term(self, term: str, field: Field) -> tantivy.Query:
-        return self._exact(field, stem(term))
-
-    def _exact(self, field: Field, term: str) -> tantivy.Query:
+    def _term(self, field: Field, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, field, term, index_option="freq")
+
+    def _key(self, field: str, value: str) -> tantivy.Query:
+        return tantivy.Query.term_query(self._schema, field, value, index_option="basic")
+
+
+def _any_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
+
+
+def _all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
+
+
+def _only(query: tantivy.Query, those: tantivy.Query) -> tantivy.Query:
+    return _all_of([query, tantivy.Query.const_score_query(those, 0.0)])
 
 
 @lru_cache(_KNOWN_TERMS)
@@ -244,13 +233,9 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_stems(text).split())
 
 
-def path_stems(paths: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the words of each path in the form that the index has."""
-    return {path: _path_stems(path) for path in paths}
-
-
 @lru_cache(1 << 12)  # questions find the same files again
-def _path_stems(path: str) -> frozenset[str]:
+def path_stems(path: str) -> frozenset[str]:
+    """Return the words of a path in the form that the index has."""
     return stems(path.replace("/", " "))
 
 
@@ -290,10 +275,6 @@ def _stems_of(text: str) -> str:
 _known_stems = lru_cache(_KNOWN_RUNS)(_stems_of)
 
 
-def _document(chunk: Chunk) -> tantivy.Document:
-    return tantivy.Document(**_fields(chunk))
-
-
 def _fields(chunk: Chunk) -> dict[str, str]:
     """Return the fields of a chunk's document, with a single field for all words.
 
@@ -303,14 +284,13 @@ def _fields(chunk: Chunk) -> dict[str, str]:
     title = chunk.title if chunk.title != chunk.source else ""
     place = f"{path} {_stems(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
     words = place * _REPEATED + _stems(" ".join((*chunk.tags, *chunk.details, chunk.text)))
-    names = " ".join(_names(chunk.symbols))
     return {
         "id": chunk.id,
         "version": chunk.metadata_hash,
         "type": chunk.type.value,
         "path": path,
         "words": words,
-        "names": names,
+        "names": " ".join(_names(chunk.symbols)),
     }
 
 

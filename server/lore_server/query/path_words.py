@@ -27,7 +27,7 @@ def path_sureness(question: str, sources: Iterable[str]) -> dict[str, float]:
     """
     wanted = question_stems(question)
     needed = min(ENOUGH, max(1.0, len(wanted) / WORDS_PER_MATCH))
-    return {source: min(1.0, len(wanted & words) / needed) for source, words in path_stems(sources).items()}
+    return {source: min(1.0, len(wanted & path_stems(source)) / needed) for source in sources}
 
 
 def file_name_matches(asked: Collection[str], sources: Iterable[str]) -> dict[str, float]:
