@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from lore_etl.chunking.recipe import RECIPE_VERSION
 from lore_etl.config.project import index_folder
 from lore_etl.config.settings import Settings
-from lore_etl.config.user_folders import cache_folder
+from lore_etl.config.user_folders import cache_folder, private_folder
 from lore_etl.core.atomic import put_aside, remove_folder
-from lore_etl.core.errors import IndexMissing, StorageError, os_errors_as
+from lore_etl.core.errors import Busy, IndexMissing, StorageError, os_errors_as
 from lore_etl.core.progress import Progress
 from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
@@ -22,11 +24,11 @@ from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import integrity
 from lore_etl.stores.catalogue import Catalogue
-from lore_etl.stores.chroma.generations import generations_of, load_chroma
+from lore_etl.stores.chroma.generations import generations_of
 from lore_etl.stores.chroma.patience import Patience
-from lore_etl.stores.claim import CATALOGUE, claim, inspect, is_ours, remark
-from lore_etl.stores.index_lock import Ownership
-from lore_etl.stores.private_copy import copy_stores, create_copy_folder, folder_of_stores, remove_copy
+from lore_etl.stores.claim import CATALOGUE, LOCK, claim, inspect, is_ours, remark
+from lore_etl.stores.owner_file import living_note, my_note, read_note, remove_note, write_note
+from lore_etl.stores.private_copy import copy_stores, folder_of_stores, remove_copy
 from lore_etl.stores.rwlock import Gate
 from lore_etl.stores.snapshot import Derived, Snapshot
 
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from lore_etl.stores.vector_packs import VectorPacks
 
 KEYWORDS = "keywords"
+RELEASE_SECONDS = 5.0
+PAUSE_SECONDS = 0.02
 CLASSES = Derived[Hierarchy]("class tree")
 log = logging.getLogger(__name__)
 
@@ -58,6 +62,50 @@ class LoadLimits:
 
 
 DEFAULT_LIMITS = LoadLimits()
+
+
+class Ownership:
+    """The lock of an index, held from its first use to its close; the system releases it if the process is killed.
+
+    The lock is in the folder of the stores, which differs from the index folder if that is read-only. A note names the
+    owner.
+    """
+
+    def __init__(self, folder: Path, kind: str = "direct", stores: Path | None = None) -> None:
+        self._folder = folder
+        # acquired in one thread, released in another
+        self._lock = FileLock((stores or folder) / LOCK, mode=0o600, thread_local=False)
+        self._note = my_note(kind)
+
+    def take(self, wait_seconds: float = RELEASE_SECONDS) -> None:
+        """Own the index, and do not wait for an owner that is running. Raises Busy, StorageError.
+
+        Wait for a holder without a note, or with the note of a process that has ended: its last threads may be ending,
+        it may be about to write its note, or it only checks the lock, which it then holds for a moment.
+        """
+        try:
+            self._lock.acquire(wait_seconds, PAUSE_SECONDS, cancel_check=lambda: living_note(self._folder) is not None)
+        except Timeout as error:
+            raise _owned_by_another(self._folder) from error
+        except OSError as error:
+            inspect(self._folder)  # reports the cause, if the lock is a symlink
+            raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
+        with suppress(OSError):  # on a full disk the index can still be read
+            write_note(self._folder, self._note)
+
+    def release(self) -> None:
+        if self._lock.is_locked:
+            remove_note(self._folder, self._note)
+        self._lock.release()
+
+
+def _owned_by_another(folder: Path) -> Busy:
+    note = read_note(folder)
+    holder = f"`{note.command}` (pid {note.pid}) since {note.since}" if note else "it is unidentified"
+    hint = "Wait for it to finish and try again."
+    if note is not None and note.address:
+        hint = "Stop it with `lore stop`, or omit --no-daemon to use it."
+    return Busy(f"Another process owns this index: {holder}.", hint)
 
 
 class Index:
@@ -115,7 +163,8 @@ class Index:
                 notice = claim(self.index_folder)
             if self.is_read_only:
                 with os_errors_as(StorageError, "Cannot create a copy of the index, which is read-only"):
-                    create_copy_folder(self.folder)
+                    private_folder(self.folder.parent)
+                    private_folder(self.folder)
             if notice:
                 log.warning(notice)
             ownership = Ownership(self.index_folder, kind, self.folder)
@@ -172,7 +221,8 @@ class Index:
     @property
     def vectors(self) -> VectorStore:
         """Return the current store, reopened if its server has died. Raises IndexDamaged, DatabaseUnavailable."""
-        load_chroma()  # before the guard is taken: other threads do not wait for the import
+        import lore_etl.stores.chroma.client  # noqa: F401 - before the guard is taken: other threads do not wait for it
+
         with self._guard:
             if self._vectors is not None and not self._vectors.is_alive():
                 self.release_vectors()
@@ -185,20 +235,17 @@ class Index:
     def generation(self) -> int:
         return int(self.catalogue.meta("generation") or 1)
 
-    def use(self, store: VectorStore) -> None:
-        """Switch to the vector store of another generation, and close the old store."""
+    def use(self, store: VectorStore | None) -> bool:
+        """Switch to the vector store of another generation; close the old store, and return whether there was one."""
         with self._guard:
             old, self._vectors = self._vectors, store
         if old is not None and old is not store:
             old.close()
+        return old is not None
 
     def release_vectors(self) -> bool:
         """Close the vector store; return whether it was open."""
-        with self._guard:
-            store, self._vectors = self._vectors, None
-        if store is not None:
-            store.close()
-        return store is not None
+        return self.use(None)
 
     def has_open_vectors(self) -> bool:
         """Return whether the vector store is open in this process and its server is running."""

@@ -15,8 +15,7 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy
-from lore_etl.index import Index
-from lore_etl.stores.index_lock import Ownership
+from lore_etl.index import Index, Ownership
 from lore_server.contract import Contract
 from tests.harness.commands import run_lore
 from tests.harness.indexes import unfindable

@@ -31,7 +31,7 @@ PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
 HOLD = """
 import sys
 from pathlib import Path
-from lore_etl.stores.index_lock import Ownership
+from lore_etl.index import Ownership
 owner = Ownership(Path(sys.argv[1]))
 owner.take()
 print("held", flush=True)

@@ -15,9 +15,8 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy
-from lore_etl.index import Index
+from lore_etl.index import Index, Ownership
 from lore_etl.stores.claim import claim
-from lore_etl.stores.index_lock import Ownership
 from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
 from lore_server.owner.find import holder
 from tests.harness.indexes import assert_equals_fresh
@@ -28,7 +27,7 @@ from tests.harness.projects import open_index, write_project
 HOLD = """
 import sys
 from pathlib import Path
-from lore_etl.stores.index_lock import Ownership
+from lore_etl.index import Ownership
 sys.argv = ["lore", "serve"]
 owner = Ownership(Path(FOLDER))
 owner.take()
@@ -39,7 +38,7 @@ TRY = """
 import sys
 from pathlib import Path
 from lore_etl.core.errors import Busy
-from lore_etl.stores.index_lock import Ownership
+from lore_etl.index import Ownership
 try:
     Ownership(Path(sys.argv[1])).take()
     print("took it")

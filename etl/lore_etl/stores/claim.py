@@ -52,7 +52,6 @@ class ClaimRecord(NamedTuple):
 
 
 def records() -> Path:
-    """Return the folder of all records, in the user's state folder."""
     return user_state_folder() / "indexes"
 
 
@@ -63,10 +62,8 @@ def record_folder(index: Path) -> Path:
 
 def recorded() -> Iterator[Path]:
     """Yield the index folders of this user, whether they still exist or not."""
-    for file in sorted(records().glob("*/record.json")):
-        record = _record_in(file.parent)
-        if record is not None:
-            yield Path(record.path)
+    found = (_record_in(file.parent) for file in sorted(records().glob("*/record.json")))
+    return (Path(record.path) for record in found if record is not None)
 
 
 def is_ours(index: Path) -> bool:
@@ -82,7 +79,7 @@ def claim(index: Path) -> str:
         objection = _objection(index)
         if objection is None:
             return ""
-        if not _is_reachable(index):
+        if os.path.realpath(index.parent) != str(index.parent):  # a parent is a symlink
             raise _foreign(index, objection)
         notice = _set_aside(index, objection) if os.path.lexists(index) and not _is_blank(index) else ""
         _create(index)
@@ -143,13 +140,7 @@ def remark(index: Path) -> str:
     return ""
 
 
-def _is_reachable(index: Path) -> bool:
-    """Return whether no parent of the folder is a symlink."""
-    return os.path.realpath(index.parent) == str(index.parent)
-
-
 def _objection(index: Path) -> str | None:
-    """Return why the folder is not ours; None if it is."""
     if os.path.realpath(index) != str(index):
         return "a symlink leads to it"
     try:
@@ -172,8 +163,9 @@ def _moved(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
     """Return the record of the same folder under its old path: a moved project keeps its index and its owner."""
     for old in recorded():
         record = _record_in(record_folder(old))
-        is_same = record is not None and record.mark == mark and record.device == info.st_dev and record.is_of(info)
-        if record is not None and is_same and not os.path.lexists(old):
+        if record is None or (record.mark, record.device) != (mark, info.st_dev) or not record.is_of(info):
+            continue
+        if not os.path.lexists(old):
             new = record._replace(path=str(index))
             with contextlib.suppress(OSError):  # another process may do it first
                 os.rename(record_folder(old), record_folder(index))  # noqa: PTH104 - a folder over an empty one
@@ -260,8 +252,8 @@ def _mark_in(index: Path) -> str:
 
 def _record(index: Path, mark: str) -> None:
     info = index.lstat()
-    record = ClaimRecord(str(index), mark, info.st_dev, info.st_ino, info.st_uid, stat.S_IMODE(info.st_mode))
-    _write(private_folder(record_folder(index)), record)
+    facts = info.st_dev, info.st_ino, info.st_uid, stat.S_IMODE(info.st_mode)
+    _write(private_folder(record_folder(index)), ClaimRecord(str(index), mark, *facts))
 
 
 def _record_in(folder: Path) -> ClaimRecord | None:

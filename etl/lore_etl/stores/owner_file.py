@@ -84,7 +84,7 @@ def note_of(folder: Path) -> Path:
 
 
 def living_note(folder: Path) -> Note | None:
-    """Return the note about an index folder, if the process that wrote it still runs."""
+    """Return the note if the process that wrote it still runs."""
     note = read_note(folder)
     return note if note is not None and note.is_alive else None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lore_etl.config.user_folders import cache_folder, private_folder
+from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import Busy
 from lore_etl.stores.claim import LOCK
 from lore_etl.system.file_locks import close_locked, try_lock
@@ -29,12 +29,6 @@ def folder_of_stores(index: Path) -> Path:
     if not index.is_dir() or may_write(index):
         return index
     return cache_folder() / COPIES / hashlib.sha256(os.fsencode(index)).hexdigest()[:16]
-
-
-def create_copy_folder(copy: Path) -> None:
-    """Create the folder of a copy, which only this user can enter. Raises OSError."""
-    private_folder(copy.parent)
-    private_folder(copy)
 
 
 def copy_stores(index: Path, copy: Path) -> None:

@@ -14,11 +14,6 @@ from lore_etl.stores.chroma.remote_collections import CLOUD, RemoteGenerations
 Generations = FolderGenerations | RemoteGenerations
 
 
-def load_chroma() -> None:
-    """Import Chroma, which takes longer than opening a store."""
-    import lore_etl.stores.chroma.client  # noqa: F401
-
-
 def generations_of(
     folder: Path, settings: DatabaseSettings, environment: Mapping[str, str] = os.environ
 ) -> Generations:
