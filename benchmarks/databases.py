@@ -18,8 +18,7 @@ import numpy as np
 from benchmarks.hnsw import QUERIES, TOP, clustered
 from benchmarks.main_job import row
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.stores.chroma.generations import generations_of
-from lore_etl.stores.chroma.local import FolderGenerations
+from lore_etl.stores.chroma.generations import FolderGenerations, generations_of
 from lore_etl.stores.chroma.vector_store import Row, VectorStore
 
 UPSERTS, SHORT = 500, 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import ConfigError
@@ -48,105 +48,82 @@ def check_local(settings: DatabaseSettings) -> None:
     """Reject keys that have no effect when Lore manages the files. Raises ConfigError."""
     for key in _REMOTE_KEYS:
         if getattr(settings, key):
-            raise ConfigError(
-                f'Configuration key `database.{key}` has no effect with `database.mode = "{settings.mode}"`.',
-                'Remove it, or set `database.mode` to "http" or "cloud".',
-            )
+            hint = 'Remove it, or set `database.mode` to "http" or "cloud".'
+            raise _wrong(key, f' has no effect with `database.mode = "{settings.mode}"`', hint)
 
 
 def http_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> Address:
     """Return the configured address of a Chroma server. Raises ConfigError."""
     if not settings.host:
-        raise ConfigError(
-            'Configuration key `database.host` is missing: `database.mode = "http"` needs it.',
-            'Set the host of Chroma, such as `host = "chroma.example.org"`, or set `mode = "server"`.',
-        )
-    _check(settings)
-    ssl = bool(settings.ssl)
-    return Address(
-        settings.host.strip("[]"),
-        settings.port or (443 if ssl else 8000),
-        ssl=ssl,
-        ca_file=settings.ca_file or None,
-        headers={name: _header(name, value, environment) for name, value in settings.headers.items()},
-        tenant=settings.tenant or "default_tenant",
-        database=settings.database or "default_database",
-        timeout_seconds=settings.timeout_seconds,
-    )
+        hint = 'Set the host of Chroma, such as `host = "chroma.example.org"`, or set `mode = "server"`.'
+        raise _wrong("host", ' is missing: `database.mode = "http"` needs it', hint)
+    address = _address(settings, settings.host, bool(settings.ssl))
+    headers = {name: _header(name, value, environment) for name, value in settings.headers.items()}
+    tenant, database = address.tenant or "default_tenant", address.database or "default_database"
+    return replace(address, headers=headers, tenant=tenant, database=database)
 
 
 def cloud_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> Address:
     """Return the address of Chroma Cloud, with the key from the environment. Raises ConfigError."""
     host = settings.host.strip("[]") or CLOUD
     if not (host.endswith(CLOUD_DOMAIN) or _is_this_machine(host)):
-        raise ConfigError(
-            f"Configuration key `database.host`: `{host}` is not a host of Chroma Cloud and does not receive the key.",
-            f'Remove it to use {CLOUD}, or set `database.mode = "http"`.',
-        )
+        hint = f'Remove it to use {CLOUD}, or set `database.mode = "http"`.'
+        raise _wrong("host", f": `{host}` is not a host of Chroma Cloud and does not receive the key", hint)
     if settings.ssl is False and not _is_this_machine(host):
-        raise ConfigError("Configuration key `database.ssl`: Chroma Cloud requires TLS.", "Remove it.")
+        raise _wrong("ssl", ": Chroma Cloud requires TLS", "Remove it.")
     if settings.headers:
-        raise ConfigError(
-            "Configuration key `database.headers` has no effect in the cloud.", f"Remove it: {API_KEY} is used instead."
-        )
-    _check(settings)
+        raise _wrong("headers", " has no effect in the cloud", f"Remove it: {API_KEY} is used instead.")
+    address = _address(settings, host, settings.ssl is not False)
     token = environment.get(API_KEY, "").strip()
     if not token:
         raise ConfigError(
             f'The environment has no {API_KEY}: `database.mode = "cloud"` needs it.',
             f"Set {API_KEY} to a key of your Chroma Cloud database. It is read from the environment only.",
         )
+    return replace(address, token=token, port=settings.port or 443)
+
+
+def _address(settings: DatabaseSettings, host: str, ssl: bool) -> Address:
+    if not _HOST.fullmatch(host):
+        hint = "Give only the host name; set `database.port` and `database.ssl` separately."
+        raise _wrong("host", f": `{host}` is not a valid host", hint)
+    if settings.ca_file and not ssl:
+        raise _wrong("ca_file", " needs TLS", "Set `database.ssl = true`.")
+    if len(settings.collection) > NAME_LENGTH:
+        raise _wrong("collection", f" is longer than {NAME_LENGTH} characters", "Choose a shorter one.")
     return Address(
-        host,
-        settings.port or 443,
-        ssl=settings.ssl is not False,
+        host.strip("[]"),
+        settings.port or (443 if ssl else 8000),
+        ssl=ssl,
         ca_file=settings.ca_file or None,
-        token=token,
         tenant=settings.tenant or None,
         database=settings.database or None,
         timeout_seconds=settings.timeout_seconds,
     )
 
 
-def _check(settings: DatabaseSettings) -> None:
-    if settings.host and not _HOST.fullmatch(settings.host):
-        raise ConfigError(
-            f"Configuration key `database.host`: `{settings.host}` is not a valid host.",
-            "Give only the host name; set `database.port` and `database.ssl` separately.",
-        )
-    has_tls = settings.ssl or (settings.ssl is None and settings.mode == "cloud")
-    if settings.ca_file and not has_tls:
-        raise ConfigError("Configuration key `database.ca_file` needs TLS.", "Set `database.ssl = true`.")
-    if len(settings.collection) > NAME_LENGTH:
-        raise ConfigError(
-            f"Configuration key `database.collection` is longer than {NAME_LENGTH} characters.", "Choose a shorter one."
-        )
-
-
 def _header(name: str, value: str, environment: Mapping[str, str]) -> str:
-    key = f"database.headers.{name}"
+    key = f"headers.{name}"
     if not _HEADER.fullmatch(name):
-        raise ConfigError(f"Configuration key `{key}` is not a valid header name.", "Use letters, digits and `-`.")
+        raise _wrong(key, " is not a valid header name", "Use letters, digits and `-`.")
     variables = _VARIABLE.findall(value)
     if name.casefold() in _SECRET_HEADERS and not variables:
-        raise ConfigError(
-            f"Configuration key `{key}` contains a secret.",
-            f'Put it in the environment and write `{name} = "env:CHROMA_TOKEN"`, or `"Bearer env:CHROMA_TOKEN"`.',
-        )
+        hint = f'Put it in the environment and write `{name} = "env:CHROMA_TOKEN"`, or `"Bearer env:CHROMA_TOKEN"`.'
+        raise _wrong(key, " contains a secret", hint)
     for variable in variables:
         if not variable.startswith("CHROMA_"):
-            raise ConfigError(
-                f"Configuration key `{key}` names the variable {variable}.",
-                "Only variables whose names begin with CHROMA_ are sent to a database.",
-            )
+            hint = "Only variables whose names begin with CHROMA_ are sent to a database."
+            raise _wrong(key, f" names the variable {variable}", hint)
         if not environment.get(variable, "").strip():
-            raise ConfigError(f"Configuration key `{key}`: the environment has no {variable}.", f"Set {variable}.")
+            raise _wrong(key, f": the environment has no {variable}", f"Set {variable}.")
     found = _VARIABLE.sub(lambda match: environment[match[1]].strip(), value)
     if not (found.isascii() and found.isprintable()):
-        raise ConfigError(
-            f"Configuration key `{key}` contains characters that are not allowed in a header.", "Use printable ASCII."
-        )
+        raise _wrong(key, " contains characters that are not allowed in a header", "Use printable ASCII.")
     return found
+
+
+def _wrong(key: str, problem: str, hint: str) -> ConfigError:
+    return ConfigError(f"Configuration key `database.{key}`{problem}.", hint)
 
 
 def _is_this_machine(host: str) -> bool:

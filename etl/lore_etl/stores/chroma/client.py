@@ -70,13 +70,11 @@ def bare(collection: Any) -> Any:
     """Return the collection without its schema, which could name models to load. Raises IndexDamaged."""
     collection._model.serialized_schema = None
     known = collection.configuration_json or {}
-    spaces = {
-        options["space"] for options in (known.get("hnsw"), known.get("spann")) if options and options.get("space")
-    }
-    if spaces - {"cosine"}:
-        raise IndexDamaged(
-            f"The collection `{collection.name}` was not created by Lore: its distance function is {spaces.pop()}."
-        )
+    for kind in ("hnsw", "spann"):
+        space = (known.get(kind) or {}).get("space") or "cosine"
+        if space != "cosine":
+            reason = f"its distance function is {space}"
+            raise IndexDamaged(f"The collection `{collection.name}` was not created by Lore: {reason}.")
     return collection
 
 

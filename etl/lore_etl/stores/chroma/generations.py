@@ -1,15 +1,162 @@
-"""Choose the storage of an index's vectors: in this process, a child server, a remote server or Chroma Cloud."""
+"""Choose the storage of an index's vectors: in this process, a child server, a remote server or Chroma Cloud.
+
+The names of remote collections contain an id of the index, because other indexes may use the same server and the same
+configured name.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.stores.chroma.address import check_local, cloud_address, http_address
-from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma, FolderGenerations
-from lore_etl.stores.chroma.remote_collections import CLOUD, RemoteGenerations
+from lore_etl.core.atomic import remove_folder, write_atomically
+from lore_etl.core.errors import IndexDamaged
+from lore_etl.stores import integrity
+from lore_etl.stores.chroma.address import Address, check_local, cloud_address, http_address
+from lore_etl.stores.chroma.backend import Limits
+from lore_etl.stores.chroma.child_server import end_left_over
+from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma, FolderBackend
+
+if TYPE_CHECKING:
+    from lore_etl.stores.chroma.http_client import HttpChroma
+    from lore_etl.stores.chroma.vector_store import VectorStore
+
+T = TypeVar("T")
+IDENTITY = "chroma-id.json"
+HTTP = Limits(write=1_000)  # with 4,096 dimensions, a request stays below a server's limit of 40 MiB
+CLOUD = Limits(write=300, read=300, results=300, lookups=100, among=300)
+"""The limits listed in docs.trychroma.com/cloud/quotas-limits."""
+
+
+@dataclass(frozen=True)
+class _Generations:
+    """The generations of the vectors of an index; damage that was found in one is marked in the index folder."""
+
+    folder: Path
+    settings: DatabaseSettings
+
+    def mark(self, number: int) -> None:
+        integrity.mark(self._place(number))
+
+    def _place(self, number: int) -> Path:
+        return self.folder / f"vectors-{number}"
+
+
+@dataclass(frozen=True)
+class FolderGenerations(_Generations):
+    """The generations of an index as folders `vectors-N` in the index folder."""
+
+    backend: type[FolderBackend]
+
+    def open(self, number: int, at_least: int = 0) -> VectorStore:
+        """Open the store of a generation, which must have at least that many vectors. Raises StorageError."""
+        from lore_etl.stores.chroma.vector_store import VectorStore  # imports numpy
+
+        return VectorStore(self.backend(self._place(number), self.settings), at_least)
+
+    def exists(self, number: int) -> bool:
+        return any(self._place(number).glob("*"))
+
+    def is_as_left(self, number: int, rows: int) -> bool:
+        """Return whether it is unchanged since the last load, as far as can be checked without opening its vectors."""
+        return integrity.is_sealed(self._place(number))
+
+    def remove(self, number: int) -> None:
+        _remove(self._place(number))
+
+    def keep_only(self, number: int) -> None:
+        for folder in self.folder.glob("vectors-*"):
+            if folder.is_dir() and folder != self._place(number):
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    end_left_over(folder)
+    remove_folder(folder)
+    integrity.unmark(folder)
+
+
+@dataclass(frozen=True)
+class RemoteGenerations(_Generations):
+    """The generations of an index, each a collection `<collection>-<id of the index>-<number>`."""
+
+    address: Address
+    limits: Limits = HTTP
+
+    def name(self, number: int) -> str:
+        return f"{self._prefix()}{number}"
+
+    def open(self, number: int, at_least: int = 0) -> VectorStore:
+        from lore_etl.stores.chroma.http_client import RemoteBackend  # imports Chroma
+        from lore_etl.stores.chroma.vector_store import VectorStore
+
+        if integrity.is_suspect(self._place(number)):
+            raise IndexDamaged("The vector store is damaged: vectors differ from those of their texts.")
+        backend = RemoteBackend(self.name(number), self.settings, self.address, self.limits)
+        return VectorStore(backend, at_least)
+
+    def exists(self, number: int) -> bool:
+        return self._count(number) is not None
+
+    def is_as_left(self, number: int, rows: int) -> bool:
+        return not integrity.is_suspect(self._place(number)) and self._count(number) == rows
+
+    def _count(self, number: int) -> int | None:
+        return self._ask(lambda chroma: chroma.count(self.name(number)))
+
+    def remove(self, number: int) -> None:
+        self._ask(lambda chroma: chroma.remove(self.name(number)))
+        integrity.unmark(self._place(number))
+
+    def keep_only(self, number: int) -> None:
+        for mark in self.folder.glob("vectors-*.suspect"):
+            if mark != self._place(number).with_suffix(".suspect"):
+                mark.unlink(missing_ok=True)
+        prefix, kept = self._prefix(), self.name(number)
+
+        def remove_others(chroma: HttpChroma) -> None:
+            for name in chroma.names():
+                if name.startswith(prefix) and name != kept:
+                    chroma.remove(name)
+
+        self._ask(remove_others)
+
+    def _prefix(self) -> str:
+        return f"{self.settings.collection}-{_identity(self.folder)}-"
+
+    def _ask(self, question: Callable[[HttpChroma], T]) -> T:
+        from lore_etl.stores.chroma.http_client import HttpChroma
+
+        with closing(HttpChroma(self.address)) as chroma:
+            try:
+                return question(chroma)
+            except Exception as error:
+                explained = chroma.explain_all(error)
+                if explained is None:
+                    raise
+                raise explained from error
+
+
+def _identity(folder: Path) -> str:
+    """Return the id of the index in this folder. A copy of the folder gets a new id, so that both can be written."""
+    file = folder / IDENTITY
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+        if known["folder"] == str(folder):
+            return str(known["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    made = secrets.token_hex(6)
+    write_atomically(file, (json.dumps({"id": made, "folder": str(folder)}),))
+    return made
+
 
 Generations = FolderGenerations | RemoteGenerations
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import ssl
+from contextlib import suppress
 from typing import Any
 
 import httpx
 
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.chroma.client import OurSettings, bare, fit  # isort: split
+from lore_etl.stores.chroma.client import OurSettings, bare, fit, hnsw  # isort: split
 
 from chromadb.api import ServerAPI
 from chromadb.api.models.Collection import Collection
@@ -17,8 +18,10 @@ from chromadb.auth.token_authn import TokenTransportHeader
 from chromadb.config import System
 from chromadb.errors import ChromaError, NotFoundError, error_types
 
-from lore_etl.core.errors import DatabaseUnavailable, LoreError
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
 from lore_etl.stores.chroma.address import API_KEY, Address
+from lore_etl.stores.chroma.backend import Limits
 from lore_etl.stores.chroma.patience import limit
 from lore_etl.system.request_limits import limit_requests
 
@@ -75,10 +78,8 @@ class HttpChroma:
 
     def remove(self, name: str) -> None:
         """Delete the collection of that name, if it exists."""
-        try:
+        with suppress(NotFoundError):
             self._api.delete_collection(name=name, tenant=self.tenant, database=self.database)
-        except NotFoundError:
-            return
 
     def close(self) -> None:
         self._system.stop()
@@ -99,6 +100,13 @@ class HttpChroma:
             return DatabaseUnavailable(f"The server at {at} is not Chroma.", _CHECK_PLACE)
         return None
 
+    def explain_all(self, error: Exception) -> LoreError | None:
+        """Return the Lore error also for an error that Chroma reports."""
+        if isinstance(error, NotFoundError):
+            return IndexDamaged(f"The collection no longer exists in Chroma at {self.address}.")
+        explained = self.explain(error)
+        return self.reported(error) if explained is None and isinstance(error, (ChromaError, ValueError)) else explained
+
     def reported(self, error: Exception) -> DatabaseUnavailable:
         """Return the Lore error for an error that Chroma reports."""
         text = f"{type(error).__name__}: {str(error)[:200]}".rstrip(".")
@@ -116,9 +124,7 @@ class HttpChroma:
         tenant, database = at.tenant, at.database
         if tenant is None or database is None:
             identity = self._api.get_user_identity()
-            tenant = tenant or identity.tenant
-            if database is None:
-                database = _only(identity.databases)
+            tenant, database = tenant or identity.tenant, database or _only(identity.databases)
         try:
             self._api.get_tenant(name=tenant)
             self._api.get_database(name=database, tenant=tenant)
@@ -145,6 +151,48 @@ class HttpChroma:
             name = None
         if name not in error_types:
             raise DatabaseUnavailable(f"Chroma at {at} replied with HTTP {status}.", _CHECK_PLACE)
+
+
+class RemoteBackend:
+    """A collection of a server, which manages its own files."""
+
+    def __init__(self, name: str, settings: DatabaseSettings, address: Address, limits: Limits) -> None:
+        self._name = name
+        self._settings = settings
+        self._address = address
+        self._chroma: HttpChroma | None = None
+        self._is_lost = False
+        self.limits = limits
+
+    def open(self, rows: int) -> Any:
+        self._chroma = HttpChroma(self._address)
+        # Chroma Cloud has another kind of index, and chooses its settings itself
+        configuration = hnsw(self._settings) if self._address.token is None else {"spann": {"space": "cosine"}}
+        return self._chroma.collection(self._name, configuration, rows)
+
+    def where(self) -> str:
+        return f"at {self._address}, collection {self._name}"
+
+    def is_alive(self) -> bool:
+        return not self._is_lost
+
+    def unseal(self) -> None: ...
+
+    def clean(self) -> None: ...
+
+    def seal(self) -> None: ...
+
+    def close(self, is_sound: bool) -> None:
+        chroma, self._chroma = self._chroma, None
+        if chroma is not None:
+            chroma.close()
+
+    def explain(self, error: BaseException) -> LoreError | None:
+        if self._chroma is None or not isinstance(error, Exception):
+            return None
+        explained = self._chroma.explain_all(error)
+        self._is_lost = self._is_lost or explained is not None
+        return explained
 
 
 def _settings(address: Address) -> OurSettings:

@@ -1,4 +1,4 @@
-"""Store generations as folders of Chroma's files, opened in this process or by a child server.
+"""Open a folder of Chroma's files in this process or by a child server.
 
 Both use the same file format, so that the mode can be changed. Damaged files crash the process that opens them or give
 wrong answers: therefore they are sealed when they are closed, and checked before they are opened.
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError, StorageError
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
@@ -28,7 +27,6 @@ from lore_etl.system.nofollow import open_regular, read_regular
 
 if TYPE_CHECKING:
     from lore_etl.stores.chroma.http_client import HttpChroma
-    from lore_etl.stores.chroma.vector_store import VectorStore
 
 PROBE_SECONDS = 60
 BUSY_SECONDS = 300  # a live child may be writing a thousand rows to its index; a dead child is detected sooner
@@ -37,50 +35,6 @@ VECTORS, LINKS, LENGTHS, HEADER = "data_level0.bin", "link_lists.bin", "length.b
 UNSET_BYTES = 10_000_000  # more than Chroma writes for 100 vectors that are not set yet
 _MAKE_ROOM = "Make room on the disk, or allow this process more open files, then try again."
 COUNTS = struct.Struct("<iQQQ")  # the beginning of a header: version, an offset, room for vectors, vectors
-
-
-class FolderGenerations:
-    """The generations of an index as folders `vectors-N` in the index folder."""
-
-    def __init__(self, folder: Path, settings: DatabaseSettings, backend: type[FolderBackend]) -> None:
-        self._folder = folder
-        self._settings = settings
-        self._backend = backend
-
-    def open(self, number: int, at_least: int = 0) -> VectorStore:
-        """Open the store of a generation, which must have at least that many vectors. Raises StorageError."""
-        from lore_etl.stores.chroma.vector_store import VectorStore  # imports numpy
-
-        return VectorStore(self._backend(self._of(number), self._settings), at_least)
-
-    def exists(self, number: int) -> bool:
-        """Return whether any part of the generation exists."""
-        return any(self._of(number).glob("*"))
-
-    def is_as_left(self, number: int, rows: int) -> bool:
-        """Return whether it is unchanged since the last load, as far as can be checked without opening its vectors."""
-        return integrity.is_sealed(self._of(number))
-
-    def mark(self, number: int) -> None:
-        """Mark a generation in which damage was found."""
-        integrity.mark(self._of(number))
-
-    def remove(self, number: int) -> None:
-        _remove(self._of(number))
-
-    def keep_only(self, number: int) -> None:
-        for folder in self._folder.glob("vectors-*"):
-            if folder.is_dir() and folder != self._of(number):
-                _remove(folder)
-
-    def _of(self, number: int) -> Path:
-        return self._folder / f"vectors-{number}"
-
-
-def _remove(folder: Path) -> None:
-    end_left_over(folder)
-    remove_folder(folder)
-    integrity.unmark(folder)
 
 
 class FolderBackend(ABC):
@@ -102,8 +56,7 @@ class FolderBackend(ABC):
         """Open and return Chroma's collection, as `Backend.open` does; leave nothing open on failure."""
 
     @abstractmethod
-    def _disconnect(self) -> None:
-        """Close the files."""
+    def _disconnect(self) -> None: ...
 
     @abstractmethod
     def where(self) -> str: ...
