@@ -24,8 +24,8 @@ from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import integrity
 from lore_etl.stores.catalogue import Catalogue
+from lore_etl.stores.chroma.backend import Patience
 from lore_etl.stores.chroma.generations import generations_of
-from lore_etl.stores.chroma.patience import Patience
 from lore_etl.stores.claim import CATALOGUE, LOCK, claim, inspect, is_ours, remark
 from lore_etl.stores.owner_file import living_note, my_note, read_note, remove_note, write_note
 from lore_etl.stores.private_copy import copy_stores, folder_of_stores, remove_copy

@@ -20,8 +20,8 @@ from lore_etl.pipeline.corpus import CorpusRecord, load_records
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import delete_all, sync
 from lore_etl.stores.chroma.address import cloud_address, http_address
+from lore_etl.stores.chroma.backend import Patience
 from lore_etl.stores.chroma.generations import RemoteGenerations, generations_of
-from lore_etl.stores.chroma.patience import Patience
 from lore_etl.system.processes import is_stopped
 from lore_server.evaluation.bench import scratch_index
 from lore_server.query.parse import parse

@@ -14,7 +14,7 @@ import pytest
 from lore_etl.config.settings import AnswerSettings, Settings
 from lore_etl.core.errors import DatabaseUnavailable, LoreError, ProviderUnavailable
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.chroma.patience import Patience
+from lore_etl.stores.chroma.backend import Patience
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution import foreign_reply

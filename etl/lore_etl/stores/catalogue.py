@@ -95,7 +95,7 @@ class Catalogue(CatalogueFile):
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
         """Return the records of the given files that are recorded, or of all files, by path."""
-        return {row.path: row for row in self._made(checked_file, self._matching(_FILE, "path", paths))}
+        return {row.path: row for row in self._made(_file_of, self._matching(_FILE, "path", paths))}
 
     def files_without_facts(self) -> dict[str, FileRow]:
         """Return the records of all files without their facts, which are most of their size."""
@@ -117,7 +117,6 @@ class Catalogue(CatalogueFile):
         return self._by_key("SELECT path, recipe FROM file WHERE recipe LIKE '%:%:%'")
 
     def facts(self, paths: Iterable[str] | None = None) -> dict[str, str]:
-        """Return the recorded facts of the given files, or of all files, by path."""
         return {path: row.facts for path, row in self.files(paths).items()}
 
     def _by_key(self, sql: str, key: str = "", keys: Iterable[str] | None = None) -> dict[str, Any]:
@@ -133,6 +132,7 @@ class Catalogue(CatalogueFile):
             yield from self._rows(f"{sql} WHERE {key} IN ({marks}) {order}", some)
 
     def _made(self, make: Callable[[Sequence[Any]], T], rows: Iterable[Sequence[Any]]) -> list[T]:
+        """Return what is made of each row; `make` raises sqlite3.DatabaseError if it is damaged."""
         with self._reporting():
             return [make(row) for row in rows]
 
@@ -143,7 +143,6 @@ class Catalogue(CatalogueFile):
         return {id_: ChunkState(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
 
     def records(self, ids: Iterable[str]) -> Iterator[ChunkRecord]:
-        """Yield the records of the chunks with these ids that exist."""
         return self._records("id", ids)
 
     def records_of(self, sources: Iterable[str]) -> Iterator[ChunkRecord]:
@@ -177,7 +176,7 @@ class Catalogue(CatalogueFile):
         return self._by_key("SELECT source, min(json_extract(own, '$.title')) FROM chunk GROUP BY source")
 
     def hierarchy(self) -> Hierarchy:
-        return Hierarchy(self._made(checked_class, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
+        return Hierarchy(self._made(_class_of, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
     def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         """Return what the given files use, or all files, by path."""
@@ -235,7 +234,6 @@ class Catalogue(CatalogueFile):
         self._kept.drop(touched)
 
     def mark_vectors(self, ids: Iterable[str], present: bool) -> None:
-        """Record whether these chunks have a vector in the store."""
         with self._reporting(), self.transaction() as connection:
             rows = ((int(present), chunk_id) for chunk_id in ids)
             connection.executemany("UPDATE chunk SET has_vector = ? WHERE id = ?", rows)
@@ -322,7 +320,6 @@ class Catalogue(CatalogueFile):
         return self._by_key(_DATES)
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the texts of the chunks with these ids that exist, by id."""
         return self._by_key("SELECT id, json_extract(own, '$.text') FROM chunk", "id", ids)
 
     def counts(self) -> dict[str, int]:
@@ -331,7 +328,7 @@ class Catalogue(CatalogueFile):
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id."""
-        return {chunk.id: chunk for chunk in self._made(checked_chunk, self._matching(_CHUNK, "id", ids))}
+        return {chunk.id: chunk for chunk in self._made(_chunk_of, self._matching(_CHUNK, "id", ids))}
 
     def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id, and keep them for later searches."""
@@ -344,14 +341,14 @@ class Catalogue(CatalogueFile):
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""
-        return self._made(checked_chunk, self._matching(_CHUNK, "source", [source], _ORDER))
+        return self._made(_chunk_of, self._matching(_CHUNK, "source", [source], _ORDER))
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""
         where, values = _where(type=type_, source=source)
         total = int(self._column(f"SELECT count(*) FROM chunk {where}", values)[0])
         rows = self._rows(f"{_CHUNK} {where} {_ORDER} LIMIT ? OFFSET ?", [*values, limit, offset])
-        return total, self._made(checked_chunk, rows)
+        return total, self._made(_chunk_of, rows)
 
 
 def _where(**wanted: str | None) -> tuple[str, list[str]]:
@@ -360,21 +357,18 @@ def _where(**wanted: str | None) -> tuple[str, list[str]]:
     return " AND ".join(["WHERE 1", *(f"{column} = ?" for column in given)]), list(given.values())
 
 
-def checked_chunk(row: Sequence[str]) -> Chunk:
-    """Return a chunk. Raises sqlite3.DatabaseError."""
+def _chunk_of(row: Sequence[str]) -> Chunk:
     try:
         return Values(*row).chunk()
     except (TypeError, ValueError, AttributeError) as error:
         raise sqlite3.DatabaseError("a record differs from its hash") from error
 
 
-def checked_file(row: Sequence[str]) -> FileRow:
-    """Return the record of a file. Raises sqlite3.DatabaseError."""
+def _file_of(row: Sequence[str]) -> FileRow:
     return FileRow(*unsealed(row, "the record of a file"))
 
 
-def checked_class(row: Sequence[str]) -> ClassNode:
-    """Return a class. Raises sqlite3.DatabaseError."""
+def _class_of(row: Sequence[str]) -> ClassNode:
     name, record = unsealed(row, "a class")
     bases, source, lines, implements = json.loads(record)
     return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None, tuple(implements))

@@ -186,11 +186,10 @@ class CatalogueFile:
         return self.snapshot.read(ROWS, sql, lambda: self._rows(sql))
 
     def meta(self, key: str) -> str | None:
-        """Return a value that describes the whole index."""
         return self.metas(key)[0]
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
-        """Return several values in the order of the keys."""
+        """Return values that describe the whole index, in the order of the keys."""
         with self._reporting():
             rows = self._unchanged_rows("SELECT key, value, seal FROM meta")
             found = dict(unsealed(row, "a value") for row in rows)

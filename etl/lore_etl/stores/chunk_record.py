@@ -82,7 +82,6 @@ class ChunkRecord:
         return self.values().chunk()
 
     def related(self, relations: str) -> ChunkRecord:
-        """Return the record with these relations."""
         return self if self.relations == relations else replace(self, relations=relations)
 
 

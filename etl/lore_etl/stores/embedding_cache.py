@@ -159,13 +159,11 @@ class EmbeddingCache:
         return [content_hash for content_hash in hashes if content_hash in self._distrusted]
 
     def trust(self, hashes: Collection[str]) -> None:
-        """Record that the vectors of these texts are right."""
         self._distrusted = (self._distrusted or set()) - set(hashes)
         sql, rows = "DELETE FROM distrusted WHERE model = ? AND content = ?", ((self._model, one) for one in hashes)
         self._searching(lambda connection: connection.executemany(sql, rows).fetchall())
 
     def drop_distrusted(self) -> None:
-        """Delete the vectors that were computed elsewhere and not compared yet."""
         sql = "DELETE FROM embedding WHERE (model, content) IN (SELECT model, content FROM distrusted)"
         self._run(lambda connection: connection.execute(sql))
         self._run(lambda connection: connection.execute("DELETE FROM distrusted"))
@@ -207,20 +205,19 @@ class EmbeddingCache:
         or twice as many as texts. The hashes are read only beyond that limit.
         """
         few, share = (UNSHARED_FEW, UNSHARED_SHARE) if self._shared is None else (FEW, STALE_SHARE)
-        allowed = max(few, int(number * share))
-        if self._run(lambda connection: self._keep_only(connection, number + allowed, hashes)):
-            self._run(vacuum)
+        if self._count() <= number + max(few, int(number * share)):
+            return
+        kept, mine = hashes(), (self._model,)
+        sql = "SELECT model, content FROM embedding WHERE model = ?"
+        rows = self._run(lambda connection: connection.execute(sql, mine).fetchall())
+        stale = [row for row in rows if row[1] not in kept]
+        sql_of_stale = "DELETE FROM embedding WHERE model = ? AND content = ?"
+        self._run(lambda connection: connection.executemany(sql_of_stale, stale))
+        self._run(vacuum)
 
-    def _keep_only(self, connection: sqlite3.Connection, limit: int, hashes: Callable[[], set[str]]) -> bool:
-        count = connection.execute("SELECT count(*) FROM embedding WHERE model = ?", (self._model,)).fetchone()[0]
-        if count <= limit:
-            return False
-        kept = hashes()
-        rows = connection.execute("SELECT content FROM embedding WHERE model = ?", (self._model,))
-        stale = [row[0] for row in rows if row[0] not in kept]
-        sql = "DELETE FROM embedding WHERE model = ? AND content = ?"
-        connection.executemany(sql, ((self._model, content_hash) for content_hash in stale))
-        return True
+    def _count(self) -> int:
+        sql = "SELECT count(*) FROM embedding WHERE model = ?"
+        return int(self._run(lambda connection: connection.execute(sql, (self._model,)).fetchone()[0]))
 
     def close(self) -> None:
         with self._reading:

@@ -16,7 +16,6 @@ _FACTS = TypeAdapter(FileFacts)
 
 
 def pack(facts: FileFacts, short: Digest | None) -> str:
-    """Return the facts and the digest as JSON."""
     known: JSON = _FACTS.dump_python(facts, mode="json", by_alias=True, exclude_defaults=True)
     if short is not None:
         known["digest"] = short.model_dump(mode="json")

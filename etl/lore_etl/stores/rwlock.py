@@ -1,4 +1,4 @@
-"""Exclude readers while the stores switch to a new state, so that they see either the old or the new state."""
+"""Exclude readers while stores switch to a new state or close, so that they see either the old or the new state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class Gate:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read while no switch takes place."""
         with self._changed:
             self._changed.wait_for(lambda: not self._switching)
             self._readers += 1

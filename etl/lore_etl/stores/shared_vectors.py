@@ -128,7 +128,8 @@ def open_vectors(path: Path, schema: str, auto_vacuum: str = "NONE") -> sqlite3.
     """Open a file of vectors. Raises sqlite3.DatabaseError, also for a file of another version of Lore."""
     connection = connect(path, PAGE_BYTES, auto_vacuum=auto_vacuum)
     try:
-        _require_layout(connection)
+        if _layout(connection) != LAYOUT:
+            _record_layout(connection)
         connection.executescript(schema)
     except BaseException:
         connection.close()
@@ -136,10 +137,7 @@ def open_vectors(path: Path, schema: str, auto_vacuum: str = "NONE") -> sqlite3.
     return connection
 
 
-def _require_layout(connection: sqlite3.Connection) -> None:
-    """Record the layout of a new file."""
-    if _layout(connection) == LAYOUT:
-        return
+def _record_layout(connection: sqlite3.Connection) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")  # another process may create the same file
         if not _layout(connection) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():

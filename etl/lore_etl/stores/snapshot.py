@@ -31,7 +31,6 @@ class Kept(Generic[Key, Value]):
         return found
 
     def get(self, keys: Iterable[Key]) -> dict[Key, Value]:
-        """Return the values that are kept among these keys, by key."""
         with self._guard:
             found = {key: self._values[key] for key in keys if key in self._values}
             if 2 * self._size > self._limit:  # until then, no value is soon dropped
@@ -52,7 +51,6 @@ class Kept(Generic[Key, Value]):
                 self._remove(next(iter(self._values)))
 
     def drop(self, keys: Iterable[Key]) -> None:
-        """Drop values that have changed."""
         with self._guard:
             self._drops += 1
             for key in keys:

@@ -32,12 +32,10 @@ def pack(uses: Uses, target: Callable[[str], str | None]) -> str:
 
 
 def targets(packed: str) -> dict[str, str | None]:
-    """Return what each name refers to."""
     return {name: target for name, (_, _, target) in json.loads(packed).items()}
 
 
 def retargeted(packed: str, target: Callable[[str], str | None]) -> str:
-    """Return the same uses with what they refer to now."""
     return canonical_json({name: [*row[:2], target(name)] for name, row in json.loads(packed).items()})
 
 

@@ -1,17 +1,23 @@
-"""Interface between a vector store and its Chroma collection. Imports no other module of this package."""
+"""What vector stores and their connections to Chroma share. Imports no other module of this package."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import DatabaseUnavailable, LoreError
 
 FIRST_ROWS = 20_000  # with more rows, the configured ef_search finds fewer than 98 % of the nearest 100
 DATABASE = "chroma.sqlite3"  # in the folder of a generation; Chroma changes it whenever it is opened
 NEIGHBOURS = 5  # results of a search that checks whether a row is found
 SAME_PLACE = 1e-4  # in single precision with 768 dimensions, the distance of a vector to itself is up to 1.5e-5
+SEARCH_SECONDS = 5.0  # less than the deadline of a search
+AWAY_SECONDS = 10.0
+_limit: ContextVar[float | None] = ContextVar("limit", default=None)
 
 
 @dataclass(frozen=True)
@@ -78,3 +84,35 @@ class Backend(Protocol):
 
     def explain(self, error: BaseException) -> LoreError | None:
         """Return the Lore error for an error of Chroma; None if the error is not from Chroma."""
+
+
+def limit() -> float | None:
+    """Return the seconds that a request of this call may take; None if the timeout of its connection applies."""
+    return _limit.get()
+
+
+class Patience:
+    """The patience of searches with a database in another process, because keywords can answer without it.
+
+    All threads share what it remembers.
+    """
+
+    def __init__(self, seconds: float = SEARCH_SECONDS, away_seconds: float = AWAY_SECONDS) -> None:
+        self._seconds, self._away_seconds = seconds, away_seconds
+        self._away: tuple[float, str, str] | None = None
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Limit the requests of a block; after one in vain, other blocks fail at once. Raises DatabaseUnavailable."""
+        now = time.monotonic()
+        if (away := self._away) and now < away[0]:
+            raise DatabaseUnavailable(*away[1:])
+        token = _limit.set(self._seconds)
+        try:
+            yield
+        except DatabaseUnavailable as error:
+            if time.monotonic() >= now + self._seconds:
+                self._away = (time.monotonic() + self._away_seconds, error.message, error.hint)
+            raise
+        finally:
+            _limit.reset(token)

@@ -21,8 +21,7 @@ from chromadb.errors import ChromaError, NotFoundError, error_types
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
 from lore_etl.stores.chroma.address import API_KEY, Address
-from lore_etl.stores.chroma.backend import Limits
-from lore_etl.stores.chroma.patience import limit
+from lore_etl.stores.chroma.backend import Limits, limit
 from lore_etl.system.request_limits import limit_requests
 
 CONNECT_SECONDS = 10
@@ -77,7 +76,6 @@ class HttpChroma:
                 return found
 
     def remove(self, name: str) -> None:
-        """Delete the collection of that name, if it exists."""
         with suppress(NotFoundError):
             self._api.delete_collection(name=name, tenant=self.tenant, database=self.database)
 

@@ -19,9 +19,8 @@ from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError, StorageError
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
-from lore_etl.stores.chroma.backend import DATABASE, Limits
+from lore_etl.stores.chroma.backend import DATABASE, Limits, limit
 from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
-from lore_etl.stores.chroma.patience import limit
 from lore_etl.stores.integrity import is_panic, obstacle
 from lore_etl.system.nofollow import open_regular, read_regular
 

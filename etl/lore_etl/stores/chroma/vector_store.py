@@ -6,7 +6,6 @@ The docstring of this package explains `add` of new rows instead of `upsert` of 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.backend import NEIGHBOURS, Backend, effort, unreached
 from lore_etl.stores.integrity import is_panic
+from lore_etl.stores.rwlock import Gate
 from lore_etl.stores.snapshot import Kept
 
 T = TypeVar("T")
@@ -36,10 +36,9 @@ class VectorStore:
 
     def __init__(self, backend: Backend, at_least: int = 0) -> None:
         self._backend = backend
-        self._in_use = 0
+        self._gate = Gate()
         self._closed = False
         self._is_sound = True
-        self._idle = threading.Condition()
         # of recent selections of rows; the vector of a row id never changes
         self._kept = Kept[tuple[str, ...], RowVectors](KEPT_NUMBERS, lambda found: found[1].size)
         try:
@@ -131,7 +130,6 @@ class VectorStore:
         return ids, np.asarray(vectors, dtype=np.float32)
 
     def _pages(self, row_ids: Sequence[str], *include: str) -> Iterator[Any]:
-        """Yield Chroma's replies about those of these rows that exist."""
         for _, some in _portions(row_ids, self._backend.limits.read):
             yield self._call(self._collection.get, ids=list(some), include=list(include))
 
@@ -188,24 +186,17 @@ class VectorStore:
 
     def close(self) -> None:
         """Close the store when all running calls have finished; seal it, unless Chroma failed."""
-        with self._idle:
+        with self._gate.switching():
             self._closed = True
-            self._idle.wait_for(lambda: not self._in_use)
         with self._reporting():
             self._backend.close(self._is_sound)
 
     def _call(self, method: Any, **arguments: Any) -> Any:
-        with self._idle:
+        with self._gate.reading():
             if self._closed:
                 raise Busy("The vector store was just replaced or closed.")
-            self._in_use += 1
-        try:
             with self._reporting():
                 return method(**arguments)
-        finally:
-            with self._idle:
-                self._in_use -= 1
-                self._idle.notify_all()
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -227,7 +218,6 @@ def _portions(rows: Sequence[T], size: int) -> Iterator[tuple[int, Sequence[T]]]
 
 
 def _labels(metadata: dict[str, str] | None) -> tuple[str, str]:
-    """Return type and source of a row."""
     known = metadata or {}
     return known.get("type", ""), known.get("source", "")
 
