@@ -51,18 +51,15 @@ def rank(query: str, type_: str, rows: Sequence[Row], weights: Weights) -> list[
         terms["baseIncrement"] += (len(rows) - position) * weights["baseIncrement"]
         for name in (*_word_matches(words, row), *_row_matches(query, type_, row)):
             terms[name] += weights[name]
-        for source, boost in _boosts(row.chain, weights):
+        boost = weights["inheritanceBoost"]
+        for source in row.chain:
             scores.setdefault(source, defaultdict(float))["inheritanceBoost"] += boost
+            boost = math.floor(boost * weights["inheritanceDecay"])
     return _with_folders(scores)
 
 
 def total(terms: Mapping[str, float]) -> float:
     return sum(terms.values())
-
-
-def rounded(score: float) -> int:
-    """Round as JavaScript's toFixed(0) does: halves away from zero."""
-    return int(math.copysign(math.floor(abs(score) + 0.5), score))
 
 
 def _words(query: str) -> list[str]:
@@ -105,13 +102,6 @@ def _row_matches(query: str, type_: str, row: Row) -> Iterator[str]:
             yield "releaseExactMatch"
     if (row.source or "").lower().rsplit("/", 1)[-1].endswith("base.mjs"):
         yield "baseFileBonus"
-
-
-def _boosts(chain: Iterable[str], weights: Weights) -> Iterator[tuple[str, float]]:
-    boost = weights["inheritanceBoost"]
-    for source in chain:
-        yield source, boost
-        boost = math.floor(boost * weights["inheritanceDecay"])
 
 
 def _with_folders(scores: dict[str, Terms]) -> list[tuple[str, Terms]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from lore_server.query.proximity import stems, stems_among
-from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.retrieve import Candidates
 from lore_server.query.writing_systems import native, scripts
 
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
@@ -43,8 +43,13 @@ def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:
         closest = max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
         return Fit(closest, closest)
     share = share_of(words, rarity)
-    fits = [_fit(candidate, share) for candidate in candidates.best]
-    return Fit(max((one.confidence for one in fits), default=0.0), max((one.relevance for one in fits), default=0.0))
+    confidence = relevance = 0.0
+    for chunk, vector, *_ in candidates.best:
+        covered = share(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
+        similar = covered if vector is None else min(1.0, max(0.0, vector))
+        confidence = max(confidence, (similar + covered) / 2)
+        relevance = max(relevance, 1 - (1 - similar) * (1 - covered))
+    return Fit(confidence, relevance)
 
 
 def finds_nothing(candidates: Candidates) -> bool:
@@ -70,10 +75,3 @@ def share_of(words: Sequence[tuple[str, str]], rarity: Rarity) -> Callable[[str]
 def has_foreign_letters(question: str, candidates: Candidates) -> bool:
     """Return whether a question has letters of a script that the best passages do not use."""
     return bool(candidates.found) and not scripts(question).keys() <= candidates.scripts
-
-
-def _fit(candidate: Candidate, share: Callable[[str], float]) -> Fit:
-    chunk = candidate.chunk
-    covered = share(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
-    similar = covered if candidate.vector is None else min(1.0, max(0.0, candidate.vector))
-    return Fit((similar + covered) / 2, 1 - (1 - similar) * (1 - covered))

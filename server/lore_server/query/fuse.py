@@ -1,14 +1,20 @@
-"""Fuse the two legs and the path into one score: each as a share of its best, mixed depending on the query."""
+"""Fuse the two legs and the path into one score of a passage, and the passages of a file into one score of the file.
+
+Each part of a score is a share of its best. All passages of a file count, because keywords and vectors may match
+different ones.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import mul
 from statistics import fmean
 
 from lore_etl.core.model import Chunk
 from lore_server.query.parse import Query
+from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import Weights
 
@@ -18,6 +24,9 @@ MIN_SIMILARITY = 0.5
 FEW_WORDS = 4
 MAX_SHARE = 0.95
 REPEATED = 0.25
+MAX_PASSAGES = 8  # of one file
+BEST = frozenset({"vectors", "namePartMatch", "proximity", "symbolMatch"})
+"""Terms that a file takes from the passage that has most of it, whichever that is."""
 
 
 def flatness(scores: Sequence[float]) -> float:
@@ -41,7 +50,9 @@ def vector_share(query: Query, candidates: Candidates, weights: Weights) -> floa
     few = min(1.0, FEW_WORDS / max(1, len(query.words)))
     adapted = few * max(0.0, flat - MIN_FLATNESS) * max(0.0, closest - MIN_SIMILARITY)
     share = weights["vectorShare"] + weights["adaptedShare"] * adapted
-    return min(MAX_SHARE, max(0.0, share)) * _embedded(candidates)
+    hits = {id_ for id_, _ in candidates.by_word}
+    has_vector = [candidate.vector is not None for candidate in candidates.found if candidate.chunk.id in hits]
+    return min(MAX_SHARE, max(0.0, share)) * (fmean(has_vector) if has_vector else 1.0)
 
 
 def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, float]]:
@@ -49,16 +60,15 @@ def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, f
 
     Each part is a share of the best score, neither a rank nor a position between best and worst: ranks discard the
     distances between scores, and the worst candidate depends on the number of candidates (docs/adr/0003). A chunk
-    without a vector counts as average, because nothing is known about it. A text that many files repeat, such as a
-    banner, says little about each of them.
+    without a vector counts as the average keyword hit, because nothing is known about it. A text that many files
+    repeat, such as a banner, says little about each of them.
     """
-    typical, own = _typical(found), _distinctness([candidate.chunk for candidate in found])
-    vectors = shares_of_best(
-        [
-            max(0.0, typical if candidate.vector is None else candidate.vector) * factor
-            for candidate, factor in zip(found, own, strict=True)
-        ]
-    )
+    known = [(candidate.vector, candidate.keyword) for candidate in found if candidate.vector is not None]
+    hits = [vector for vector, keyword in known if keyword > 0]
+    typical = fmean(hits or [vector for vector, _ in known] or [0.0])
+    similar = [max(0.0, typical if candidate.vector is None else candidate.vector) for candidate in found]
+    own = _distinctness([candidate.chunk for candidate in found])
+    vectors = shares_of_best([value * factor for value, factor in zip(similar, own, strict=True)])
     keywords = shares_of_best([candidate.keyword * factor for candidate, factor in zip(found, own, strict=True)])
     paths = shares_of_best([candidate.path for candidate in found])
     return [(share * v, (1 - share) * k, p) for v, k, p in zip(vectors, keywords, paths, strict=True)]
@@ -67,10 +77,10 @@ def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, f
 def _distinctness(chunks: Sequence[Chunk]) -> list[float]:
     """Return 1 for a text in one file, .8 for one in two of the files found, .5 for one in sixteen."""
     texts = [chunk.text.strip() for chunk in chunks]
-    files: dict[str, set[str]] = defaultdict(set)
+    sources: dict[str, set[str]] = defaultdict(set)
     for chunk, text in zip(chunks, texts, strict=True):
-        files[text].add(chunk.source)
-    return [1 / (1 + REPEATED * math.log2(len(files[text]))) for text in texts]
+        sources[text].add(chunk.source)
+    return [1 / (1 + REPEATED * math.log2(len(sources[text]))) for text in texts]
 
 
 def shares_of_best(scores: Sequence[float]) -> list[float]:
@@ -79,15 +89,41 @@ def shares_of_best(scores: Sequence[float]) -> list[float]:
     return [score / best if best > 0 else 0.0 for score in scores]
 
 
-def _embedded(candidates: Candidates) -> float:
-    """Return the share of the keyword hits that have a vector."""
-    hits = {id_ for id_, _ in candidates.by_word}
-    known = [candidate.vector is not None for candidate in candidates.found if candidate.chunk.id in hits]
-    return fmean(known) if known else 1.0
+def files(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
+    """Return each file with its best passage and its own score, by source.
+
+    Vectors, names and proximity count as in the passage where they are highest. For keywords, every further
+    passage adds a share of the one before it: `furtherPassages` times the share of passages that are not the first of
+    their file. In short files, a second passage is only the rest of the same text. All other terms come from the best
+    passage. `passages` are in order, best first.
+    """
+    grouped: dict[str, list[Ranked]] = {}
+    for passage in passages:
+        grouped.setdefault(passage.source, []).append(passage)
+    terms = {source: [dict(passage.why) for passage in those] for source, those in grouped.items()}
+    words = _words(terms, weights["furtherPassages"] * (1 - len(grouped) / max(1, len(passages))))
+    return {source: _file(those[0], terms[source], words[source]) for source, those in grouped.items()}
 
 
-def _typical(found: Sequence[Candidate]) -> float:
-    """Return the mean similarity of the keyword hits that have a vector, or of all candidates that have one."""
-    known = [(candidate.vector, candidate.keyword) for candidate in found if candidate.vector is not None]
-    hits = [vector for vector, keyword in known if keyword > 0]
-    return fmean(hits or [vector for vector, _ in known] or [0.0])
+def _words(terms: Mapping[str, Sequence[Mapping[str, float]]], decay: float) -> dict[str, float]:
+    """Return the keyword term of each file; the best file has as much as the best passage."""
+    found = {
+        source: sorted([passage.get("keywords", 0.0) for passage in those], reverse=True)
+        for source, those in terms.items()
+    }
+    highest = max([points[0] for points in found.values()], default=0.0)
+    decays = [decay**place for place in range(MAX_PASSAGES)]
+    sums = [points[0] if len(points) == 1 else sum(map(mul, points, decays)) for points in found.values()]
+    return {source: highest * share for source, share in zip(found, shares_of_best(sums), strict=True)}
+
+
+def _file(best: Ranked, terms: Sequence[dict[str, float]], words: float) -> Ranked:
+    """Return a file with its best passage; the terms of that passage become those of the file."""
+    values, *others = terms
+    for passage in others:
+        for name, value in passage.items():
+            values[name] = max(values.get(name, 0.0), value) if name in BEST else values.get(name, 0.0)
+    if "keywords" in values:
+        values["keywords"] = words
+    why: Terms = [term for term in values.items() if term[1]]
+    return Ranked(best.source, sum(values.values()), best.chunk, why)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import PurePosixPath
 
 from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_server.query.file_evidence import files
-from lore_server.query.fuse import fuse, shares_of_best, vector_share
+from lore_server.query.fuse import files, fuse, shares_of_best, vector_share
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import MAX_WORDS, Query
 from lore_server.query.path_words import file_name_matches, former_versions, name_words, path_sureness, topic_matches
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms
-from lore_server.query.reference import is_version, lead_with_named, lead_with_sought
+from lore_server.query.reference import is_version, lead, lead_with_named
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import Weights
 
@@ -56,7 +55,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
     ] or candidates.found
-    days = [_day(candidate.chunk.updated or candidate.chunk.created) for candidate in found]
+    days = [_ordinal(candidate.chunk.day) for candidate in found]
     newest, scale = max(days, default=0.0), weights["baseIncrement"]
     of_type = {type_of: _type_terms(query, type_of, type_, weights) for type_of in KnowledgeType}
     sources = {candidate.chunk.source for candidate in found}
@@ -90,7 +89,8 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
         if chunk.type == KnowledgeType.RELEASE and _is_asked_for(query, chunk):
             terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
         if day and chunk.type in DATED:
-            terms.append(("recency", weights["recency"] * _freshness(day, newest)))
+            age_in_half_lives = (newest - day) / HALF_LIFE_DAYS  # not relative to today, so that results stay the same
+            terms.append(("recency", weights["recency"] * 0.5**age_in_half_lives))
         why = [term for term in terms if term[1]]
         scored.append(Ranked(chunk.source, sum([value for _, value in why]), chunk, why))
     scored.sort(key=_PLACE)  # decides between equal scores, because the next sorts are stable
@@ -131,7 +131,8 @@ def rank(
     """Return the files by score, best first."""
     by_source = files(passages, weights)
     _add_history(query, by_source, others.changed, weights["historyMatch"])
-    lead_with_sought(query, by_source)
+    sought = [result for result in by_source.values() if result.chunk.type in query.sought_types]
+    lead(by_source, "soughtMatch", sought)
     lead_with_named(query, by_source, _of_type(others.named, type_))
     add_ancestors(query, passages, by_source, _of_type(others.parents, type_), weights)
     _lift_relatives(by_source, [chunk for chunk in others.relatives if type_ in (None, chunk.type)], weights)
@@ -147,9 +148,7 @@ def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> Non
     """Raise the score of top passages that contain the query's words close together."""
     best = scored[:READ]
     for passage, near in zip(best, proximities(query.text, [passage.chunk.text for passage in best]), strict=True):
-        if near and weight:
-            passage.score += weight * near
-            passage.why.append(("proximity", weight * near))
+        passage.add("proximity", weight * near)
 
 
 def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[str, float], weight: float) -> None:
@@ -161,10 +160,8 @@ def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[st
         return
     types = query.wanted_types or NAMED_AFTER_SUBJECT
     found = [file for file in by_source.values() if file.source in changed and file.chunk.type in types]
-    shares = shares_of_best([changed[file.source] for file in found]) if weight else ()
-    for file, share in zip(found, shares, strict=False):
-        file.score += weight * share
-        file.why.append(("historyMatch", weight * share))
+    for file, share in zip(found, shares_of_best([changed[file.source] for file in found]), strict=True):
+        file.add("historyMatch", weight * share)
 
 
 def _last(symbol: str) -> str:
@@ -204,13 +201,8 @@ def _is_defined(query: Query, found: Sequence[Candidate]) -> bool:
 
 def _spelled_symbol(asked: frozenset[str], chunk: Chunk) -> float:
     """Return how long the longest name of several words is that the chunk defines and the query spells out, 0 to 1."""
-    words = (_symbol_words(symbol) for symbol in chunk.symbols)
+    words = (name_words(symbol.rpartition(".")[2]) for symbol in chunk.symbols)
     return max((min(len(own), LONG_NAME) / LONG_NAME for own in words if len(own) > 1 and own <= asked), default=0.0)
-
-
-@lru_cache(1 << 14)  # questions find the same chunks again
-def _symbol_words(symbol: str) -> frozenset[str]:
-    return name_words(symbol.rpartition(".")[2])
 
 
 def _qualified(chunk: Chunk) -> list[str]:
@@ -237,28 +229,20 @@ def _type_terms(
 
 
 def _is_asked_for(query: Query, chunk: Chunk) -> bool:
-    """Return whether the chunk has the queried version or, for a queried release, a version of its series."""
-    have = _version_of(chunk) if query.versions else set()
+    """Return whether the file name or headings have the queried version or, for a release, one of its series."""
+    if not query.versions:
+        return False
+    words = " ".join((PurePosixPath(chunk.source).stem, *chunk.heading)).replace("[", " ").replace("]", " ")
+    have = {word.casefold().removeprefix("v") for word in words.split()}
     series = (is_version(asked, version) for asked in query.releases for version in have)
     return bool(have & set(query.versions)) or any(series)
 
 
-def _version_of(chunk: Chunk) -> set[str]:
-    """Return the versions in the file name and headings of a chunk."""
-    words = " ".join((PurePosixPath(chunk.source).stem, *chunk.heading)).replace("[", " ").replace("]", " ")
-    return {word.casefold().removeprefix("v") for word in words.split()}
-
-
-def _freshness(day: float, newest: float) -> float:
-    """Return how new a document is relative to the newest, from 0 to 1, independently of the current date."""
-    return float(0.5 ** ((newest - day) / HALF_LIFE_DAYS))
-
-
 @lru_cache
-def _day(text: str | None) -> float:
-    """Return the ordinal of the day with which a text begins; 0 if there is none."""
+def _ordinal(day: str) -> float:
+    """Return the ordinal of a day (ISO 8601); 0 for anything else."""
     try:
-        return float(datetime.date.fromisoformat((text or "")[:10]).toordinal())
+        return float(datetime.date.fromisoformat(day).toordinal())
     except ValueError:
         return 0.0
 
@@ -270,9 +254,7 @@ def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], we
         have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
         lifted = weights["structureMatch"] * (best - 0.01 * number) + (1 - weights["structureMatch"]) * have.score
         if lifted > have.score:
-            by_source[chunk.source] = Ranked(
-                chunk.source, lifted, chunk, [*have.why, ("structureMatch", lifted - have.score)]
-            )
+            by_source[chunk.source] = replace(have.at(lifted, "structureMatch"), chunk=chunk)
 
 
 def names_library(text: str, chunk: Chunk) -> bool:

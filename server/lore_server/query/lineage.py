@@ -104,7 +104,4 @@ def _votes(found: Sequence[Ranked], decay: float) -> list[str]:
 
 def _move(by_source: dict[str, Ranked], chunk: Chunk, target: float, share: float) -> None:
     have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
-    points = share * (target - have.score)
-    if points:
-        have.score += points
-        have.why = [*have.why, ("inheritanceBoost", points)]
+    have.add("inheritanceBoost", share * (target - have.score))

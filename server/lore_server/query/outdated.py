@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.core.dates import day_or_none
@@ -40,11 +40,6 @@ def is_over(last_day: str, today: datetime.date) -> bool:
     return day is not None and day < today
 
 
-def successors(passages: Iterable[Ranked]) -> list[str]:
-    """Return the documents that replaced some of these."""
-    return list(dict.fromkeys(passage.chunk.superseded_by for passage in passages if passage.chunk.superseded_by))
-
-
 def lower_outdated(
     by_source: dict[str, Ranked], heads: Mapping[str, Chunk], today: datetime.date, weights: Weights
 ) -> None:
@@ -54,19 +49,13 @@ def lower_outdated(
     """
     for result in by_source.values():
         if result.chunk.valid_until and is_over(result.chunk.valid_until, today):
-            _add(result, "expiredPenalty", weights["expiredPenalty"])
+            result.add("expiredPenalty", weights["expiredPenalty"])
     replaced = [result for result in by_source.values() if result.chunk.superseded_by in heads]
     for result in sorted(replaced, key=lambda result: -result.score):
         chunk = heads[str(result.chunk.superseded_by)]
         new = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
-        _add(new, "successorBoost", max(0.0, result.score - new.score))
-        _add(result, "supersededPenalty", min(weights["supersededPenalty"], new.score - JUST_BELOW - result.score))
-
-
-def _add(result: Ranked, term: str, points: float) -> None:
-    if points:
-        result.score += points
-        result.why = [*result.why, (term, points)]
+        new.add("successorBoost", max(0.0, result.score - new.score))
+        result.add("supersededPenalty", min(weights["supersededPenalty"], new.score - JUST_BELOW - result.score))
 
 
 def below_sources(files: Sequence[Ranked], chunks_of: Callable[[str], Sequence[Chunk]]) -> list[Ranked]:
@@ -80,6 +69,5 @@ def below_sources(files: Sequence[Ranked], chunks_of: Callable[[str], Sequence[C
         cited = [by_source[name] for name in _CITED.findall(text) if name in by_source and name != file.source]
         points = min((one.score for one in cited), default=file.score) - JUST_BELOW - file.score
         if cited and points < 0 and _OPENING.search(text):
-            file.score += points
-            file.why = [*file.why, ("savedAnswer", points)]
+            file.add("savedAnswer", points)
     return [*sorted(best, key=lambda file: (-file.score, file.source)), *files[LOOKED_AT:]]

@@ -32,11 +32,12 @@ def path_sureness(question: str, sources: Iterable[str]) -> dict[str, float]:
 
 def file_name_matches(asked: Collection[str], sources: Iterable[str]) -> dict[str, float]:
     """Return by source whether a question with these words has all of its name: 1, or less if some only begin alike."""
-    own = {source: _own_words(source) for source in sources}
+    own = {source: _places(source)[0] for source in sources}
     likeness = {word: _likeness(word, asked) for word in set[str]().union(*own.values())}
     return {source: min(map(likeness.__getitem__, words), default=0.0) for source, words in own.items()}
 
 
+@lru_cache(1 << 14)  # questions find the same names again
 def name_words(text: str) -> frozenset[str]:
     """Return the stems of the words of a text, with identifiers split, without stop words."""
     return frozenset(map(stem, significant(name_parts(text))))
@@ -73,29 +74,21 @@ def former_versions(question: str, sources: Collection[str]) -> set[str]:
     """
     asked, paths = {*_WORD.findall(question.casefold())}, {source.casefold() for source in sources}
     newest: dict[str, int] = {}
-    folders = {source: [(above, name) for above, name in _folders(source) if name not in asked] for source in sources}
-    for above, name in (folder for those in folders.values() for folder in those):
-        newest[above] = max(newest.get(above, 0), _version(name))
-    return {
-        source
-        for source, those in folders.items()
-        if any(
-            name in FORMER or 0 < _version(name) < newest[above] or (name == "v1" and _beside(source, above) in paths)
-            for above, name in those
-        )
-    }
+    folders: list[tuple[str, str, str]] = []
+    for source in sources:
+        names = source.casefold().split("/")[:-1]
+        for place, name in enumerate(names):
+            if name not in asked:
+                above = "".join(f"{folder}/" for folder in names[:place])
+                newest[above] = max(newest.get(above, 0), _version(name))
+                folders.append((source, above, name))
 
+    def is_former(source: str, above: str, name: str) -> bool:
+        if name in FORMER or 0 < _version(name) < newest[above]:
+            return True
+        return name == "v1" and above + source.casefold().removeprefix(f"{above}v1/") in paths
 
-def _beside(source: str, above: str) -> str:
-    """Return the path of a file of the same name beside the folder `v1`."""
-    start = f"{above}/" if above else ""
-    return start + source.casefold().removeprefix(f"{start}v1/")
-
-
-def _folders(source: str) -> Iterable[tuple[str, str]]:
-    """Yield the folders of a path as (path above it, name)."""
-    names = source.casefold().split("/")[:-1]
-    return (("/".join(names[:place]), name) for place, name in enumerate(names))
+    return {folder[0] for folder in folders if is_former(*folder)}
 
 
 def _version(name: str) -> int:
@@ -106,20 +99,15 @@ def _version(name: str) -> int:
 def _likeness(word: str, asked: Collection[str]) -> float:
     if word in asked:
         return 1.0
-    return SAME_BEGINNING if any(_begin_alike(word, other) for other in asked) else 0.0
-
-
-def _begin_alike(one: str, other: str) -> bool:
-    common = min(len(one), len(other))
-    return common >= SHORTEST and abs(len(one) - len(other)) <= LONGEST_REST and one[:common] == other[:common]
+    for other in asked:
+        common = min(len(word), len(other))
+        if common >= SHORTEST and abs(len(word) - len(other)) <= LONGEST_REST and word[:common] == other[:common]:
+            return SAME_BEGINNING
+    return 0.0
 
 
 @lru_cache(1 << 12)  # questions find the same files again
-def _own_words(source: str) -> frozenset[str]:
-    return name_words(PurePosixPath(source).stem)
-
-
-@lru_cache(1 << 12)
 def _places(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of the name of a file and of its folder."""
-    return _own_words(source), name_words(PurePosixPath(source).parent.name)
+    path = PurePosixPath(source)
+    return name_words(path.stem), name_words(path.parent.name)

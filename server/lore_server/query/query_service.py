@@ -336,7 +336,8 @@ class QueryService:
         parents = self._heads(lineage.wanted_ancestors(query, passages), hierarchy)
         below = structure.first_of_each_file(structure.relatives(query.text, hierarchy), hierarchy)
         relatives = list(self._heads(below, hierarchy).values())
-        heads = self._openings(outdated.successors(passages))
+        successors = dict.fromkeys(passage.chunk.superseded_by for passage in passages if passage.chunk.superseded_by)
+        heads = self._openings(successors)
         named = {chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)}
         changed = self._history.matches(query.text) if self._history else {}
         others = hybrid.Companions(parents, relatives, heads, named, changed)

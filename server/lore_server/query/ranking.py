@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lore_etl.core.model import Chunk
 
@@ -17,3 +17,13 @@ class Ranked:
     score: float
     chunk: Chunk
     why: Terms = field(default_factory=list)
+
+    def add(self, term: str, points: float) -> None:
+        """Add points to the score, if there are any, with their reason."""
+        if points:
+            self.score += points
+            self.why = [*self.why, (term, points)]
+
+    def at(self, score: float, term: str) -> Ranked:
+        """Return the same result with exactly this score, and the reason for the difference."""
+        return replace(self, score=score, why=[*self.why, (term, score - self.score)])

@@ -156,11 +156,6 @@ def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[s
     lead(by_source, TERM, [result for source, result in by_source.items() if source in named])
 
 
-def lead_with_sought(query: Query, by_source: dict[str, Ranked]) -> None:
-    """Rank the best document of the requested type (which ticket …) above all others."""
-    lead(by_source, "soughtMatch", [result for result in by_source.values() if result.chunk.type in query.sought_types])
-
-
 def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> None:
     """Raise the scores of some files by the amount their best file needs to rank first, keeping their distances."""
     if not leaders:
@@ -170,8 +165,7 @@ def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> N
     points = others + 1.0 - max(result.score for result in leaders)
     if points > 0:
         for result in leaders:
-            result.score += points
-            result.why = [*result.why, (term, points)]
+            result.add(term, points)
 
 
 def _is_written(path: str, written: str) -> bool:

@@ -50,10 +50,10 @@ def blend(ranked: Sequence[Ranked], opinions: Sequence[float]) -> list[Ranked]:
     scores = [result.score for result in ranked]
     low, high = min(scores), max(scores)
     ours, theirs = _scaled(scores), _scaled(opinions)
-    found = []
-    for result, mine, their in zip(ranked, ours, theirs, strict=True):
-        score = low + (high - low) * ((1 - SHARE) * mine + SHARE * their)
-        found.append(Ranked(result.source, score, result.chunk, [*result.why, ("reranker", score - result.score)]))
+    found = [
+        result.at(low + (high - low) * ((1 - SHARE) * mine + SHARE * their), "reranker")
+        for result, mine, their in zip(ranked, ours, theirs, strict=True)
+    ]
     return sorted(found, key=lambda result: (-result.score, result.source))
 
 

@@ -51,12 +51,7 @@ def crowd(ranked: Sequence[Ranked]) -> list[Ranked]:
 def lowered(near: Iterable[Ranked], below: Sequence[Ranked]) -> list[Ranked]:
     """Return the results with at most the score of the last of those that they are put below."""
     most = below[-1].score if below else 0.0
-    return [
-        Ranked(result.source, most, result.chunk, [*result.why, ("nearCopy", most - result.score)])
-        if result.score > most
-        else result
-        for result in near
-    ]
+    return [result.at(most, "nearCopy") if result.score > most else result for result in near]
 
 
 def _first(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
@@ -94,9 +89,9 @@ def normalised(text: str, type_: KnowledgeType) -> str:
     return "\n".join(lines)
 
 
-def original(paths: Sequence[str]) -> str:
-    """Return the path nearest to the root, the shortest of several."""
-    return min(paths, key=lambda path: (path.count("/"), len(path), path))
+def _distance(path: str) -> tuple[int, int, str]:
+    """Return the sort key that puts the path nearest to the root first, the shortest of several."""
+    return path.count("/"), len(path), path
 
 
 def joined(ranked: Sequence[Ranked], groups: Sequence[Sequence[Ranked]]) -> list[Ranked]:
@@ -104,12 +99,9 @@ def joined(ranked: Sequence[Ranked], groups: Sequence[Sequence[Ranked]]) -> list
     place: dict[str, Ranked | None] = {}
     for group in groups:
         best = max(group, key=lambda result: result.score)
-        first = original([result.source for result in group])
-        chosen = next(result for result in group if result.source == first)
+        chosen = min(group, key=lambda result: _distance(result.source))
         place |= dict.fromkeys(result.source for result in group)
-        lift = best.score - chosen.score
-        why = [*chosen.why, ("similarMatch", lift)] if lift else chosen.why
-        place[best.source] = Ranked(chosen.source, best.score, chosen.chunk, why)
+        place[best.source] = chosen.at(best.score, "similarMatch") if best.score > chosen.score else chosen
     kept = (place.get(result.source, result) for result in ranked)
     return [result for result in kept if result is not None]
 
@@ -125,7 +117,7 @@ def members(group: Sequence[Ranked], files: Mapping[str, Mapping[str, str]]) -> 
     for path, rows in files.items():
         if _contents(islice(rows.values(), 1)) in firsts and _contents(rows.values()) in wanted:
             found[path] = None
-    return sorted(found, key=lambda path: (path.count("/"), len(path), path))
+    return sorted(found, key=_distance)
 
 
 def _contents(rows: Iterable[str]) -> tuple[str, ...]:
