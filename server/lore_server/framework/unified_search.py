@@ -25,7 +25,7 @@ from lore_server.query.outdated import lower_outdated, outdated
 from lore_server.query.proximity import stems_of
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked, Terms
-from lore_server.query.scope import Only
+from lore_server.query.scope import Part
 from lore_server.replies import budget
 from lore_server.services.search_service import head
 
@@ -90,7 +90,7 @@ class UnifiedSearch:
         mark = sha256(canonical_json([query, sources, tags, self._index.catalogue.meta("loaded")]))[:12]
         start = budget.offset_of(cursor, mark)
         scope = self._scopes.of(sources, tags)
-        found = self._queries.find(query, part=Only(scope.files))
+        found = self._queries.find(query, part=Part(files=scope.files))
         hits = self._hits(found, scope)
         top = hits[start : start + limit]
         changed = self._freshness.changed_of(result.source for result, _ in top)
@@ -131,7 +131,7 @@ class UnifiedSearch:
             scope = self._scopes.of(DEFAULT, with_tags)
             holding = {
                 candidate.chunk.source
-                for candidate in self._queries.find(query, part=Only(scope.files)).candidates
+                for candidate in self._queries.find(query, part=Part(files=scope.files)).candidates
                 if candidate.keyword
             }
             if holding:

@@ -13,7 +13,6 @@ from lore_etl.index import Index
 from lore_etl.models.bundled import ENGLISH_ONLY
 from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.shared import refuse_wrong
-from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.snapshot import Derived
 from lore_server.query import classic, hybrid, lineage, outdated, reference, similar, structure
 from lore_server.query.confidence import (
@@ -53,7 +52,7 @@ VERIFIED = 10  # first files and first passages whose shared vectors are recompu
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A query with its candidates, before ranking."""
+    """A query with its candidates, before ranking. `named` is what it names."""
 
     query: Query
     type: str | None
@@ -66,9 +65,8 @@ class SearchOutcome:
     """A ranked list with the data needed to show it.
 
     `ranked` has each file once, `passages` every candidate; `among` is the searched part of the index, as chunk ids,
-    and `is_quoted` means that each has the phrases of the query. `similar` has the other files with the same
-    text as a result, by the result's source. `is_foreign` means that the model cannot judge the question's script.
-    `named` is what the query names. `seconds` has the duration of each step.
+    and `is_quoted` means that each has the phrases of the query. `similar` has the other files with the same text as a
+    result, by its source. `is_foreign` means that the model cannot judge the question's script. `seconds` are by step.
     """
 
     query: Query
@@ -110,14 +108,9 @@ class QueryService:
         today: Callable[[], datetime.date] = datetime.date.today,
         history: History | None = None,
     ) -> None:
-        self._today = today
-        settings = index.settings.query
-        self._index = index
-        self._ranking = settings.ranking
-        self._depth = settings.nResults
+        self._index, self._today, self._history = index, today, history
+        self._settings = settings = index.settings.query
         self._weights = weights(settings.ranking, settings.weights)
-        self._history = history
-        self._reads_english_only = model_name(index.settings.embedding) in ENGLISH_ONLY
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
@@ -129,13 +122,9 @@ class QueryService:
         filters: Filters = NO_FILTERS,
         group_copies: bool = False,
     ) -> SearchOutcome:
-        """Return files by score, best first, from the whole index, a scope of it, or the passages that pass the
-        filters.
+        """Return files by score, best first, from the part of the index that passes the filters.
 
-        With `group_copies`, files with the same text are one result.
-
-        Raises:
-            IndexMissing, IndexDamaged, ModelMismatch: see `candidates`.
+        With `group_copies`, files with the same text are one result. Raises the errors of `candidates`.
         """
         watch = Stopwatch()
         question, query = (text, type_, part, filters, group_copies, self._today()), parse(text)
@@ -172,24 +161,24 @@ class QueryService:
         return found
 
     def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None, is_quoted: bool) -> SearchOutcome:
-        passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
+        passages, ranked = self._ranked(retrieved, self._settings.ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
             ranked = similar.spread([result for result in ranked if result.chunk.id in among])
-        candidates, its_fit = retrieved.candidates, self.fit(retrieved)
+        candidates = retrieved.candidates
         is_named = is_quoted or any(term == reference.TERM for result in ranked for term, _ in result.why)
         if finds_nothing(candidates) and not is_named:  # neither by a phrase nor by its path or number
             passages, ranked = [], []
-        is_foreign = self._reads_english_only and has_foreign_letters(retrieved.query.text, candidates)
+        reads_english_only = model_name(self._index.settings.embedding) in ENGLISH_ONLY
         return SearchOutcome(
             retrieved.query,
             ranked,
             passages,
             candidates.found,
             among,
-            *its_fit,
+            *self.fit(retrieved),
             candidates.degraded,
             self._today(),
-            is_foreign=is_foreign,
+            is_foreign=reads_english_only and has_foreign_letters(retrieved.query.text, candidates),
             is_quoted=is_quoted,
             named=retrieved.named,
         )
@@ -199,20 +188,18 @@ class QueryService:
         some = similar.suspects(found.ranked)
         if not some:
             return []
-        rows = self._rows_by_source()
-        texts = self._index.catalogue.texts(id_ for result in some for id_ in rows[result.source])
-        return similar.copies(
-            some, {result.source: "\n".join(texts[id_] for id_ in rows[result.source]) for result in some}
-        )
+        ids = {result.source: self._all_files()[result.source].rows for result in some}
+        texts = self._index.catalogue.texts(id_ for own in ids.values() for id_ in own)
+        return similar.copies(some, {source: "\n".join(map(texts.__getitem__, own)) for source, own in ids.items()})
 
     def _without_copies(
         self, found: SearchOutcome, copies: list[list[Ranked]], type_: str | None, vector: QueryVector
     ) -> SearchOutcome:
         """Return the results with one of each group; if most candidates were copies, search again without them."""
-        files = self._rows_by_source()
+        rows = {path: file.rows for path, file in self._all_files().items()}
         if found.among is not None:
-            files = {path: rows for path, rows in files.items() if not found.among.keys().isdisjoint(rows)}
-        groups = [similar.members(group, files) for group in copies]
+            rows = {path: own for path, own in rows.items() if not found.among.keys().isdisjoint(own)}
+        groups = [similar.members(group, rows) for group in copies]
         ranked = similar.joined(found.ranked, copies)
         if 2 * len(ranked) <= len(found.ranked):
             found = self._again_without([path for group in groups for path in group[1:]], found, type_, vector)
@@ -227,7 +214,7 @@ class QueryService:
         """Search again without near-copies while they are all that was found; they are then the last results."""
         last: list[Ranked] = []
         for _ in range(SEARCHES):
-            near = similar.crowd(found.ranked) if len(found.candidates) >= self._depth else []
+            near = similar.crowd(found.ranked) if len(found.candidates) >= self._settings.nResults else []
             if not near:
                 break
             last += near
@@ -239,15 +226,12 @@ class QueryService:
         self, sources: Iterable[str], found: SearchOutcome, type_: str | None, vector: QueryVector
     ) -> SearchOutcome:
         """Return the outcome of the same search without these files."""
-        files = self._rows_by_source()
-        gone = {id_ for source in sources for id_ in files[source]}
-        every = found.among or {id_: row for rows in files.values() for id_, row in rows.items()}
+        files = self._all_files()
+        gone = {id_ for source in sources for id_ in files[source].rows}
+        every = found.among or {id_: row for file in files.values() for id_, row in file.rows.items()}
         among = {id_: row for id_, row in every.items() if id_ not in gone}
         candidates = self.candidates(found.query, type_, among, vector, named=found.named)
         return self._outcome(candidates, among, found.is_quoted)
-
-    def _rows_by_source(self) -> dict[str, Mapping[str, str]]:
-        return {file.source: rows for file, rows in self._all_files().items()}
 
     def _among(self, part: Part | None, type_: str | None, filters: Filters) -> Mapping[str, str] | None:
         """Return the chunks in the scope and those that pass the filters, as chunk id -> row; None means all chunks."""
@@ -267,14 +251,10 @@ class QueryService:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
     def fit(self, retrieved: Retrieved) -> Fit:
-        """Return how well the index answers the query."""
         return fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> Fit:
-        """Return how well the index answers a query, from the best passages of each leg, without ranking any.
-
-        Raises the errors of `candidates`.
-        """
+        """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""
         query, type_, vector = parse(text), filters.single_type, embedded(self._index, text)
         with self._index.gate.reading():
             self._index.require()
@@ -292,29 +272,22 @@ class QueryService:
         watch: Stopwatch | None = None,
         named: Sequence[Reference] | None = None,
     ) -> Retrieved:
-        """Return the candidates for a query; `named` is what it names, if known.
-
-        Raises:
-            IndexMissing, IndexDamaged, ModelMismatch: see `retrieve`.
-        """
+        """Return the candidates for a query; `named` is what it names, if known. Raises the errors of `retrieve`."""
         watch = watch or Stopwatch()
         query = with_defined(query, self._index.keywords)
-        found = retrieve(self._index, query, type_, self._depth, among, vector, watch)
-        for sought in sorted(query.sought_types) if type_ is None else ():
-            found = found.joined(retrieve(self._index, query, sought, self._depth, among, vector, watch))
-        if type_ is None and hybrid.are_mostly_libraries(found) and (own := self._without_libraries(among)):
-            found = found.joined(retrieve(self._index, query, None, self._depth, own, vector, watch))
-        return Retrieved(query, type_, found, self._named(query) if named is None else named)
 
-    def _without_libraries(self, among: Mapping[str, str] | None) -> dict[str, str]:
-        """Return the chunks that do not document a library: chunk id -> row."""
-        return {
-            id_: row
-            for file, rows in self._all_files().items()
-            if file.type != KnowledgeType.LIBRARY
-            for id_, row in rows.items()
-            if among is None or id_ in among
-        }
+        def found_in(part: Mapping[str, str] | None, only: str | None) -> Candidates:
+            return retrieve(self._index, query, only, self._settings.nResults, part, vector, watch)
+
+        found = found_in(among, type_)
+        for sought in sorted(query.sought_types) if type_ is None else ():
+            found = found.joined(found_in(among, sought))
+        if type_ is None and hybrid.are_mostly_libraries(found):
+            files = self._all_files().values()
+            own = dict(row for file in files if file.type != KnowledgeType.LIBRARY for row in file.rows.items())
+            if own := {id_: row for id_, row in own.items() if among is None or id_ in among}:
+                found = found.joined(found_in(own, None))
+        return Retrieved(query, type_, found, self._named(query) if named is None else named)
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         """Return passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
@@ -333,22 +306,22 @@ class QueryService:
             return passages, self._classic(query, passages, retrieved.type or "all", weights)
         passages = hybrid.score(query, candidates, retrieved.type, weights)
         hierarchy = self._index.hierarchy
-        parents = self._heads(lineage.wanted_ancestors(query, passages), hierarchy)
         below = structure.first_of_each_file(structure.relatives(query.text, hierarchy), hierarchy)
-        relatives = list(self._heads(below, hierarchy).values())
-        successors = dict.fromkeys(passage.chunk.superseded_by for passage in passages if passage.chunk.superseded_by)
-        heads = self._openings(successors)
-        named = {chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)}
-        changed = self._history.matches(query.text) if self._history else {}
-        others = hybrid.Companions(parents, relatives, heads, named, changed)
+        others = hybrid.Companions(
+            parents=self._heads(lineage.wanted_ancestors(query, passages)),
+            relatives=list(self._heads(below).values()),
+            heads=self._openings(passage.chunk.superseded_by for passage in passages),
+            named={chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)},
+            changed=self._history.matches(query.text) if self._history else {},
+        )
         files = hybrid.rank(query, passages, retrieved.type, weights, others, self._today())
         return passages, similar.spread(outdated.below_sources(files, self._index.catalogue.of_source))
 
-    def _heads(self, classes: Iterable[str], hierarchy: Hierarchy) -> dict[str, Chunk]:
+    def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunk that opens each of these classes, by class name."""
         found: dict[str, Chunk] = {}
         for name in classes:
-            node = hierarchy.nodes.get(name)
+            node = self._index.hierarchy.nodes.get(name)
             if node is None or node.source is None:
                 continue
             own = [chunk for chunk in self._index.catalogue.of_source(node.source) if chunk.class_name == name]
@@ -368,17 +341,16 @@ class QueryService:
             found.append(one._replace(passages=tuple(passages)))
         return found
 
-    def _openings(self, sources: Iterable[str]) -> dict[str, Chunk]:
+    def _openings(self, sources: Iterable[str | None]) -> dict[str, Chunk]:
         """Return the first chunk of each of these files."""
-        found = ((source, next(iter(self._index.catalogue.of_source(source)), None)) for source in sources)
-        return {source: chunk for source, chunk in found if chunk is not None}
+        chunks = {source: self._index.catalogue.of_source(source) for source in dict.fromkeys(sources) if source}
+        return {source: own[0] for source, own in chunks.items() if own}
 
     def _classic(self, query: Query, passages: list[Ranked], type_: str, weights: Weights) -> list[Ranked]:
         best = {passage.source: passage.chunk for passage in reversed(passages)}
         rows = [classic.row_of(passage.chunk) for passage in passages]
         ranked = []
         for source, terms in classic.rank(query.text, type_, rows, weights):
-            chunk = best.get(source) or next(iter(self._index.catalogue.of_source(source)), None)
-            if chunk is not None:
+            if chunk := best.get(source) or self._openings([source]).get(source):
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from lore_etl.core.model import row_id_of
 from lore_etl.index import Index
@@ -19,51 +19,38 @@ def type_or_none(type_: str) -> str | None:
     return None if type_ == "all" else type_
 
 
-class Part(Protocol):
-    """A scope. Equal scopes compare equal, so their content can be cached while the index does not change."""
-
-    def __hash__(self) -> int: ...
-
-    def rows(self, index: Index, type_: str | None) -> dict[str, str]:
-        """Return the chunks of this type in scope: chunk id -> row in the vector store."""
-
-
 @dataclass(frozen=True)
-class Below:
-    """The files below any of these folders."""
+class Part:
+    """A part of the index: the files below some folders, or some files only.
 
-    folders: tuple[str, ...]
+    Equal parts compare equal, so their content can be cached while the index does not change.
+    """
 
-    def rows(self, index: Index, type_: str | None) -> dict[str, str]:
-        return index.catalogue.rows_below(self.folders, type_)
-
-
-@dataclass(frozen=True)
-class Only:
-    """These files only."""
-
-    files: frozenset[str]
+    folders: tuple[str, ...] = ()
+    files: frozenset[str] = frozenset()
 
     def rows(self, index: Index, type_: str | None) -> dict[str, str]:
+        """Return the chunks of this type: chunk id -> row in the vector store."""
+        if self.folders:
+            return index.catalogue.rows_below(self.folders, type_)
         return index.catalogue.rows_of(self.files, type_)
 
 
-class FileKey(NamedTuple):
-    """A file with its type."""
+class File(NamedTuple):
+    """The type of a file, and its chunks: chunk id -> row in the vector store."""
 
-    source: str
     type: str
+    rows: Mapping[str, str]
 
 
-Files = Mapping[FileKey, Mapping[str, str]]
-"""The chunks of each file: chunk id -> row in the vector store."""
+Files = Mapping[str, File]
 
 
 def indexed_files(index: Index) -> Files:
-    """Return all files with their chunks, which filters select from."""
+    """Return all files by path."""
     return {
-        FileKey(*file): {id_: row_id_of(id_, content) for _, _, id_, content in rows}
-        for file, rows in groupby(index.catalogue.every_row(), key=lambda row: (row[0], row[1]))
+        source: File(type_, {id_: row_id_of(id_, content) for _, _, id_, content in rows})
+        for (source, type_), rows in groupby(index.catalogue.every_row(), key=lambda row: (row[0], row[1]))
     }
 
 
@@ -71,9 +58,9 @@ def filtered(index: Index, files: Files, filters: Filters) -> dict[str, str]:
     """Return the chunks that pass the filters: chunk id -> row in the vector store."""
     among: dict[str, str] = {}
     scripts = index.catalogue.recipes_of_scripts()
-    for (source, type_), rows in files.items():
-        if filters.accept_file(source, type_, suffix_in(scripts.get(source, ""))):
-            among.update(rows)
+    for source, file in files.items():
+        if filters.accept_file(source, file.type, suffix_in(scripts.get(source, ""))):
+            among.update(file.rows)
     if filters.is_dated:
         among = {
             id_: among[id_] for id_, day in index.catalogue.dates().items() if id_ in among and filters.accept_day(day)

@@ -20,7 +20,7 @@ from lore_server.query.outdated import outdated
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
-from lore_server.query.scope import Below
+from lore_server.query.scope import Part
 from lore_server.replies import budget, paging
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import Match, MatchPage, folded, matches, page_of
@@ -61,7 +61,7 @@ class MemorySearch:
         self._index.require()
         mark = budget.mark_of(text, *groups, self._index.catalogue.meta("loaded"))
         start = budget.offset_of(cursor, mark)
-        part = Below(tuple(f"{MEMORIES}/{group}" for group in groups)) if groups else None
+        part = Part(folders=tuple(f"{MEMORIES}/{group}" for group in groups)) if groups else None
         found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
         memories = self._each_once(found, groups)
         top = memories[start : start + limit]
