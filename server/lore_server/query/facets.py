@@ -7,16 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from posixpath import commonprefix, splitext
 
-from lore_server.query.file_languages import suffixes_of
-from lore_server.query.filters import Filters
+from lore_server.query.filters import Filters, suffixes_of
 
 MAX_FOLDERS = MAX_SUFFIXES = 20
-AGES = (1, 7, 31, 366)
-"""Days until today, which counts as the first."""
+AGES = (1, 7, 31, 366)  # days until today, which counts as the first
 
 
 def by_type(types: Iterable[str]) -> list[tuple[str, int]]:
-    """Return (type, files), largest first."""
     return _sorted(Counter(types))
 
 
@@ -48,4 +45,5 @@ def by_age(days: Iterable[str], today: datetime.date) -> list[tuple[str, int]]:
 
 
 def _sorted(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return (value, files), largest first."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

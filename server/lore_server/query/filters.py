@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import re2
 
+from lore_etl.chunking.code_languages import PLAIN_LANGUAGES, code_languages
+from lore_etl.sources.source import CONVERTED, SYNTAXES
 from lore_etl.stores.tokenizer import SPACELESS
-from lore_server.query.file_languages import suffixes_of
 
 _WILDCARDS = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
-_WILD = re.compile(r"\*\*/|/\*\*$|\*+|\?")
-
-
-class _NameFilter:
-    """A filter by names: one of the wanted patterns, if there are any, and none of the unwanted ones."""
-
-    def __init__(self, wanted: Sequence[str], unwanted: Sequence[str]) -> None:
-        self._wanted = _any_of(wanted) if wanted else None
-        self._unwanted = _any_of(unwanted) if unwanted else None
-
-    def accepts(self, name: str) -> bool:
-        is_wanted = self._wanted is None or self._wanted.search(name) is not None
-        return is_wanted and (self._unwanted is None or self._unwanted.search(name) is None)
+_WILD = re.compile(r"(\*\*/|/\*\*$|\*+|\?)")
+_BOUNDED = re.compile(rf"[^\W{SPACELESS}]")  # scripts without spaces do not separate a word from its neighbours
+_MORE = {"c": (".h",), "text": (".txt",)}
+_NAMES = {"tsx": "typescript", CONVERTED: "document"}
 
 
 @dataclass(frozen=True)
@@ -52,20 +45,11 @@ class Filters:
         """Return the type if all results are of one type."""
         return self.types[0] if len(self.types) == 1 and not self.without_types else None
 
-    @property
-    def is_dated(self) -> bool:
-        """Return whether only documents of certain days pass."""
-        return self.after is not None or self.before is not None
-
-    def of_any_type(self) -> Filters:
-        """Return the same filters without those by type."""
-        return replace(self, types=(), without_types=())
-
     def accept_file(self, path: str, type_: str, suffix: str = "") -> bool:
         """Return whether a file can have matching passages; `suffix` is that of its language if its name has none."""
         if (self.types and type_ not in self.types) or type_ in self.without_types:
             return False
-        return self._path.accepts(path) and self._lang.accepts(path + suffix)
+        return self._accepts_path(path) and self._accepts_lang(path + suffix)
 
     def accept_day(self, day: str) -> bool:
         """Return whether a passage with this date (ISO 8601, possibly with a time) passes."""
@@ -76,12 +60,12 @@ class Filters:
         return (self.after is None or self.after <= date) and (self.before is None or date < self.before)
 
     @cached_property
-    def _path(self) -> _NameFilter:
-        return _NameFilter([*map(_glob, self.paths)], [*map(_glob, self.without_paths)])
+    def _accepts_path(self) -> Callable[[str], bool]:
+        return _name_filter([*map(_glob, self.paths)], [*map(_glob, self.without_paths)])
 
     @cached_property
-    def _lang(self) -> _NameFilter:
-        return _NameFilter(_suffixes(self.langs), _suffixes(self.without_langs))
+    def _accepts_lang(self) -> Callable[[str], bool]:
+        return _name_filter(_suffixes(self.langs), _suffixes(self.without_langs))
 
 
 NO_FILTERS = Filters()
@@ -90,15 +74,9 @@ NO_FILTERS = Filters()
 def pattern_of(phrase: str) -> re.Pattern[str]:
     """Compile a phrase: whole words in this order, in any case, with any white space between them."""
     words = r"\s+".join(re.escape(word) for word in phrase.split())
-    first, last = phrase[:1], phrase[-1:]
-    before = r"(?<!\w)" if _is_bounded(first) else ""
-    after = r"(?!\w)" if _is_bounded(last) else ""
+    before = r"(?<!\w)" if _BOUNDED.fullmatch(phrase[:1]) else ""
+    after = r"(?!\w)" if _BOUNDED.fullmatch(phrase[-1:]) else ""
     return re.compile(f"{before}{words}{after}", re.IGNORECASE)
-
-
-def _is_bounded(character: str) -> bool:
-    """Return whether a word can be separated from its neighbours, which is impossible in scripts without spaces."""
-    return re.fullmatch(rf"[^\W{SPACELESS}]", character) is not None
 
 
 def _glob(pattern: str) -> str:
@@ -106,18 +84,21 @@ def _glob(pattern: str) -> str:
 
     `*` and `?` stop at a slash, `**` does not. Without a slash, the pattern is a name at any depth.
     """
-    start, pattern = "^" if "/" in pattern else "(?:^|/)", pattern.removeprefix("/")
-    parts, last = [], 0
-    for wild in _WILD.finditer(pattern):
-        parts.append(re.escape(pattern[last : wild.start()]))
-        parts.append(_WILDCARDS.get(wild.group(), ".*"))
-        last = wild.end()
-    parts.append(re.escape(pattern[last:]))
+    start = "^" if "/" in pattern else "(?:^|/)"
+    parts = _WILD.split(pattern.removeprefix("/"))
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [_WILDCARDS.get(wildcard, ".*") for wildcard in parts[1::2]]
     return f"{start}{''.join(parts)}(?:/|$)"
 
 
 def _suffixes(langs: Sequence[str]) -> list[str]:
     return [rf"(?:^|[./]){re.escape(suffix)}$" for lang in langs for suffix in suffixes_of(lang)]
+
+
+def _name_filter(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[str], bool]:
+    """Return a test whether a name matches a wanted pattern, if there are any, and no unwanted one."""
+    one, none = _any_of(wanted), _any_of(unwanted)
+    return lambda name: not (wanted and not one.search(name)) and not (unwanted and none.search(name))
 
 
 def _any_of(forms: Sequence[str]) -> re.Pattern[str]:
@@ -127,3 +108,32 @@ def _any_of(forms: Sequence[str]) -> re.Pattern[str]:
     options.log_errors = False
     compiled: re.Pattern[str] = re2.compile("|".join(forms), options)
     return compiled
+
+
+@cache
+def file_languages() -> dict[str, tuple[str, ...]]:
+    """Return the suffixes, without their dot, and the whole names of the files of each language."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for files_by_name in (
+        {name: language.files for name, language in code_languages().items()},
+        {"shell": code_languages()["bash"].files},
+        {name: files for name, (_, files) in PLAIN_LANGUAGES.items()},
+        _MORE,
+    ):
+        for name, files in files_by_name.items():
+            found[name] += files
+    for file, syntax in SYNTAXES.items():
+        name = _ending(file) if syntax == "component" else _NAMES.get(syntax, syntax)
+        found[name].append(file)
+    return {name: tuple(dict.fromkeys(map(_ending, files))) for name, files in sorted(found.items())}
+
+
+def _ending(file: str) -> str:
+    return file.removeprefix(".").lower()
+
+
+def suffixes_of(name: str) -> tuple[str, ...]:
+    """Return the suffixes and names of a language, or a suffix itself; empty if neither is known."""
+    languages, lowered = file_languages(), name.lower().removeprefix(".")
+    is_suffix = any(lowered in suffixes for suffixes in languages.values())
+    return languages.get(lowered) or ((lowered,) if is_suffix else ())

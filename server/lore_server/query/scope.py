@@ -61,7 +61,7 @@ def filtered(index: Index, files: Files, filters: Filters) -> dict[str, str]:
     for source, file in files.items():
         if filters.accept_file(source, file.type, suffix_in(scripts.get(source, ""))):
             among.update(file.rows)
-    if filters.is_dated:
+    if filters.after or filters.before:
         among = {
             id_: among[id_] for id_, day in index.catalogue.dates().items() if id_ in among and filters.accept_day(day)
         }

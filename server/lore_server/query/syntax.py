@@ -5,24 +5,30 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import KnowledgeType
-from lore_server.query.file_languages import file_languages, suffixes_of
-from lore_server.query.filters import Filters
+from lore_server.query.filters import Filters, file_languages, suffixes_of
 
 ALL = "all"
 TYPES = tuple(type_.value for type_ in KnowledgeType)
-_NAMES = ("type", "path", "lang", "after", "before")
+_EXAMPLES = {
+    "type": "`type:guide`",
+    "path": "`path:docs/**`",
+    "lang": "`lang:python`",
+    "after": "`after:2025-01-01`",
+    "before": "`before:2025-01-01`",
+}
 _QUOTED = r'"(?=[^\s"]|"")(?:[^"]|"")+"'
 _TOKEN = re.compile(
-    rf"(?<!\S)(?P<minus>-?)(?:(?P<name>{'|'.join(_NAMES)}):(?P<value>{_QUOTED}(?!\S)|\S+|(?=$))"
+    rf"(?<!\S)(?P<minus>-?)(?:(?P<name>{'|'.join(_EXAMPLES)}):(?P<value>{_QUOTED}(?!\S)|\S+|(?=$))"
     rf"|(?P<phrase>{_QUOTED})(?=[,;.?!]*(?:\s|$))"
     r"|(?<=-)(?P<word>[^\W\d_][\w.'/-]*\w)(?=[,;.?!]*(?:\s|$))(?!\s+(?:flag|option|switch|argument|parameter)s?\b))"
 )
-_UNCLOSED = re.compile(r'(?<!\S)-?(?:(?:type|path|lang|after|before):)?"[^\s"][^"]*$')
+_UNCLOSED = re.compile(rf'(?<!\S)-?(?:(?:{"|".join(_EXAMPLES)}):)?"[^\s"][^"]*$')
 _PASTED = re.compile(
     r'\s*(?:[{<]|\[\s*["{\[\d]|\[?(?:trace|debug|info|notice|warn|warning|error|fatal|critical)\b\]?[\s:]'
     r"|\d{4}-\d\d-\d\d[T ]|\d+\.\d+\.\d+\.\d+\s)",
@@ -51,14 +57,11 @@ def read_request(
 ) -> Request:
     """Return the request for a query, with the filters in its text and those in the arguments.
 
-    Raises:
-        InvalidArgument: names the part that is wrong and how to write it.
+    Raises InvalidArgument, which names the part that is wrong and how to write it.
     """
-    given: dict[str, list[str]] = {
-        "type": _listed(types), "path": _listed(paths), "lang": _listed(langs),
-        "after": [] if after is None else [after], "before": [] if before is None else [before],
-    }  # fmt: skip
-    without: dict[str, list[str]] = {name: [] for name in _NAMES}
+    arguments = {"type": types, "path": paths, "lang": langs, "after": after, "before": before}
+    given = {name: [value] if isinstance(value, str) else list(value or ()) for name, value in arguments.items()}
+    without: dict[str, list[str]] = {name: [] for name in arguments}
     phrases, excluded, rest = _divided(text, given, without)
     filters = Filters(
         types=_types(given["type"]),
@@ -71,13 +74,13 @@ def read_request(
         before=min((_day("before", value) for value in given["before"]), default=None),
         phrases=phrases,
     )
-    if not rest and excluded and filters == Filters():
+    if rest:
+        return Request(rest, replace(filters, without=excluded))
+    if excluded and filters == Filters():
         return Request(text, filters)  # text such as `-verbose`: there are no other words to exclude it from
-    if not rest:
-        raise InvalidArgument(
-            "The query has only filters.", "Add words to search for; list_sources lists files without a search."
-        )
-    return Request(rest, replace(filters, without=excluded))
+    raise InvalidArgument(
+        "The query has only filters.", "Add words to search for; list_sources lists files without a search."
+    )
 
 
 def _divided(
@@ -87,20 +90,18 @@ def _divided(
     if _PASTED.match(text) or "\n" in text.strip():
         return (), (), text
     quotes_are_text = _MEMBER.search(text) is not None  # a part of JSON
-    phrases: dict[str, None] = {}
-    excluded: dict[str, None] = {}
+    phrases, excluded = dict[str, None](), dict[str, None]()
     parts, last = [], 0
     for token in _TOKEN.finditer(text):
         name, quoted, word = token["name"], token["phrase"], token["word"]
         if quoted and (quotes_are_text or not quoted.strip('" ')):
             continue
+        kept = ""
         if name:
             value = _value(name, token["minus"], token["value"])
             (without if token["minus"] else given)[name].append(value)
-            kept = ""
         elif token["minus"]:
             excluded[_unquoted(quoted) if quoted else word] = None
-            kept = ""
         else:
             kept = _unquoted(quoted)
             phrases[kept] = None
@@ -133,25 +134,12 @@ def _value(name: str, minus: str, value: str) -> str:
     return plain
 
 
-_EXAMPLES = {
-    "type": "`type:guide`",
-    "path": "`path:docs/**`",
-    "lang": "`lang:python`",
-    "after": "`after:2025-01-01`",
-    "before": "`before:2025-01-01`",
-}
-
-
 def _unquoted(quoted: str) -> str:
     return " ".join(quoted[1:-1].replace('""', '"').split())
 
 
-def _listed(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
-
-
 def _types(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the types, in the order of all types; empty for all of them. Raises InvalidArgument."""
+    """Return the types, in the order of all types; empty for all of them."""
     names = [name.strip().lower() for value in given for name in value.split(",")]
     for name in names:
         if name not in (ALL, *TYPES):
@@ -164,7 +152,7 @@ def _types(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _paths(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the patterns with plain slashes. Raises InvalidArgument."""
+    """Return the patterns with plain slashes."""
     found = []
     for value in given:
         pattern = re.sub(r"^(?:\./)+|^/+", "/", value.strip().replace("\\", "/"))
@@ -176,7 +164,6 @@ def _paths(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _langs(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the languages by name. Raises InvalidArgument."""
     names = [name.strip().lower() for value in given for name in (value.split(",") if value.strip() else [""])]
     for name in names:
         if not suffixes_of(name):
@@ -190,14 +177,11 @@ def _langs(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _day(name: str, given: str) -> datetime.date:
-    """Return a day, or the first day of a month or year. Raises InvalidArgument."""
+    """Return a day, or the first day of a month or year."""
     value = given.strip()
-    try:
+    with suppress(ValueError):
         if found := _DAY.fullmatch(value):
-            year, month, day = found.groups(default="1")
-            return datetime.date(int(year), int(month), int(day))
-    except ValueError:
-        pass
+            return datetime.date(*map(int, found.groups(default="1")))
     raise InvalidArgument(
         f"`{name}` cannot be {value[:60]!r}: this is not a date.",
         f"Write year, month and day, such as {_EXAMPLES[name]}.",

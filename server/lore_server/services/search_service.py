@@ -97,7 +97,7 @@ class SearchService:
             BETWEEN.join(phrasings), found, len(found.ranked), bool(top), self._freshness.record(changed), max_tokens
         )
         if facets:
-            of_any_type = fused([self._find(one, one.filters.of_any_type()) for one in requests])
+            of_any_type = fused([self._find(one, replace(one.filters, types=(), without_types=())) for one in requests])
             reply["facets"] = _facets(found, of_any_type, max_tokens)
         if explain and max_tokens >= SMALL_BUDGET:
             reply["timings"] = _timings(found.seconds, LONGEST_STEP)
