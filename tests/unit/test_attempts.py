@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from lore_server.answer.answer_model import ModelFailure, failed_status
-from lore_server.answer.attempts import PAUSE, CircuitBreaker, Timing, attempting
+from lore_server.answer.model_answers import PAUSE, CircuitBreaker, Timing, repeat
 
 
 class Clock:
@@ -25,14 +25,13 @@ class Clock:
         return Timing(lambda: self.now, lambda: random, self.sleep)
 
 
-def failing(*failures: ModelFailure) -> tuple[list[ModelFailure], Callable[[], str]]:
+def failing(*failures: ModelFailure) -> tuple[list[ModelFailure], Callable[[], None]]:
     """Return the failures that are left, and a function that raises one at each call."""
     left = [*failures]
 
-    def call() -> str:
+    def call() -> None:
         if left:
             raise left.pop(0)
-        return "answer"
 
     return left, call
 
@@ -44,7 +43,7 @@ def test_pauses_double_and_are_random() -> None:
     clock = Clock()
     _, call = failing(BUSY, BUSY, BUSY)
 
-    assert attempting(4, 1060, clock.timing())(call) == "answer"
+    repeat(call, 4, 1060, clock.timing())
     assert clock.slept == [0.25, 0.5, 1.0]
 
 
@@ -52,7 +51,7 @@ def test_a_retry_waits_as_long_as_the_server_asks_and_a_random_time_more() -> No
     clock = Clock()
     _, call = failing(failed_status(429, "7"))
 
-    assert attempting(2, 1060, clock.timing())(call) == "answer"
+    repeat(call, 2, 1060, clock.timing())
     assert clock.slept == [7.25]
 
 
@@ -62,8 +61,16 @@ def test_no_retry_starts_after_the_deadline(failure: ModelFailure) -> None:
     left, call = failing(failure, failure)
 
     with pytest.raises(ModelFailure):
-        attempting(5, 1010, clock.timing())(call)
+        repeat(call, 5, 1010, clock.timing())
     assert (len(left), clock.slept) == (1, [])
+
+
+def test_the_last_attempt_reports_its_failure() -> None:
+    left, call = failing(BUSY, BUSY, BUSY)
+
+    with pytest.raises(ModelFailure, match="503"):
+        repeat(call, 2, 1060, Clock().timing())
+    assert left == [BUSY]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
@@ -71,7 +78,7 @@ def test_a_lasting_failure_is_not_repeated(status: int) -> None:
     left, call = failing(failed_status(status, None), BUSY)
 
     with pytest.raises(ModelFailure, match=str(status)):
-        attempting(5, 1010, Clock().timing())(call)
+        repeat(call, 5, 1010, Clock().timing())
     assert left == [BUSY]
 
 

@@ -188,7 +188,7 @@ def test_the_question_of_an_older_answer_is_found_by_its_id(state: Path) -> None
     earlier = log.earlier("abc")
 
     assert earlier is not None
-    assert (earlier.question, earlier.cited, earlier.exchange) == ("and then? (retry)", ("c1",), "")
+    assert (earlier.question, earlier.cited, earlier.text) == ("and then? (retry)", ("c1",), "")
     assert log.earlier("abd") is None
 
 

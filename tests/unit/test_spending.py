@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from lore_etl.config.settings import AnswerSettings
 from lore_server.answer.answer_model import ModelFailure
-from lore_server.answer.spending import NAME, Spending, SpendingLimits
+from lore_server.answer.spending import NAME, Spending
 
 NOON = 1_795_348_800.0  # 2026-11-22 12:00 UTC
 DAY = 86_400.0
 
 
 def spending(folder: Path, requests: int = 0, tokens: int = 0, now: float = NOON) -> Spending:
-    return Spending(folder, SpendingLimits(requests, tokens), lambda: now)
+    return Spending(folder, AnswerSettings(requests_per_minute=requests, tokens_per_day=tokens), lambda: now)
 
 
 def test_the_requests_of_a_minute_are_limited_for_all_processes(tmp_path: Path) -> None:

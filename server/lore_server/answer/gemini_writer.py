@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import httpx2
 from google import genai
 from google.genai import errors, types
 
-from lore_server.answer.answer_model import (
-    CUT,
-    LATE,
-    MAX_OUTPUT_TOKENS,
-    REFUSED,
-    UNREADABLE,
-    ModelFailure,
-    ModelReply,
-    ModelRequest,
-    TokenUsage,
-    failed_status,
-)
-
-FINISHED = types.FinishReason.STOP
+from lore_server.answer import answer_model
+from lore_server.answer.answer_model import ModelFailure, Piece, TokenUsage
 
 
 class GeminiWriter:
@@ -36,58 +23,44 @@ class GeminiWriter:
         )
         self._client = genai.Client(api_key=key, http_options=options)
 
-    def pieces(self, request: ModelRequest) -> Iterator[str | TokenUsage]:
-        with _failures():
-            yield from self._read(self._replies(request))
+    def pieces(self, prompt: str, is_streamed: bool) -> Iterator[Piece]:
+        with answer_model.connection_failures():
+            try:
+                yield from _read(self._replies(prompt, is_streamed))
+            except errors.APIError as error:
+                headers = getattr(error.response, "headers", None) or {}
+                raise answer_model.failed_status(error.code, headers.get("retry-after")) from error
 
     def close(self) -> None:
         self._client.close()
 
-    def _replies(self, request: ModelRequest) -> Iterator[types.GenerateContentResponse]:
+    def _replies(self, prompt: str, is_streamed: bool) -> Iterator[types.GenerateContentResponse]:
         config = types.GenerateContentConfig(
-            system_instruction=request.instruction,
+            system_instruction=answer_model.INSTRUCTION,
             temperature=0.1,
-            max_output_tokens=MAX_OUTPUT_TOKENS,
+            max_output_tokens=answer_model.MAX_OUTPUT_TOKENS,
             response_mime_type="application/json",
-            response_schema=ModelReply,
+            response_schema=answer_model.ModelReply,
             automatic_continuation=False,  # otherwise the client would repeat each of our attempts
         )
-        if request.is_streamed:
-            return self._client.models.generate_content_stream(model=self.name, contents=request.prompt, config=config)
-        return iter([self._client.models.generate_content(model=self.name, contents=request.prompt, config=config)])
-
-    def _read(self, replies: Iterator[types.GenerateContentResponse]) -> Iterator[str | TokenUsage]:
-        reason, usage = None, None
-        for reply in replies:
-            if reply.prompt_feedback is not None and reply.prompt_feedback.block_reason is not None:
-                raise ModelFailure(REFUSED)
-            reason = next((one.finish_reason for one in reply.candidates or () if one.finish_reason), reason)
-            usage = reply.usage_metadata or usage
-            yield _text(reply)
-        if usage is not None:
-            written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
-            yield TokenUsage(usage.prompt_token_count or 0, written)
-        if reason is None or reason == types.FinishReason.MAX_TOKENS:
-            raise ModelFailure(CUT)
-        if reason != FINISHED:
-            raise ModelFailure(REFUSED)
+        if is_streamed:
+            return self._client.models.generate_content_stream(model=self.name, contents=prompt, config=config)
+        return iter([self._client.models.generate_content(model=self.name, contents=prompt, config=config)])
 
 
-def _text(reply: types.GenerateContentResponse) -> str:
-    parts = [part for one in (reply.candidates or [])[:1] if one.content for part in one.content.parts or ()]
-    return "".join(part.text or "" for part in parts if not part.thought)
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    try:
-        yield
-    except errors.APIError as error:
-        headers = getattr(error.response, "headers", None) or {}
-        raise failed_status(error.code, headers.get("retry-after")) from error
-    except httpx2.TimeoutException as error:
-        raise ModelFailure(LATE, is_temporary=True) from error
-    except httpx2.HTTPError as error:
-        raise ModelFailure(f"the answer model cannot be reached ({type(error).__name__})", is_temporary=True) from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ModelFailure(UNREADABLE) from error
+def _read(replies: Iterator[types.GenerateContentResponse]) -> Iterator[Piece]:
+    reason, usage = None, None
+    for reply in replies:
+        if reply.prompt_feedback is not None and reply.prompt_feedback.block_reason is not None:
+            raise ModelFailure(answer_model.REFUSED)
+        reason = next((one.finish_reason for one in reply.candidates or () if one.finish_reason), reason)
+        usage = reply.usage_metadata or usage
+        parts = [part for one in (reply.candidates or [])[:1] if one.content for part in one.content.parts or ()]
+        yield "".join(part.text or "" for part in parts if not part.thought)
+    if usage is not None:
+        written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+        yield TokenUsage(usage.prompt_token_count or 0, written)
+    if reason is None or reason == types.FinishReason.MAX_TOKENS:
+        raise ModelFailure(answer_model.CUT)
+    if reason != types.FinishReason.STOP:
+        raise ModelFailure(answer_model.REFUSED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 KEPT = 200  # some 10 kB each
 ID_DIGITS = 12
-_CITED = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,6 @@ class EarlierAnswer:
     question: str
     cited: tuple[str, ...]
     text: str = ""
-
-    @property
-    def exchange(self) -> str:
-        """Return question and answer, without citations because their numbers have changed."""
-        return f"Question: {self.question}\nAnswer: {_CITED.sub('', self.text)}" if self.text else ""
 
 
 @dataclass(frozen=True)
@@ -46,9 +39,8 @@ class KeptAnswer:
 class KeptAnswers:
     """The last answers of this process, by id. `recorded` finds older ones, without their text."""
 
-    def __init__(self, recorded: Callable[[str], EarlierAnswer | None] = lambda id_: None, limit: int = KEPT) -> None:
+    def __init__(self, recorded: Callable[[str], EarlierAnswer | None] = lambda id_: None) -> None:
         self._recorded = recorded
-        self._limit = limit
         self._guard = threading.Lock()
         self._kept: OrderedDict[str, KeptAnswer] = OrderedDict()
 
@@ -57,7 +49,7 @@ class KeptAnswers:
         with self._guard:
             self._kept[reply["id"]] = KeptAnswer(asked, question, reply)
             self._kept.move_to_end(reply["id"])
-            while len(self._kept) > self._limit:
+            while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
 
     def whole(self, id_: str) -> KeptAnswer:

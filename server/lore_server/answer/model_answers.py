@@ -5,24 +5,36 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import NamedTuple
+
+import httpx2
 
 from lore_etl.config.settings import AnswerSettings
 from lore_etl.config.user_folders import user_state_folder
-from lore_server.answer.answer_model import LATE, AnswerModel, ModelFailure, ModelRequest, TokenUsage
-from lore_server.answer.attempts import CircuitBreaker, Timing, attempting
+from lore_server.answer.answer_model import INSTRUCTION, LATE, AnswerModel, ModelFailure, Piece, TokenUsage
 from lore_server.answer.pack import Passage
-from lore_server.answer.prompt import INSTRUCTION
-from lore_server.answer.providers import Provider, chosen
-from lore_server.answer.spending import Spending, SpendingLimits
+from lore_server.answer.providers import chosen
+from lore_server.answer.spending import Spending
 from lore_server.answer.statements import Proof, StatementReader, verified
-from lore_server.answer.timeout import OpenConnections
 from lore_server.execution.progress import ignore_text
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 
 UNVERIFIED = "no quote of the answer model is in its passage"
-TIMING = Timing(time.monotonic, random.random, time.sleep)
+LONGEST_WAIT = 4.0
+FAILURES = 3
+PAUSE = 30.0
+LONGEST_PAUSE = 600.0
+
+
+class Timing(NamedTuple):
+    """The clock in seconds, a random number below 1, and a pause."""
+
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random.random
+    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass
@@ -44,24 +56,20 @@ class VerifiedReply:
 class ModelAnswers:
     """The configured answer model. Its client is created once, at the first question."""
 
-    def __init__(self, settings: AnswerSettings, timing: Timing = TIMING, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, settings: AnswerSettings, timing: Timing | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        self.provider = chosen(settings)
         self._settings = settings
-        self._provider = chosen(settings)
-        self._timing = timing
-        self._breaker = CircuitBreaker(timing.clock)
-        limits = SpendingLimits(settings.requests_per_minute, settings.tokens_per_day)
-        self._spending = Spending(user_state_folder(), limits, now)
+        self._timing = timing or Timing()
+        self._breaker = CircuitBreaker(self._timing.clock)
+        self._spending = Spending(user_state_folder(), settings, now)
         self._opening = threading.Lock()
         self._opened: tuple[AnswerModel, OpenConnections] | None = None
 
-    @property
-    def provider(self) -> Provider:
-        """Return the provider, which names any missing key."""
-        return self._provider
-
     def prepare(self) -> None:
         """Start importing the client library and creating the client while passages are searched."""
-        if not self._provider.missing and self._opened is None:
+        if not self.provider.missing and self._opened is None:
             threading.Thread(target=self._open, name="answer model", daemon=True).start()
 
     def write(
@@ -74,12 +82,14 @@ class ModelAnswers:
         """
         self._breaker.check()
         self._open()
-        request = ModelRequest(INSTRUCTION, prompt, on_text is not ignore_text)
-        seconds = self._settings.timeout_seconds * self._settings.attempts
-        deadline = self._timing.clock() + seconds
-        policy = attempting(self._settings.attempts, deadline, self._timing)
+        deadline = self._timing.clock() + self._settings.timeout_seconds * self._settings.attempts
         try:
-            policy(self._attempt, request, passages, written, on_text, deadline)
+            repeat(
+                lambda: self._attempt(prompt, passages, written, on_text, deadline),
+                self._settings.attempts,
+                deadline,
+                self._timing,
+            )
         except ModelFailure as failure:
             self._breaker.record(failure)
             raise
@@ -96,7 +106,7 @@ class ModelAnswers:
 
     def _attempt(
         self,
-        request: ModelRequest,
+        prompt: str,
         passages: Sequence[Passage],
         written: VerifiedReply,
         on_text: Callable[[str], None],
@@ -107,27 +117,28 @@ class ModelAnswers:
         reader = StatementReader()
         numbered = {passage.number: passage for passage in passages}
         written.dropped, written.usage = 0, None
+        pieces = model.pieces(prompt, is_streamed=on_text is not ignore_text)
         try:
-            for piece in connections.within(lambda: deadline - self._timing.clock(), model.pieces(request)):
+            for piece in connections.within(lambda: deadline - self._timing.clock(), pieces):
                 if isinstance(piece, TokenUsage):
                     written.usage = piece
                     continue
                 for statement in reader.feed(piece):
                     _add(verified(statement, numbered, written.proofs), written, on_text)
             reader.end()
-        except TimeoutError as error:
-            raise ModelFailure(LATE) from error
         except ModelFailure as failure:
             failure.is_temporary = failure.is_temporary and not written.statements  # a listener has heard them
             raise
         finally:
-            self._spending.count(_tokens(request, reader, written.usage))
+            # without a report an estimate, because the request may have cost as much
+            estimate = (len(INSTRUCTION) + len(prompt) + len(reader.text)) // CHARACTERS_PER_TOKEN
+            self._spending.count(sum(written.usage) if written.usage is not None else estimate)
 
     def _open(self) -> tuple[AnswerModel, OpenConnections]:
         with self._opening:
             if self._opened is None:
                 connections = OpenConnections()
-                self._opened = self._provider.open(self._settings.timeout_seconds, connections.client), connections
+                self._opened = self.provider.open(self._settings.timeout_seconds, connections.client), connections
             return self._opened
 
 
@@ -140,8 +151,86 @@ def _add(statement: str | None, written: VerifiedReply, on_text: Callable[[str],
     on_text(written.text[len(before) :])
 
 
-def _tokens(request: ModelRequest, reader: StatementReader, usage: TokenUsage | None) -> int:
-    """Return the reported number of tokens, or else an estimate, because the request may have cost as much."""
-    if usage is not None:
-        return sum(usage)
-    return (len(request.instruction) + len(request.prompt) + reader.size) // CHARACTERS_PER_TOKEN
+def repeat(attempt: Callable[[], None], attempts: int, deadline: float, timing: Timing) -> None:
+    """Repeat an attempt after temporary failures, with jitter, after `Retry-After` and before the deadline."""
+    for number in range(attempts):
+        try:
+            attempt()
+        except ModelFailure as failure:
+            pause = (failure.retry_after or 0.0) + min(LONGEST_WAIT, 0.5 * 2**number) * timing.random()
+            if not failure.is_temporary or number + 1 == attempts or timing.clock() + pause >= deadline:
+                raise
+            timing.sleep(pause)
+        else:
+            return
+
+
+class CircuitBreaker:
+    """Rejects questions for a while after several temporary failures in a row; then one question is a trial."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._failures = 0
+        self._closed_until = 0.0
+
+    def check(self) -> None:
+        """Raise ModelFailure if the model is not to be called now."""
+        with self._guard:
+            seconds = self._closed_until - self._clock()
+            if seconds > 0:
+                raise ModelFailure(f"the answer model failed repeatedly; it is asked again in {seconds:.0f} s")
+            if self._failures >= FAILURES:
+                self._closed_until = self._clock() + PAUSE  # the others wait for this trial
+
+    def record(self, failure: ModelFailure | None) -> None:
+        """Count a temporary failure; any other result is a sign that the model works."""
+        with self._guard:
+            if failure is None or not failure.is_temporary:
+                self._failures, self._closed_until = 0, 0.0
+                return
+            self._failures += 1
+            if self._failures >= FAILURES:
+                pause = min(LONGEST_PAUSE, max(PAUSE, failure.retry_after or 0.0))
+                self._closed_until = self._clock() + pause
+
+
+class OpenConnections:
+    """An HTTP client that keeps its connections. Another thread may end the response that a thread reads."""
+
+    def __init__(self) -> None:
+        self._reading: dict[threading.Thread, httpx2.Response] = {}
+        self.client = httpx2.Client(event_hooks={"response": [self._note]})  # follows no redirect to another host
+
+    def within(self, left: Callable[[], float], source: Iterator[Piece]) -> Iterator[Piece]:
+        """Yield from a source that reads from this client, until `left` returns no more seconds; then raise LATE.
+
+        The timeouts of HTTP clients restart with each byte. If the consumer stops, the response is closed.
+        """
+        read: SimpleQueue[Piece | BaseException | None] = SimpleQueue()
+
+        def pump() -> None:
+            try:
+                for piece in source:
+                    read.put(piece)
+                read.put(None)
+            except BaseException as error:  # noqa: BLE001 - handed over, and raised where it is waited for
+                read.put(error)
+            finally:
+                self._reading.pop(threading.current_thread(), None)
+
+        thread = threading.Thread(target=pump, name="answer", daemon=True)
+        thread.start()
+        try:
+            while (piece := read.get(timeout=max(0.0, left()))) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        except Empty:
+            raise ModelFailure(LATE) from None
+        finally:
+            if response := self._reading.pop(thread, None):
+                response.close()
+
+    def _note(self, response: httpx2.Response) -> None:
+        self._reading[threading.current_thread()] = response

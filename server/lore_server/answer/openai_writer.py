@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk, chat_completion_chunk
 
-from lore_server.answer.answer_model import (
-    CUT,
-    LATE,
-    MAX_OUTPUT_TOKENS,
-    REFUSED,
-    UNREADABLE,
-    ModelFailure,
-    ModelReply,
-    ModelRequest,
-    TokenUsage,
-    failed_status,
-)
+from lore_server.answer import answer_model
+from lore_server.answer.answer_model import ModelFailure, Piece, TokenUsage
 
 logging.getLogger("openai").setLevel(logging.INFO)  # at DEBUG it logs whole requests
 OPENAI_HOST = "api.openai.com"
 UNSUPPORTED = (400, 422, 501)
-SCHEMA = {"name": "answer", "strict": True, "schema": ModelReply.model_json_schema()}
+SCHEMA = {"name": "answer", "strict": True, "schema": answer_model.ModelReply.model_json_schema()}
 FORMATS: tuple[Mapping[str, object], ...] = (
     {"response_format": {"type": "json_schema", "json_schema": SCHEMA}},
     {"response_format": {"type": "json_object"}},
@@ -44,20 +33,34 @@ class OpenAIWriter:
         self._limit = "max_completion_tokens" if self._client.base_url.host == OPENAI_HOST else "max_tokens"
         self._format = 0
 
-    def pieces(self, request: ModelRequest) -> Iterator[str | TokenUsage]:
-        with _failures():
-            reply = self._reply(request)
-            yield from _read(iter([reply]) if isinstance(reply, ChatCompletion) else reply)
+    def pieces(self, prompt: str, is_streamed: bool) -> Iterator[Piece]:
+        with answer_model.connection_failures():
+            try:
+                reply = self._reply(prompt, is_streamed)
+                yield from _read(iter([reply]) if isinstance(reply, ChatCompletion) else reply)
+            except openai.APIStatusError as error:
+                retry_after = error.response.headers.get("retry-after")
+                raise answer_model.failed_status(error.status_code, retry_after) from error
+            except openai.APITimeoutError as error:
+                raise ModelFailure(answer_model.LATE, is_temporary=True) from error
+            except openai.APIConnectionError as error:
+                cause = type(error.__cause__ or error).__name__
+                raise ModelFailure(f"the answer model cannot be reached ({cause})", is_temporary=True) from error
+            except openai.APIError as error:  # an error within a stream
+                raise ModelFailure("the answer model failed while it wrote") from error
 
     def close(self) -> None:
         self._client.close()
 
-    def _reply(self, request: ModelRequest) -> ChatCompletion | openai.Stream[ChatCompletionChunk]:
+    def _reply(self, prompt: str, is_streamed: bool) -> ChatCompletion | openai.Stream[ChatCompletionChunk]:
+        messages = [{"role": "system", "content": answer_model.INSTRUCTION}, {"role": "user", "content": prompt}]
+        limited = {"model": self.name, "messages": messages, self._limit: answer_model.MAX_OUTPUT_TOKENS}
+        streamed = {"stream": True, "stream_options": {"include_usage": True}} if is_streamed else {}
         create: Any = self._client.chat.completions.create  # its overloads need literal arguments
         for number in range(self._format, len(FORMATS)):
             try:
                 reply: ChatCompletion | openai.Stream[ChatCompletionChunk] = create(
-                    **self._arguments(request), **FORMATS[number]
+                    **limited, **streamed, **FORMATS[number]
                 )
             except openai.APIStatusError as error:
                 if error.status_code not in UNSUPPORTED or number == len(FORMATS) - 1:
@@ -67,42 +70,20 @@ class OpenAIWriter:
                 return reply
         raise AssertionError("the last format is returned or raises")
 
-    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
-        messages = [{"role": "system", "content": request.instruction}, {"role": "user", "content": request.prompt}]
-        streamed = {"stream": True, "stream_options": {"include_usage": True}} if request.is_streamed else {}
-        return {"model": self.name, "messages": messages, self._limit: MAX_OUTPUT_TOKENS, **streamed}
 
-
-def _read(replies: Iterator[ChatCompletion | ChatCompletionChunk]) -> Iterator[str | TokenUsage]:
-    reason, failure = None, UNREADABLE
+def _read(replies: Iterator[ChatCompletion | ChatCompletionChunk]) -> Iterator[Piece]:
+    reason, failure = None, answer_model.UNREADABLE
     for reply in replies:
-        failure = CUT
+        failure = answer_model.CUT
         if reply.usage is not None:
             yield TokenUsage(reply.usage.prompt_tokens, reply.usage.completion_tokens)
         for choice in reply.choices[:1]:
             message = choice.delta if isinstance(choice, chat_completion_chunk.Choice) else choice.message
             if message.refusal:
-                raise ModelFailure(REFUSED)
+                raise ModelFailure(answer_model.REFUSED)
             reason = choice.finish_reason or reason
             yield message.content or ""
     if reason is None or reason == "length":
         raise ModelFailure(failure)
     if reason != "stop":
-        raise ModelFailure(REFUSED)
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    try:
-        yield
-    except openai.APIStatusError as error:
-        raise failed_status(error.status_code, error.response.headers.get("retry-after")) from error
-    except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-        raise ModelFailure(LATE, is_temporary=True) from error
-    except (openai.APIConnectionError, httpx2.HTTPError) as error:
-        cause = type(error.__cause__ or error).__name__
-        raise ModelFailure(f"the answer model cannot be reached ({cause})", is_temporary=True) from error
-    except openai.APIError as error:  # an error within a stream
-        raise ModelFailure("the answer model failed while it wrote") from error
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
-        raise ModelFailure(UNREADABLE) from error
+        raise ModelFailure(answer_model.REFUSED)

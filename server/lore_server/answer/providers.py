@@ -45,14 +45,10 @@ def chosen(settings: AnswerSettings, environment: Mapping[str, str] = os.environ
     """Return the provider that the settings choose, with the key from the environment."""
     if settings.provider == "none":
         return Provider("none", "", None, "", "answer.provider is none")
-    if settings.provider == "openai":
-        return _openai(settings, environment)
-    key = environment.get("GEMINI_API_KEY", "")
-    missing = "" if key else "GEMINI_API_KEY is not set"
-    return Provider("gemini", settings.model or GEMINI_MODEL, settings.base_url, key, missing)
-
-
-def _openai(settings: AnswerSettings, environment: Mapping[str, str]) -> Provider:
+    if settings.provider != "openai":
+        key = environment.get("GEMINI_API_KEY", "")
+        missing = "" if key else "GEMINI_API_KEY is not set"
+        return Provider("gemini", settings.model or GEMINI_MODEL, settings.base_url, key, missing)
     base_url = settings.base_url or environment.get("OPENAI_BASE_URL") or None
     key = environment.get("OPENAI_API_KEY", "")
     if not key and base_url and is_this_machine(base_url):

@@ -6,11 +6,11 @@ import datetime
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from filelock import FileLock
 from pydantic import BaseModel, ValidationError
 
+from lore_etl.config.settings import AnswerSettings
 from lore_etl.config.user_folders import private_folder
 from lore_etl.core.atomic import replace_content
 from lore_server.answer.answer_model import ModelFailure
@@ -28,36 +28,29 @@ class Spent(BaseModel):
     requests: list[float] = []
 
 
-class SpendingLimits(NamedTuple):
-    """The limits of one user; 0 means none."""
-
-    requests_per_minute: int
-    tokens_per_day: int
-
-
 class Spending:
     """Counts requests and tokens in a file in the user's state folder. `now` returns seconds since the epoch."""
 
-    def __init__(self, folder: Path, limits: SpendingLimits, now: Callable[[], float]) -> None:
+    def __init__(self, folder: Path, settings: AnswerSettings, now: Callable[[], float]) -> None:
         self._file = folder / NAME
-        self._limits = limits
+        self._per_minute = settings.requests_per_minute
+        self._per_day = settings.tokens_per_day
         self._now = now
 
     def admit(self) -> None:
         """Count a request. Raises ModelFailure: a limit is reached, or the file cannot be written."""
-        if not any(self._limits):
+        if not (self._per_minute or self._per_day):
             return
         with self._changed() as spent:
-            recent = len(spent.requests)
-            if 0 < self._limits.tokens_per_day <= spent.tokens:
+            if 0 < self._per_day <= spent.tokens:
                 raise ModelFailure("the limit of tokens for answers is reached for today (answer.tokens_per_day)")
-            if 0 < self._limits.requests_per_minute <= recent:
+            if 0 < self._per_minute <= len(spent.requests):
                 raise ModelFailure("too many questions within a minute (answer.requests_per_minute)")
             spent.requests.append(self._now())
 
     def count(self, tokens: int) -> None:
         """Add the tokens of a request. Raises ModelFailure: the file cannot be written."""
-        if any(self._limits):
+        if self._per_minute or self._per_day:
             with self._changed() as spent:
                 spent.tokens += tokens
 

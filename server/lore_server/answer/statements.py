@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from lore_etl.core.errors import ProviderError
-from lore_server.answer.answer_markdown import with_citation, with_closed_fence
+from lore_server.answer.answer_markdown import with_citation, with_closed_fence, without_links
 from lore_server.answer.answer_model import UNREADABLE, ModelFailure, Statement
-from lore_server.answer.links import without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.prompt import readable
 
@@ -28,42 +28,40 @@ class StatementReader:
     """The statements of a JSON text that arrives in pieces."""
 
     def __init__(self) -> None:
-        self._text = ""
+        self.text = ""
         self._position: int | None = None
         self._is_closed = False
 
     def feed(self, piece: str) -> Iterator[Statement | None]:
         """Yield the statements that the piece completes; None for a statement in an unexpected format."""
-        self._text += piece
-        if len(self._text) > MAX_REPLY:
+        self.text += piece
+        if len(self.text) > MAX_REPLY:
             raise ModelFailure("the answer model's reply was too long")
-        if self._position is None and (start := _START.search(self._text)):
+        if self._position is None and (start := _START.search(self.text)):
             self._position = start.end()
         while self._position is not None and not self._is_closed:
-            self._position = _skip(self._text, self._position)
-            if self._text.startswith("]", self._position):
+            self._position = _skip(self.text, self._position)
+            if self.text.startswith("]", self._position):
                 self._is_closed = True
             elif "}" not in piece or (found := self._decoded(self._position)) is None:
                 return
             else:
                 value, self._position = found
-                yield _statement(value)
+                statement: Statement | None = None
+                with suppress(ValidationError):
+                    statement = Statement.model_validate(value)
+                yield statement
 
     def end(self) -> None:
         """Check that the reply was complete. Raises ModelFailure."""
         if not self._is_closed:
-            raise ModelFailure("the answer model's reply was empty" if not self._text.strip() else UNREADABLE)
-
-    @property
-    def size(self) -> int:
-        """Return the length of the reply so far, in characters."""
-        return len(self._text)
+            raise ModelFailure("the answer model's reply was empty" if not self.text.strip() else UNREADABLE)
 
     def _decoded(self, start: int) -> tuple[object, int] | None:
-        if start < len(self._text) and self._text[start] != "{":
+        if start < len(self.text) and self.text[start] != "{":
             raise ModelFailure(UNREADABLE)
         try:
-            return json.JSONDecoder().raw_decode(self._text, start)
+            return json.JSONDecoder().raw_decode(self.text, start)
         except json.JSONDecodeError:
             return None
         except RecursionError as error:
@@ -73,13 +71,6 @@ class StatementReader:
 def _skip(text: str, position: int) -> int:
     between = _BETWEEN.match(text, position)
     return between.end() if between else position
-
-
-def _statement(value: object) -> Statement | None:
-    try:
-        return Statement.model_validate(value)
-    except ValidationError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -107,7 +98,7 @@ def verified(statement: Statement | None, passages: Mapping[int, Passage], cited
     marks = "".join(f"[{n}]" for n in sorted({known.index(proof) + 1 for some in found for proof in some}))
     try:
         text = without_links(readable(statement.text), statement.quotes).strip()
-        text = _without_citations(with_closed_fence(text)).strip()
+        text = _CITATION.sub(lambda match: match[0] if match["code"] else "", with_closed_fence(text)).strip()
         markdown = with_citation(text, marks)
         is_safe = without_links(markdown, statement.quotes) == markdown
     except ProviderError:  # its nesting is too deep for a reliable check
@@ -116,10 +107,6 @@ def verified(statement: Statement | None, passages: Mapping[int, Passage], cited
         return None
     cited[:] = known
     return markdown
-
-
-def _without_citations(text: str) -> str:
-    return _CITATION.sub(lambda match: match[0] if match["code"] else "", text)
 
 
 def _proof(quote: str, passage: Passage) -> Proof | None:
