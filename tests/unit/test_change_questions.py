@@ -6,7 +6,7 @@ import pytest
 
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.relations.classes import Hierarchy
-from lore_server.answer.change_questions import ChangedPlace, changed_place, ticket_of
+from lore_server.answer.change_answers import ChangedPlace, changed_place, ticket_of
 from lore_server.changes.commit_log import CommittedLines, located
 from tests.harness.chunks import make_chunk
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.evidence import coverage
 from lore_server.answer.pack import Passage
+from lore_server.query.confidence import share_of
+from lore_server.query.proximity import stems
 from tests.harness.chunks import make_chunk
 
 TODAY = datetime.date(2026, 6, 1)
@@ -23,7 +24,8 @@ def reported(*chunks: dict[str, Any], question: str = QUESTION) -> list[str]:
         Passage(number, make_chunk(**{"source": f"docs/{number}.md", **chunk}))
         for number, chunk in enumerate(chunks, start=1)
     ]
-    return conflicts(question, passages, coverage(question, lambda words: dict.fromkeys(words, 1.0)), TODAY)
+    share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))
+    return list(conflicts(question, passages, share, TODAY))
 
 
 def test_a_superseded_passage_is_named_with_its_successor_and_its_number() -> None:

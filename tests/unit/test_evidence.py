@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lore_etl.core.model import Chunk
-from lore_server.answer.evidence import WIDE, whole_blocks, widened
-from lore_server.answer.pack import Passage
+from lore_server.answer.pack import WIDE, Passage, whole_blocks, widened
 from tests.harness.chunks import make_chunk
 
 SECTION = ("Guide", "Retries")

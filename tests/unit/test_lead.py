@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lore_server.answer.evidence import coverage
 from lore_server.answer.lead import Lead, defining, find_lead, sentences
 from lore_server.answer.pack import Passage
+from lore_server.query.confidence import share_of
+from lore_server.query.proximity import stems
 from tests.harness.chunks import make_chunk
 from tests.harness.projects import ROOT
 from tests.harness.texts import prose_of
@@ -37,7 +38,7 @@ Why does a failed job wait two seconds?
 
 def lead(question: str, text: str = TEXT, source: str = "docs/retries.md") -> Lead | None:
     passage = Passage(1, make_chunk(source, text=text, lines=(1, text.count("\n") + 1)))
-    share = coverage(question, lambda words: dict.fromkeys(words, 1.0))
+    share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))
     return find_lead(question, [passage], share)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from lore_server.answer.answer_markdown import addresses, without_links
 from lore_server.answer.answer_model import Statement
-from lore_server.answer.links import addresses, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import verified
 from lore_server.http.markdown_tree import elements_of

@@ -16,11 +16,10 @@ from lore_etl.stores.uses import User
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.citations import marked, passage_citation, reference
 from lore_server.answer.class_questions import class_fact
-from lore_server.answer.evidence import SHOWN
 from lore_server.answer.follow_up import completed
 from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id
 from lore_server.answer.model_answers import ModelAnswers, VerifiedReply
-from lore_server.answer.pack import Passage, pack
+from lore_server.answer.pack import SHOWN, Passage, pack
 from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer
 from lore_server.answer.prompt import prompt
 from lore_server.changes.file_history import ProjectHistory
@@ -130,19 +129,16 @@ class AnswerService:
             written = VerifiedReply(provider.model)
             try:
                 self._model.write(prompt(found.query.text, passages, earlier), passages, written, on_text)
-                reply = {**reply, "model": _use(written)}
-                if written.statements or found.doubt:
-                    return {**reply, **self._synthesized(written, found, on_text)}
-                shown = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
-                shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}" if shown["found"] else shown["answer"]
-                on_text(shown["answer"])
-                return {**reply, **shown}
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = error.message
             reply = {**reply, "model": _use(written)}
+            if not reason and (written.statements or found.doubt):
+                return {**reply, **self._synthesized(written, found, on_text)}
             on_text = ignore_text if written.statements else on_text  # passages would look like the end of that text
         shown = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
+        if passages and not reason and shown["found"]:
+            shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}"
         on_text(shown["answer"])
         if reason:
             reply["degraded"] = f"{reason[:260]}; showing passages instead"
@@ -157,8 +153,7 @@ class AnswerService:
         chunks_of = {source: self._index.catalogue.of_source(source) for source in sources} | now
         before = [current for chunk in before for current in _current(chunk, now)]
         ranked = [replace(file, chunk=chunk) for file in found.ranked[:limit] for chunk in _current(file.chunk, now)]
-        size = sum(len(chunk.text) for chunk in before) // CHARACTERS_PER_TOKEN
-        tokens = max(room - size, room // 2)
+        tokens = max(room - sum(len(chunk.text) for chunk in before) // CHARACTERS_PER_TOKEN, room // 2)
         passages = pack(ranked, found.candidates, chunks_of.__getitem__, limit, tokens)
         more = [chunk for chunk in before if not any(passage.contains(chunk) for passage in passages)]
         return [*passages, *(Passage(n, chunk) for n, chunk in enumerate(more, start=len(passages) + 1))]

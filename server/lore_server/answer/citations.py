@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from lore_etl.core.model import Chunk
 from lore_etl.core.text import last_part
 from lore_etl.sources.agent_files import origin_of_file
-from lore_server.answer.class_questions import DefinedPlace
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import SearchOutcome
 
@@ -47,20 +46,19 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> Citatio
 
 
 def definition_citation(
-    number: int, place: DefinedPlace, chunks: Sequence[Chunk], lines: Sequence[str]
+    number: int, name: str, span: tuple[int, int], chunks: Sequence[Chunk], lines: Sequence[str]
 ) -> CitationRecord:
     """Return the citation of the line that defines a class or member, in a file given by its chunks and lines."""
-    first, last = place.lines
-    name = last_part(place.name)
-    line = next((n for n in range(first, min(last, len(lines)) + 1) if name in lines[n - 1]), first)
+    first, last = span
+    line = next((n for n in range(first, min(last, len(lines)) + 1) if last_part(name) in lines[n - 1]), first)
     holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
     return {
         "n": number,
         "id": holder.id,
-        "source": place.source,
-        "origin": origin_of_file(place.source),
+        "source": holder.source,
+        "origin": origin_of_file(holder.source),
         "type": holder.type.value,
-        "heading": place.name,
+        "heading": name,
         "lines": [line, line],
         "quote": lines[line - 1][:MAX_QUOTE],
     }

@@ -186,19 +186,15 @@ def _users_or_place(
     """Return the users of what the question names; of a member of a class, only its place, as they are not recorded."""
     asked = question.replace("::", ".")
     named = {one: re.search(rf"\b{re.escape(last_part(one.name))}\.(\w+)", asked) for one in nodes}
-    fact = _users(question, [one for one, member in named.items() if not member], tree, users_of)
-    members = (_not_recorded(one, member[1], members_of) for one, member in named.items() if member)
-    return fact or next(filter(None, members), None)
-
-
-def _not_recorded(node: ClassNode, name: str, members_of: MembersOf) -> Fact | None:
-    member = next((one for one in members_of(node) if one.name == name), None) if node.source else None
-    if member is None:
-        return None
-    place = DefinedPlace(f"{last_part(node.name)}.{name}", str(node.source), member.lines)
-    return Fact(
-        f"`{place.name}` {{1}} is a member, and calls through objects are not recorded: search for `{name}`.", (place,)
-    )
+    if fact := _users(question, [one for one, member in named.items() if not member], tree, users_of):
+        return fact
+    for node, asked_member in named.items():
+        for member in members_of(node) if asked_member and node.source else ():
+            if asked_member and member.name == asked_member[1]:
+                place = DefinedPlace(f"{last_part(node.name)}.{member.name}", str(node.source), member.lines)
+                why = "is a member, and calls through objects are not recorded"
+                return Fact(f"`{place.name}` {{1}} {why}: search for `{member.name}`.", (place,))
+    return None
 
 
 def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:

@@ -44,15 +44,11 @@ class QuantityClaim:
 
 def conflicts(
     question: str, passages: Sequence[Passage], share: Callable[[str], float], today: datetime.date
-) -> list[str]:
-    """Return sentences about passages that are outdated, or that state different quantities for the question.
+) -> Iterator[str]:
+    """Yield sentences about passages that are outdated, or that state different quantities for the question.
 
     `share` measures which share of the question's words a text contains.
     """
-    return [*_outdated(passages, today), *_disagreements(question, passages, share, today)]
-
-
-def _outdated(passages: Sequence[Passage], today: datetime.date) -> Iterator[str]:
     shown = {passage.chunk.source: passage.number for passage in reversed(passages)}
     for passage in passages:
         record = outdated(passage.chunk, today) or {}
@@ -61,11 +57,6 @@ def _outdated(passages: Sequence[Passage], today: datetime.date) -> Iterator[str
             yield f"[{passage.number}] is superseded by {successor}{number}."
         elif "valid_until" in record:
             yield f"[{passage.number}] was valid until {record['valid_until']}."
-
-
-def _disagreements(
-    question: str, passages: Sequence[Passage], share: Callable[[str], float], today: datetime.date
-) -> Iterator[str]:
     asked = {(match[1] or match[2]).casefold()[:STEM] for match in _ASKED_UNIT.finditer(question)}
     if not asked and not _ASKS_QUANTITY.search(question):
         return
@@ -73,10 +64,8 @@ def _disagreements(
     def is_about(claim: QuantityClaim) -> bool:
         if not asked:
             return share(claim.sentence) >= COVERED
-        return (
-            claim.unit in asked
-            and share(re.sub(rf"(?i)\b{re.escape(claim.unit)}\w*", "", claim.sentence)) >= COVERED_BESIDE
-        )
+        beside = re.sub(rf"(?i)\b{re.escape(claim.unit)}\w*", "", claim.sentence)
+        return claim.unit in asked and share(beside) >= COVERED_BESIDE
 
     stated = [[claim for claim in statements(passage) if is_about(claim)] for passage in passages]
     for these, others in combinations(stated, 2):

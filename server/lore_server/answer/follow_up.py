@@ -38,8 +38,9 @@ def completed(question: str, earlier: str) -> str:
     """
     if not depends_on_earlier(question):
         return question
-    name = _only_name(earlier)
-    if name is not None and name.casefold() not in question.casefold():
+    names = dict.fromkeys(word for word in _specific(earlier) if looks_like_name(word))
+    name = next(iter(names), "")
+    if len(names) == 1 and name.casefold() not in question.casefold():
         replaced = _OWNED.sub(lambda match: f"{match[1]} of {name}", question)
         replaced = _SUBJECT.sub(lambda _: name, replaced)
         return replaced if replaced != question else f"{question} ({name})"
@@ -67,9 +68,3 @@ def _words(text: str) -> list[str]:
 def _specific(text: str) -> list[str]:
     """Return the words that identify the subject of a question."""
     return [word for word in _words(text) if word.casefold() not in _GENERIC]
-
-
-def _only_name(text: str) -> str | None:
-    """Return the only identifier in a text."""
-    names = dict.fromkeys(word for word in _specific(text) if looks_like_name(word))
-    return next(iter(names)) if len(names) == 1 else None

@@ -145,16 +145,10 @@ def sentences(passage: Passage) -> Iterator[str]:
     if syntax_of(passage.chunk.source) != "markdown" or text.count("```") % 2:  # a part of a fence
         return
     lines = text.split("\n")
-    for start, end in paragraphs(text):
-        joined = " ".join(line.strip() for line in lines[start - 1 : end])
-        yield from (piece for piece in _END.split(_LINK.sub(r"\1", joined)) if _is_whole(piece))
-
-
-def paragraphs(text: str) -> list[tuple[int, int]]:
-    """Return the first and last lines (from 1) of the paragraphs that are not in a list, table or quotation."""
-    tokens = block_parser().parse(text)
-    found = (token.map for token in tokens if token.type == "paragraph_open" and token.level == 0 and token.map)
-    return [(start + 1, end) for start, end in found]
+    for token in block_parser().parse(text):
+        if token.type == "paragraph_open" and token.level == 0 and token.map:  # in no list, table or quotation
+            joined = " ".join(line.strip() for line in lines[slice(*token.map)])
+            yield from (piece for piece in _END.split(_LINK.sub(r"\1", joined)) if _is_whole(piece))
 
 
 def _is_whole(sentence: str) -> bool:

@@ -1,13 +1,21 @@
-"""Select the passages for a model: the best files' best chunks with their neighbours, within a budget."""
+"""Choose passages: for a model the best files' best chunks with their neighbours, for a reader whole sections.
+
+Both are within a budget; a reader gets no near-duplicates.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 
+from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk
+from lore_etl.sources.source import PROSE, syntax_of
+from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Candidate
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
@@ -15,6 +23,20 @@ from lore_server.replies.excerpt import whole_lines
 from lore_server.replies.reply_text import span
 
 CHUNKS_PER_FILE = 4
+SHOWN = 4
+PER_FILE = 2
+OVERHEAD = 300  # characters of a citation beside its text
+SAME = 0.8  # share of the words of the shorter passage above which two passages count as equal
+LEADING = 3  # files whose best passage comes before any second passage
+FAR_BELOW = 0.5  # share of the score of the first file
+AHEAD = 0.8  # share of the score of the first file below which all others leave it three passages
+PART = 1_800  # characters of a part of a document that the question names
+WIDE = 1_000  # characters up to which a passage of prose is widened within its section
+WHOLE = 1_900  # characters up to which prose gets whole blocks, and code its whole function
+_FREE = frozenset({"paragraph_open", "heading_open", "html_block", "hr"})
+_CODE = frozenset({"fence", "code_block", "table_open"})
+_WORD = re.compile(r"[^\W_]+")
+ChunksOf = Callable[[str], Sequence[Chunk]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +70,7 @@ class Passage:
 def pack(
     ranked: Sequence[Ranked],
     candidates: Sequence[Candidate],
-    chunks_of: Callable[[str], Sequence[Chunk]],
+    chunks_of: ChunksOf,
     files: int,
     tokens: int,
 ) -> list[Passage]:
@@ -61,37 +83,31 @@ def pack(
         found[candidate.chunk.source].append(candidate)
     best = [file.chunk for file in ranked[:files]]
     all_chunks = {chunk.source: chunks_of(chunk.source) for chunk in best}
-    wishes = [
-        best,
-        [other for chunk in best for other in _neighbours(chunk, all_chunks[chunk.source])],
-        [other for chunk in best for other in _others(chunk, found[chunk.source])],
-    ]
+    neighbours = [other for chunk in best for other in _neighbours(chunk, all_chunks[chunk.source])]
+    others = [other for chunk in best for other in _others(chunk, found[chunk.source])]
     room = tokens * CHARACTERS_PER_TOKEN
     chosen: dict[str, Chunk] = {}
-    for chunk in (chunk for wish in wishes for chunk in wish):
+    for chunk in (*best, *neighbours, *others):
         if chunk.id not in chosen and (not chosen or len(chunk.text) <= room):
             chosen[chunk.id] = chunk
             room -= len(chunk.text)
-    runs = [run for chunk in best for run in _runs(all_chunks[chunk.source], chosen)]
-    return [Passage(number, merged(run, all_chunks[run[0].source])) for number, run in enumerate(runs, start=1)]
+    runs = []
+    for chunk in best:
+        whole = all_chunks[chunk.source]
+        adjacent = groupby(whole, key=lambda one: one.id in chosen)
+        runs += [merged(list(run), whole) for is_chosen, run in adjacent if is_chosen]
+    return [Passage(number, run) for number, run in enumerate(runs, start=1)]
 
 
-def _neighbours(chunk: Chunk, chunks: Sequence[Chunk]) -> Iterator[Chunk]:
-    """Yield the chunk after a chunk, and the one before it."""
+def _neighbours(chunk: Chunk, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return the chunk after a chunk, and the one before it."""
     at = next((number for number, one in enumerate(chunks) if one.id == chunk.id), None)
-    if at is not None:
-        yield from chunks[at + 1 : at + 2]
-        yield from chunks[max(0, at - 1) : at]
+    return [] if at is None else [*chunks[at + 1 : at + 2], *chunks[max(0, at - 1) : at]]
 
 
 def _others(chunk: Chunk, found: Sequence[Candidate]) -> list[Chunk]:
     others = sorted(found, key=lambda candidate: (-(candidate.vector or 0), candidate.chunk.lines))
     return [other.chunk for other in others if other.chunk.id != chunk.id][: CHUNKS_PER_FILE - 1]
-
-
-def _runs(chunks: Sequence[Chunk], chosen: dict[str, Chunk]) -> list[list[Chunk]]:
-    """Return the chosen chunks of a file as runs of adjacent chunks."""
-    return [list(run) for is_chosen, run in groupby(chunks, key=lambda chunk: chunk.id in chosen) if is_chosen]
 
 
 def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
@@ -101,3 +117,128 @@ def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
     first, last = run[0].lines[0], run[-1].lines[1]
     text = "\n".join(whole_lines(chunks)[first - 1 : last])
     return replace(run[0], lines=(first, last), columns=None, text=text)
+
+
+def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters: int) -> list[Passage]:
+    """Return `first` and others of the best `files` files, up to four, at most `characters` long; at least one passage.
+
+    Files come in the order of the search: the best passage of each of the first three, then further passages. A file
+    far below the first is left out.
+    """
+    leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
+    position = {file.source: number for number, file in enumerate(leading)}
+    is_ahead = all(file.score < AHEAD * found.ranked[0].score for file in found.ranked[1:])
+    passages = [*first, *(file.chunk for file in leading[: PER_FILE if is_ahead else LEADING])]
+    passages += [passage.chunk for passage in found.passages if passage.source in position]
+    chosen = fitting(passages, characters, PER_FILE + is_ahead)
+    chosen.sort(key=lambda chunk: -1 if chunk in first else position[chunk.source])
+    return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
+
+
+def fitting(chunks: Iterable[Chunk], characters: int, per_file: int = PER_FILE) -> list[Chunk]:
+    """Return the first four of these chunks that fit and add something, at least one; not too many of one file."""
+    chosen: list[Chunk] = []
+    count: Counter[str] = Counter()
+    for chunk in chunks:
+        size = len(chunk.text) + OVERHEAD
+        if len(chosen) == SHOWN or (chosen and size > characters) or count[chunk.source] == per_file:
+            continue
+        if not any(is_same(chunk.text, other.text) for other in chosen):
+            chosen.append(chunk)
+            characters -= size
+            count[chunk.source] += 1
+    return chosen
+
+
+def in_parts(chunks: Sequence[Chunk], whole: Sequence[Chunk]) -> list[Chunk]:
+    """Return adjacent chunks of a file as parts that are not too long; `whole` are all its chunks."""
+    parts: list[list[Chunk]] = []
+    for chunk in chunks:
+        last = parts[-1] if parts else []
+        if last and chunk.columns is None and sum(len(one.text) + 1 for one in (*last, chunk)) <= PART:
+            last.append(chunk)
+        else:
+            parts.append([chunk])
+    return [merged(part, whole) for part in parts]
+
+
+def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -> list[Passage]:
+    """Extend passages to their whole sections and functions if these are short, or to whole blocks.
+
+    Together they grow by at most `characters` characters. No two of them overlap.
+    """
+    taken = {passage.chunk.id for passage in passages}
+    found, chunks_of = [], cache(chunks_of)
+    for passage in passages:
+        wide = _widened(passage.chunk, characters, taken, chunks_of)
+        characters -= len(wide.text) - len(passage.chunk.text)
+        found.append(Passage(passage.number, wide))
+    return found
+
+
+def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf) -> Chunk:
+    """Return a chunk with its neighbours in the section, following ones first; adds their ids to `taken`."""
+    chunks = chunks_of(chunk.source)
+    place = next((number for number, other in enumerate(chunks) if other.id == chunk.id), None)
+    if chunk.columns is not None or place is None:  # or else the index has changed since
+        return chunk
+    lines, is_prose = whole_lines(chunks), syntax_of(chunk.source) in PROSE
+    most = min(WIDE if is_prose else WHOLE, len(chunk.text) + characters)
+    first = last = place
+
+    def text(first: int, last: int) -> str:
+        return "\n".join(lines[first - 1 : last])
+
+    def lines_of(first: int, last: int) -> tuple[int, int]:
+        return chunks[first].lines[0], chunks[last].lines[1]
+
+    def is_free(number: int) -> bool:
+        if not 0 <= number < len(chunks) or chunks[number].id in taken or chunks[number].columns is not None:
+            return False
+        is_within = chunks[number].heading[: len(chunk.heading)] == chunk.heading
+        return is_within and (is_prose or chunks[number].symbols == chunk.symbols)
+
+    def fits(number: int) -> bool:
+        return is_free(number) and len(text(*lines_of(min(first, number), max(last, number)))) <= most
+
+    while (beside := last + 1 if fits(last + 1) else first - 1) >= 0 and fits(beside):
+        taken.add(chunks[beside].id)
+        first, last = min(first, beside), max(last, beside)
+    span = lines_of(first, last)
+    begin, end = first - is_free(first - 1), last + is_free(last + 1)
+    if is_prose and (begin, end) != (first, last):
+        wider = whole_blocks(lines, span, lines_of(begin, end))
+        if len(text(*wider)) <= min(WHOLE, len(chunk.text) + characters):
+            taken |= {chunks[begin].id} if wider[0] < span[0] else set()
+            taken |= {chunks[end].id} if wider[1] > span[1] else set()
+            span = wider
+    return replace(chunk, lines=span, text=text(*span))
+
+
+def whole_blocks(lines: Sequence[str], span: tuple[int, int], within: tuple[int, int]) -> tuple[int, int]:
+    """Return the lines of a passage with all of its first and last block, and with what belongs to these.
+
+    Code, a table and a list have the paragraph before them, and a paragraph that ends with a colon has what follows; so
+    has any paragraph before code. Nothing is outside of `within`.
+    """
+    tokens = block_parser().parse("\n".join(lines[within[0] - 1 : within[1]]))
+    maps = [(token.type, token.map) for token in tokens if token.level == 0 and token.map]
+    blocks = [(kind, begin + within[0], end + within[0] - 1) for kind, (begin, end) in maps]
+    first = next((n for n, (_, _, end) in enumerate(blocks) if end >= span[0]), None)
+    last = next((n for n in reversed(range(len(blocks))) if blocks[n][1] <= span[1]), None)
+    if first is None or last is None or first > last:
+        return span
+    if first and blocks[first][0] not in _FREE and blocks[first - 1][0] == "paragraph_open":
+        first -= 1
+    if last + 1 < len(blocks) and blocks[last][0] == "paragraph_open":
+        opens = "\n".join(lines[: blocks[last][2]]).rstrip("*_ \n").endswith(":")
+        last += blocks[last + 1][0] in _CODE or (opens and blocks[last + 1][0] != "heading_open")
+    end = blocks[last][2]
+    while end > span[1] and not lines[end - 1].strip():
+        end -= 1
+    return min(span[0], blocks[first][1]), max(span[1], end)
+
+
+def is_same(text: str, other: str) -> bool:
+    first, second = ({word.casefold() for word in _WORD.findall(one)} for one in (text, other))
+    return len(first & second) > SAME * max(1, min(len(first), len(second)))

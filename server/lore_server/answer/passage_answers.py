@@ -11,17 +11,16 @@ from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
+from lore_server.answer.answer_markdown import REMOVED, without_links
 from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.evidence import LEADING, PER_FILE, SHOWN, choose, coverage, fitting, in_parts, widened
 from lore_server.answer.lead import Lead, defining, find_lead, steps
-from lore_server.answer.links import REMOVED, without_links
-from lore_server.answer.pack import Passage
+from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
 from lore_server.answer.release_facts import first_release, release_of
 from lore_server.answer.subjects import FEW_FILES, Noun, absent, elsewhere, nouns
 from lore_server.changes.ticket_names import names_of_file, shown_name
-from lore_server.query.confidence import SUGGESTION
+from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.reference import ABSENT, Reference, asks_only_for
@@ -75,9 +74,10 @@ class PassageAnswers:
         The subject of a follow-up is in the earlier question, so its own ordinary words need not occur.
         """
         question = found.query.text
-        named = [one for one in found.named if any(_is_among(chunk, found) for chunk in one.passages)]
+        among = found.among
+        named = [one for one in found.named if any(among is None or chunk.id in among for chunk in one.passages)]
         missing = " ".join(one.missing for one in found.named if not one.passages)
-        share = coverage(question, self._index.keywords.rarity)
+        share = share_of(stems(question), self._index.keywords.rarity)
         known = nouns(question, [name for one in found.named for name in (one.name, one.name.lstrip("#"))])
         fact = first_release(question, self._index)
         refusal = missing or (None if fact else self._refusal(found, known, not is_follow_up))
@@ -89,10 +89,10 @@ class PassageAnswers:
             passages = self._parts(named, room)
         else:
             near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
-            first = (
-                [fact[1]] if fact else defining(question, lambda: self._prose(found)) or steps(question, near, share)
-            )
-            passages = self._chosen(found, first, limit, room)
+            first = [fact[1]] if fact else defining(question, lambda: self._prose(found))
+            passages = choose(found, first or steps(question, near, share), limit, room)
+            left = room - sum(len(passage.chunk.text) for passage in passages)
+            passages = widened(passages, max(0, left), self._index.catalogue.of_source)
             if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
                 return self._only_in(*only, found)
         lead, mode = self._looked_up(named, passages)
@@ -132,29 +132,28 @@ class PassageAnswers:
 
     def _is_supported(self, found: SearchOutcome) -> bool:
         """Return whether two passages fit a short question: a single one may have its words in another sense."""
-        if found.confidence >= SURE or len({stem for _, stem in stems(found.query.text)}) > SHORT:
+        words = stems(found.query.text)
+        if found.confidence >= SURE or len({stem for _, stem in words}) > SHORT:
             return True
-        share = coverage(found.query.text, self._index.keywords.rarity)
+        share = share_of(words, self._index.keywords.rarity)
         texts = (" ".join((one.chunk.text, one.source, *one.chunk.heading)) for one in found.passages[:COMPARED])
         return _similarity(found) + min(sorted(map(share, texts))[-2:], default=0.0) >= 2 * UNSURE
 
     def _only_in(self, sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
         """Return the only passages with the name in the question: they may not be about the rest of it."""
-        shown = [Passage(number, chunk) for number, chunk in enumerate(chunks[:SHOWN], start=1)]
         files = ", ".join(f"`{source}`" for source in list(dict.fromkeys(chunk.source for chunk in chunks))[:FEW_FILES])
-        citations = [passage_citation(passage.number, passage.chunk, found.today) for passage in shown]
+        citations = [passage_citation(n, chunk, found.today) for n, chunk in enumerate(chunks[:SHOWN], start=1)]
         return {**_refused(f"{sentence} {files}. {NEAREST}"), "citations": citations}
 
     def _looked_up(self, named: Sequence[Reference], passages: Sequence[Passage]) -> tuple[str, Mode]:
         """Return a sentence for each passage that belongs to what the question names."""
-        sentences, mode = [], EXTRACTIVE
+        numbers = {passage.chunk.source: passage.number for passage in reversed(passages)}
+        sentences = []
         for one in named:
-            sources = dict.fromkeys(chunk.source for chunk in one.passages)
-            numbers = {passage.chunk.source: passage.number for passage in reversed(passages)}
-            for source in (source for source in sources if source in numbers):
-                sentences.append(f"{self._about(one, source)} [{numbers[source]}].")
-                mode = STRUCTURAL
-        return " ".join(sentences), mode
+            for source in dict.fromkeys(chunk.source for chunk in one.passages):
+                if source in numbers:
+                    sentences.append(f"{self._about(one, source)} [{numbers[source]}].")
+        return " ".join(sentences), STRUCTURAL if sentences else EXTRACTIVE
 
     def _about(self, one: Reference, source: str) -> str:
         chunks = self._index.catalogue.of_source(source)
@@ -181,22 +180,16 @@ class PassageAnswers:
         chosen = fitting(parts, room, SHOWN if len(named) == 1 else PER_FILE)
         return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
-    def _chosen(self, found: SearchOutcome, first: Sequence[Chunk], limit: int, room: int) -> list[Passage]:
-        """Return the passages to show, beginning with `first`."""
-        passages = choose(found, first, limit, room)
-        left = room - sum(len(passage.chunk.text) for passage in passages)
-        return widened(passages, max(0, left), self._index.catalogue.of_source)
-
     def from_tree(self, fact: Fact) -> WrittenAnswer:
         """Return a fact from the class tree with the definitions that support it."""
         chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
         lines = {source: whole_lines(found) for source, found in chunks.items()}
         citations = [
-            definition_citation(n, place, chunks[place.source], lines[place.source])
+            definition_citation(n, place.name, place.lines, chunks[place.source], lines[place.source])
             for n, place in enumerate(fact.places, start=1)
         ]
         answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
-        return {"answer": answer, "found": True, "mode": "structural", "citations": citations}
+        return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": citations}
 
 
 def _quoted(lead: Lead | None) -> str:
@@ -208,10 +201,6 @@ def _quoted(lead: Lead | None) -> str:
     except ProviderError:
         text = " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in lead.text else lead.text))
     return f"{text} [{lead.passage.number}]"
-
-
-def _is_among(chunk: Chunk, found: SearchOutcome) -> bool:
-    return found.among is None or chunk.id in found.among
 
 
 def _similarity(found: SearchOutcome) -> float:
