@@ -41,7 +41,7 @@ from lore_server.query.confidence import Fit
 from lore_server.query.freshness import ATTEMPTS, Freshness, from_one_state
 from lore_server.query.history import History
 from lore_server.query.query_service import QueryService
-from lore_server.replies.text_budget import READS_TEXT, filled
+from lore_server.replies.budget import READS_TEXT, filled
 from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
 from lore_server.services.database import DatabaseService
@@ -154,8 +154,9 @@ class App:
         accepted = operation.accept(arguments)
         self._called_at = time.monotonic()
 
-        attempts = _attempts(operation)
-        is_filled = READS_TEXT.get() and operation.has_budget
+        # a reply that describes one state of the index is read again if that has changed meanwhile
+        attempts = 0 if operation.changes_state or operation.is_waiting else ATTEMPTS if operation.is_steady else 1
+        is_filled = READS_TEXT.get() and "max_tokens" in operation.input_schema["properties"]
         ask, again = (partial(self._methods[operation.id], hearing) for hearing in (listener, NOBODY))
 
         def once() -> JSON:
@@ -177,7 +178,7 @@ class App:
 
         if operation.is_waiting:
             return work()
-        if listener == NOBODY and _is_shareable(operation):
+        if listener == NOBODY and operation.is_steady and not operation.is_about_knowledge:
             call = (CLIENT.get(), is_filled, operation.id, json.dumps(accepted, sort_keys=True))
             return self._together.run(call, in_lane)
         return in_lane()
@@ -249,17 +250,3 @@ def warming() -> Iterator[None]:
         yield
     except LoreError as error:
         log.info("warm-up failed: %s", error.message)
-
-
-def _attempts(operation: Operation) -> int:
-    """Return how often a reply is read to come from one state of the index; 0 if it does not describe one."""
-    if not operation.hints["readOnlyHint"] or operation.is_waiting:
-        return 0
-    return ATTEMPTS if operation.hints["idempotentHint"] and not operation.hints["openWorldHint"] else 1
-
-
-def _is_shareable(operation: Operation) -> bool:
-    """Return whether identical concurrent calls may share one reply; knowledge may change between two calls."""
-    hints = operation.hints
-    is_steady = hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
-    return is_steady and not operation.is_about_knowledge

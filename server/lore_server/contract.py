@@ -59,13 +59,8 @@ class Operation:
     input_schema: Schema
     output_schema: Schema
 
-    @cached_property
-    def _input(self) -> Draft202012Validator:
-        return _compiled(self.input_schema)
-
-    @cached_property
-    def _output(self) -> Draft202012Validator:
-        return _compiled(self.output_schema)
+    _input = cached_property(lambda self: _compiled(self.input_schema))
+    _output = cached_property(lambda self: _compiled(self.output_schema))
 
     @property
     def is_replicated(self) -> bool:
@@ -83,9 +78,9 @@ class Operation:
         return self.hints["idempotentHint"] or not self.changes_state
 
     @property
-    def needs_token(self) -> bool:
-        """Return whether a call over HTTP needs a token: it may change something, or returns the user's questions."""
-        return self.changes_state or self.is_private
+    def is_steady(self) -> bool:
+        """Return whether equal calls have equal results as long as the index does not change."""
+        return self.hints["readOnlyHint"] and self.hints["idempotentHint"] and not self.hints["openWorldHint"]
 
     @property
     def is_about_knowledge(self) -> bool:
@@ -96,11 +91,6 @@ class Operation:
     def is_waiting(self) -> bool:
         """Return whether a call mostly waits for a job; such calls take no slot from working calls."""
         return "wait_seconds" in self.input_schema["properties"]
-
-    @property
-    def has_budget(self) -> bool:
-        """Return whether the length of replies can be limited."""
-        return "max_tokens" in self.input_schema["properties"]
 
     @property
     def queue(self) -> Queue:
@@ -139,7 +129,7 @@ class Operation:
     def check_result(self, result: object) -> None:
         """Raise InternalError if a result violates the contract."""
         if (error := _error(self._output, self.output_schema, result)) is not None:
-            where = ".".join(str(part) for part in error.absolute_path)
+            where = ".".join(map(str, error.absolute_path))
             raise InternalError(f"The result of {self.id} violates the contract at `{where}`: {error.validator}.")
 
 
@@ -168,7 +158,12 @@ class Contract:
 
     def __init__(self, document: Schema) -> None:
         self.document = document
-        self.operations = {operation.id: operation for operation in _operations(document)}
+        self.operations = {
+            spec["operationId"]: _operation(document, method, path, spec)
+            for path, item in document["paths"].items()
+            for method, spec in item.items()
+            if method in METHODS
+        }
 
     def __getitem__(self, operation_id: str) -> Operation:
         if operation_id not in self.operations:
@@ -204,13 +199,6 @@ def load_contract() -> Contract:
         return Contract(document)
     except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"openapi.yaml is not usable: {error}.", "Reinstall Lore.") from error
-
-
-def _operations(document: Schema) -> Iterator[Operation]:
-    for path, item in document["paths"].items():
-        for method in METHODS:
-            if method in item:
-                yield _operation(document, method, path, item[method])
 
 
 def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operation:
@@ -270,27 +258,22 @@ def _resolved(document: Schema, schema: Any) -> Any:
     return {key: _resolved(document, value) for key, value in schema.items()}
 
 
-def _below(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
-
-
 def _sentence(error: Any) -> str:
-    name = ".".join(str(part) for part in error.absolute_path)
+    name = ".".join(map(str, error.absolute_path))
+    below = f"{name}." if name else ""
     value = repr(error.instance)
     shown = value if len(value) <= 60 else value[:57] + "…"
     match error.validator:
         case "required":
             missing = next(name for name in error.validator_value if name not in error.instance)
-            return f"The argument `{_below(name, missing)}` is missing."
+            return f"The argument `{below}{missing}` is missing."
         case "additionalProperties":
             unknown = sorted(set(error.instance) - set(error.schema.get("properties", ())))
-            return f"There is no argument `{_below(name, unknown[0][:60])}`."
-        case "enum":
-            return f"`{name}` cannot be {shown}."
-        case "pattern" if error.instance.strip():
-            return f"`{name}` cannot be {shown}."
-        case "minLength" | "pattern":
+            return f"There is no argument `{below}{unknown[0][:60]}`."
+        case "minLength" | "pattern" if not error.instance.strip():
             return f"`{name}` is empty."
+        case "enum" | "pattern":
+            return f"`{name}` cannot be {shown}."
         case "maxLength":
             return f"`{name}` is too long: {len(error.instance):,} characters, at most {error.validator_value:,}."
         case "minimum" | "maximum":
@@ -300,15 +283,11 @@ def _sentence(error: Any) -> str:
     return f"`{name}` is {shown}, which violates `{error.validator}`."
 
 
-def _choices(schema: Schema) -> list[str]:
-    """Return the values that a pattern such as `^(all|guide)$` allows."""
-    pattern: str = schema.get("pattern", "")
-    return pattern[2:-2].split("|") if pattern.startswith("^(") else []
-
-
 def _remedy(error: Any, schema: Schema) -> str:
-    choices = error.validator_value if error.validator == "enum" else _choices(error.schema)
-    if error.validator in ("enum", "pattern") and choices:
+    choices = error.validator_value if error.validator == "enum" else ()
+    if error.validator == "pattern" and error.validator_value.startswith("^("):  # such as `^(all|guide)$`
+        choices = error.validator_value[2:-2].split("|")
+    if choices:
         near = get_close_matches(str(error.instance), choices, n=1)
         suggestion = f"Did you mean `{near[0]}`? " if near else ""
         return f"{suggestion}Valid values: {', '.join(map(str, choices))}."
@@ -316,7 +295,7 @@ def _remedy(error: Any, schema: Schema) -> str:
     if error.validator in ("minLength", "pattern") and about:
         return f"Expected: {about}."
     if error.validator in ("required", "additionalProperties"):
-        where = ".".join(str(part) for part in error.absolute_path)
+        where = ".".join(map(str, error.absolute_path))
         names = ", ".join(error.schema.get("properties", ()))
         return f"Arguments{f' of `{where}`' if where else ''}: {names or 'none'}."
     return InvalidArgument.default_hint

@@ -17,7 +17,10 @@ COMMON = {"-C", "-c", "--json", "-v", "--no-daemon"}
 
 def routes() -> str:
     """Return the route of each operation, with the arguments that a GET has, and whether it needs the token."""
-    return "\n".join(f"- `{_route(one)}`: `{one.id}`{' (token)' if one.needs_token else ''}" for one in load_contract())
+    return "\n".join(
+        f"- `{_route(one)}`: `{one.id}`{' (token)' if one.changes_state or one.is_private else ''}"
+        for one in load_contract()
+    )
 
 
 def _route(operation: Operation) -> str:

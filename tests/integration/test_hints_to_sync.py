@@ -280,7 +280,7 @@ ELSEWHERE = {
 """Files whose texts have a test of their own, and where it is."""
 NO_ERRORS = {
     "etl/lore_etl/stores/claim.py": "# Written by Lore: everything here can be rebuilt by `lore sync`.\n*\n",
-    "server/lore_server/replies/render_framework.py": "Next: lore sync",
+    "server/lore_server/replies/render_knowledge.py": "Next: lore sync",
 }
 """Texts that say what a sync does, not that something is wrong."""
 

@@ -18,8 +18,7 @@ from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
 from lore_server.mcp.tools import TEXT_READERS
 from lore_server.operations.table import render
-from lore_server.replies.budget import CHARACTERS_PER_TOKEN
-from lore_server.replies.text_budget import READS_TEXT
+from lore_server.replies.budget import CHARACTERS_PER_TOKEN, READS_TEXT
 from tests.harness.models import HashModel, counter
 
 MARKS = 150  # characters around the text that mark it as data

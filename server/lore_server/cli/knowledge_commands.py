@@ -105,7 +105,7 @@ def adopt(
     all_clones: Annotated[bool, typer.Option("--all-clones", help="For all clones of this git remote.")] = False,
 ) -> None:
     """Show existing knowledge, and confirm that this folder uses it."""
-    from lore_server.replies.render_projects import proposed
+    from lore_server.replies.render_knowledge import proposed
     from lore_server.services.adoption import Adoption
     from lore_server.services.knowledge_library import Library
 

@@ -27,7 +27,7 @@ from lore_server.cli.command import CursorOption, TokensOption, Words, command
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner.session import LONGEST_WAIT, Session
-from lore_server.replies import render_history
+from lore_server.replies import render_index
 from lore_server.setup.clients import CLIENTS
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def why(session: Session, place: Annotated[str, typer.Argument(metavar="PLACE", 
         path, lines = numbers[1], {"start": int(numbers[2]), "end": int(numbers[3] or numbers[2])}
     path = _path_in(session.root, path)
     result = session.ask("get_source", path=path, **lines, history=True, max_tokens=WHOLE)
-    session.show(result, render_history.history(cast("SourceTextRecord", result)).body)
+    session.show(result, render_index.history(cast("SourceTextRecord", result)).body)
     if not result["history"]:
         raise typer.Exit(NotFound.exit_code)
 

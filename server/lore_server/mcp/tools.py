@@ -16,9 +16,9 @@ from lore_server.contract import Contract, Operation, Schema
 from lore_server.execution.threads import Calls
 from lore_server.mcp.follow import Context, Follower
 from lore_server.operations.table import render
+from lore_server.replies.budget import READS_TEXT
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import marked_as_data
-from lore_server.replies.text_budget import READS_TEXT
 
 WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clients give up after 60
 LONGEST_NAME = 200  # of a client's name as an author

@@ -6,11 +6,14 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TypeVar, cast
 
 from lore_etl.core.errors import InvalidArgument, StaleCursor
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import sha256
+from lore_server.replies.reply_text import ReplyText
 
 CHARACTERS_PER_TOKEN = 3  # cautious: English prose has 4 or more, code and JSON about 3
 REPLY_TOKENS = 8_000  # the maximum of a reply whose operation has no max_tokens
@@ -20,6 +23,10 @@ _SHORTENED = ("title", "heading")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_ESCAPES = '"\\\n\r\t\b\f'
 _INVALID = "This is not a valid cursor.", "Pass next_cursor unchanged, or omit cursor."
+READS_TEXT = ContextVar("reads_text", default=False)  # whether the client of the current call reads only text
+MOST_TOKENS = 1_000_000  # of max_tokens
+REPEATS = 4
+ENOUGH = 0.9  # of the budget
 Row = TypeVar("Row")
 
 
@@ -142,3 +149,30 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
 def rest(count: int, label: str) -> str:
     """Return the line that reports how much was omitted."""
     return f"{count:,} {label} omitted to stay within max_tokens: pass next_cursor as cursor."
+
+
+def filled(
+    ask: Callable[[JSON], JSON],
+    again: Callable[[JSON], JSON],
+    arguments: JSON,
+    rendered: Callable[[JSON], ReplyText],
+) -> JSON:
+    """Return the longest reply whose text fits; the service limits its data, which is up to three times as long.
+
+    A truncated reply is asked for `again` with a larger budget, in proportion to the unused part, if no model wrote it.
+    """
+    tokens: int = arguments["max_tokens"]
+    room = tokens * CHARACTERS_PER_TOKEN - REST
+    reply = ask(arguments)
+    asked, used, too_many = tokens, len(rendered(reply).whole()), MOST_TOKENS
+    for _ in range(REPEATS):
+        if "truncated" not in reply or "model" in reply or used > ENOUGH * room:
+            break
+        larger = min(asked * room // used, (asked + too_many) // 2)
+        longer = again({**arguments, "max_tokens": larger})
+        size = len(rendered(longer).whole())
+        if size > room:
+            too_many = larger
+        else:
+            reply, asked, used = longer, larger, size
+    return reply

@@ -70,30 +70,20 @@ def fit_results(results: Sequence[Passage], texts: Sequence[str], words: Sequenc
         # the first results get up to twice an equal share
         share = left if not others else 2 * before // (others + 2) - (before - left)
         room = min(left, LARGEST_EXCERPT, max(SMALLEST_EXCERPT, share))
-        result["excerpt"], taken = _fitted(text, words, room)
+        result["excerpt"] = fitting_excerpt(text, words, room)
         if result["excerpt"] != text:
             result["cut"] = True
-        left -= taken
+        left -= size(result["excerpt"]) - 2
     return len(results)
 
 
 def fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
     """Return an excerpt of at most `characters` characters as JSON."""
-    return _fitted(text, words, characters)[0]
-
-
-def _fitted(text: str, words: Sequence[str], characters: int) -> tuple[str, int]:
-    """Return an excerpt of at most `characters` characters as JSON, and its length."""
     shown, asked = excerpt(text, words, characters), characters
-    taken = size(shown) - 2
-    while taken > characters and asked > SMALLEST_EXCERPT:
-        asked = min(asked * 9 // 10, asked * characters // (taken + 2))
+    while (taken := size(shown)) > characters + 2 and asked > SMALLEST_EXCERPT:
+        asked = min(asked * 9 // 10, asked * characters // taken)
         shown = excerpt(text, words, asked)
-        taken = size(shown) - 2
-    if taken > characters:
-        shown = prefix(shown, characters)
-        taken = size(shown) - 2
-    return shown, taken
+    return prefix(shown, characters)
 
 
 def whole_lines(chunks: Sequence[Chunk]) -> list[str]:

@@ -25,10 +25,20 @@ _CODES = {InvalidArgument.code: InvalidInput.code, StorageError.code: FileSystem
 
 
 def problem(error: BaseException) -> ErrorRecord | KnowledgeErrorRecord:
-    """Return the error as every interface shows it, in the envelope of its toolset."""
+    """Return the error as every interface shows it: in the envelope of its toolset, `error` is the message."""
     record = error_record(error)
-    context = error.context if isinstance(error, LoreError) else None
-    return record if context is None else enveloped(record, context)
+    if not isinstance(error, LoreError) or error.context is None:
+        return record
+    about = {name: encodable(text) for name, text in error.context.items()}
+    return {
+        "success": False,
+        "error": record["message"],
+        "code": seed_code(record["code"]),
+        "context": cast("KnowledgeErrorContextRecord", {**about, "traceId": record["trace_id"]}),
+        "message": record["message"],
+        "hint": record["hint"],
+        "trace_id": record["trace_id"],
+    }
 
 
 def error_record(error: BaseException) -> ErrorRecord:
@@ -64,21 +74,6 @@ def in_envelope(error: Error, envelope: str, arguments: Mapping[str, Any]) -> Er
 def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the names in the arguments of a call, but never content."""
     return {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
-
-
-def enveloped(record: ErrorRecord, context: Mapping[str, str]) -> KnowledgeErrorRecord:
-    """Return the record with the seed's fields, where `error` is the message; lone surrogates are replaced."""
-    about = {name: encodable(text) for name, text in context.items()}
-    about["traceId"] = record["trace_id"]
-    return {
-        "success": False,
-        "error": record["message"],
-        "code": seed_code(record["code"]),
-        "context": cast("KnowledgeErrorContextRecord", about),
-        "message": record["message"],
-        "hint": record["hint"],
-        "trace_id": record["trace_id"],
-    }
 
 
 def seed_code(code: str) -> str:

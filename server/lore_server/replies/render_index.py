@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
-from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, nothing, outdated, shown, span
+from lore_server.replies.reply_text import ReplyText, changed, error_text, excerpt, kind, notes, nothing, outdated, span
 
 if TYPE_CHECKING:
     from lore_server.replies import records
 
 
-SIMILAR_SHOWN = 3  # paths in a line
+SIMILAR_SHOWN = 3  # paths in a line, unless the score is explained
 SHOWN_EXTENSIONS = 8
 _THEN = {"sync": "index their words, then embed their passages", "create": "write their chunks"}
 
@@ -34,17 +34,15 @@ def passages(result: records.QueryResultRecord) -> ReplyText:
 
 def _facets(result: records.QueryResultRecord) -> Iterator[str]:
     """Yield the numbers of files found: all, by type, folder, language and age."""
-    if (facets := result.get("facets")) is None:
+    facets: Mapping[str, Any] | None = result.get("facets")
+    if facets is None:
         return
-    yield f"{result['total']:,} file{'' if result['total'] == 1 else 's'} found"
-    if facets["types"]:
-        yield "  by type: " + ", ".join(f"{type_['type']} {type_['files']:,}" for type_ in facets["types"])
-    if facets["folders"]:
-        yield "  by path: " + ", ".join(f"{folder['path']} {folder['files']:,}" for folder in facets["folders"])
-    if facets["langs"]:
-        yield "  by lang: " + ", ".join(f"{lang['lang']} {lang['files']:,}" for lang in facets["langs"])
-    if dated := [f"{age['after']} {age['files']:,}" for age in facets["ages"] if age["files"]]:
-        yield "  by after: " + ", ".join(dated)
+    yield f"{counted(result['total'], 'file')} found"
+    ages = [age for age in facets["ages"] if age["files"]]
+    groups = (("type", facets["types"]), ("path", facets["folders"]), ("lang", facets["langs"]), ("after", ages))
+    for name, rows in groups:
+        if rows:
+            yield f"  by {name}: " + ", ".join(f"{row[name]} {row['files']:,}" for row in rows)
 
 
 def _timings(result: records.QueryResultRecord) -> Iterator[str]:
@@ -56,37 +54,22 @@ def _timings(result: records.QueryResultRecord) -> Iterator[str]:
 
 def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
     heading = f"  {result['heading']}" if result["heading"] else ""
-    kind = ", ".join(
-        filter(
-            None, (result["type"], shown(result["origin"], result["type"]), result.get("library"), result.get("state"))
-        )
-    )
-    head = f"{number}. {_found(result)}  [{kind}]  {result['score']:.1f}{heading}  ({result['id']})"
-    yield f"{head}{_changed(result.get('changed'))}{outdated(result)}"
+    head = f"{number}. {_found(result)}  [{kind(result)}]  {result['score']:.1f}{heading}  ({result['id']})"
+    yield f"{head}{changed(result)}{outdated(result)}"
     for term in result.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
     if result.get("similar"):
-        yield f"   {_similar(result)}"
+        paths = result.get("similar_sources", [])
+        named = paths if "why" in result else paths[:SIMILAR_SHOWN]
+        more = ", …" if named and len(named) < result["similar"] else ""
+        yield f"   and {result['similar']:,} similar{': ' if named else ''}{', '.join(named)}{more}"
     if "relations" in result:
         yield f"   {result['relations']}"
     yield from _excerpt(result)
     for passage in result.get("passages", ()):
-        place: Placed = {"source": result["source"], "lines": passage["lines"]}
         heading = f"  {passage['heading']}" if passage["heading"] else ""
-        yield f"   also {_place(place)}{heading}  ({passage['id']})"
+        yield f"   also {result['source']}:{span(passage['lines'])}{heading}  ({passage['id']})"
         yield from _excerpt(passage)
-
-
-def _similar(result: records.ResultRecord) -> str:
-    """Return how many files have the same text, with all paths if the score is explained, else with the first."""
-    paths = result.get("similar_sources", [])
-    shown = paths if "why" in result else paths[:SIMILAR_SHOWN]
-    more = ", …" if len(shown) < result["similar"] else ""
-    return (
-        f"and {result['similar']:,} similar: {', '.join(shown)}{more}"
-        if shown
-        else f"and {result['similar']:,} similar"
-    )
 
 
 def _excerpt(result: records.ResultRecord | records.FurtherPassageRecord) -> Iterator[str]:
@@ -108,23 +91,15 @@ def _model_use(result: records.AnswerRecord) -> Iterator[str]:
     if use is None:
         return
     if count := use.get("dropped"):
-        yield f"dropped: {count} {'statement' if count == 1 else 'statements'} of the model without a verified quote"
+        yield f"dropped: {counted(count, 'statement')} of the model without a verified quote"
     if "input_tokens" in use:
         yield f"model: {use['name']}, {use['input_tokens']:,} + {use['output_tokens']:,} tokens"
 
 
 def _cited(citation: records.CitationRecord) -> Iterator[str]:
-    facts = (
-        citation["type"],
-        shown(citation["origin"], citation["type"]),
-        citation.get("library"),
-        citation.get("state"),
-        citation.get("date"),
-    )
-    kind = ", ".join(filter(None, facts))
     heading = f"  {citation['heading']}" if citation["heading"] else ""
-    place = f"[{citation['n']}] {_found(citation)}  [{kind}]{heading}  ({citation['id']})"
-    yield f"{place}{_changed(citation.get('changed'))}{outdated(citation)}"
+    place = f"[{citation['n']}] {_found(citation)}  [{kind(citation)}]{heading}  ({citation['id']})"
+    yield f"{place}{changed(citation)}{outdated(citation)}"
     for line in citation["quote"].split("\n") if citation["quote"] else ():
         yield f"    {line}".rstrip()
 
@@ -150,12 +125,8 @@ def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
     by_name = {class_["class"]: class_ for class_ in result["classes"]}
     children: dict[str | None, list[records.HierarchyNodeRecord]] = defaultdict(list)
     for class_ in result["classes"]:
-        above: list[str | None] = (
-            [base for base in (*class_["bases"], *class_.get("implements", ())) if base in by_name]
-            if class_["class"] != result["root"]
-            else []
-        )
-        for base in dict.fromkeys(above or [None]):
+        bases = (*class_["bases"], *class_.get("implements", ())) if class_["class"] != result["root"] else ()
+        for base in dict.fromkeys(base for base in bases if base in by_name) or (None,):
             children[base].append(class_)
     seen: set[str] = set()
     waiting = [(child, 0) for child in reversed(children[None])]
@@ -163,11 +134,9 @@ def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
         if not waiting:  # only cycles are left
             waiting.append((next(class_ for name, class_ in by_name.items() if name not in seen), 0))
         class_, depth = waiting.pop()
-        where = (
-            f"{class_['source']}:{class_['lines'][0]}"
-            if class_["source"] and class_["lines"]
-            else "(outside the project)"
-        )
+        where = "(outside the project)"
+        if class_["source"] and class_["lines"]:
+            where = f"{class_['source']}:{class_['lines'][0]}"
         deeper = f"  (+{class_['deeper']} below)" if "deeper" in class_ else ""
         yield f"{'  ' * depth}{class_['class']}  {where}{deeper}"
         if class_["class"] not in seen:
@@ -183,7 +152,7 @@ def documents(result: records.DocumentListRecord) -> ReplyText:
 def document(result: records.DocumentRecord) -> ReplyText:
     title = " > ".join((result["title"], *result["heading"]))
     place = f"{_place(result)}  [{result['type']}, {result['kind']}]  ({result['id']})"
-    head = f"{place}{_changed(result.get('changed'))}\n{title}"
+    head = f"{place}{changed(result)}\n{title}"
     return ReplyText("\n".join([head, *_facts(result), "", result["text"]]), notes(result))
 
 
@@ -212,12 +181,44 @@ def sources(result: records.SourceListRecord) -> ReplyText:
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
+def source(result: records.SourceTextRecord) -> ReplyText:
+    """Render a file or some of its lines, with their history before them if it was requested."""
+    head = f"{_place(result)}  [{kind(result)}]{changed(result)}"
+    blocks = ["\n".join([head, *_changes(result), "", result["text"]])]
+    for other in result.get("others", ()):
+        blocks.append(f"{_place(other)}  [{other['type']}]{changed(other)}\n\n{other['text']}")
+    return ReplyText("\n\n".join(blocks), notes(result))
+
+
+def history(result: records.SourceTextRecord) -> ReplyText:
+    """Render only the history of a file."""
+    return ReplyText("\n".join([_place(result), *_changes(result)]))
+
+
+def _changes(result: records.SourceTextRecord) -> Iterator[str]:
+    for change in result.get("history", ()):
+        yield f"{change['commit']}  {change['date']}  {change['subject']}  ({change['author']})"
+        if "body" in change:
+            yield f"   {change['body']}"
+        for ticket in change["tickets"]:
+            yield f"   {_named_ticket(ticket)}"
+    if "history_note" in result:
+        yield f"note: {result['history_note']}"
+
+
+def _named_ticket(ticket: records.NamedTicketRecord) -> str:
+    verb = "closes" if "closes" in ticket else "names"
+    via = f" by pull request {ticket['via']}" if "via" in ticket else ""
+    state = f" ({ticket['state']})" if "state" in ticket else ""
+    title = f": {ticket['title']}  {ticket['source']}" if "source" in ticket else ""
+    return f"{verb} {ticket['name']}{via}{state}{title}"
+
+
 def job(result: records.JobRecord) -> ReplyText:
     problem = [error_text(result["problem"])] if "problem" in result else []
     if "report" not in result:
-        return ReplyText(
-            "\n".join([f"The {result['action']} is {result['state']} (job {result['id']}).{_pace(result)}", *problem])
-        )
+        state = f"The {result['action']} is {result['state']} (job {result['id']}).{_pace(result)}"
+        return ReplyText("\n".join([state, *problem]))
     report = result["report"]
     counts = (
         f"{report['created']} created, {report['updated']} updated, {report['unchanged']} unchanged, "
@@ -227,10 +228,10 @@ def job(result: records.JobRecord) -> ReplyText:
     if report["rebuilt"]:
         body.append(f"The vectors were rebuilt: {report['rebuilt'].rstrip('.')}.")
     body += _inventory(report)
-    known = (
-        [f"{counted(report['known'], 'known problem')}: see `lore status` (healthcheck)"] if "known" in report else []
-    )
-    return ReplyText("\n".join([*body, *problem]), (*_problems(report), *known, *notes(report)))
+    remarks = [*_problems(report)]
+    if "known" in report:
+        remarks.append(f"{counted(report['known'], 'known problem')}: see `lore status` (healthcheck)")
+    return ReplyText("\n".join([*body, *problem]), (*remarks, *notes(report)))
 
 
 def _problems(record: records.SyncResultRecord | records.ProblemsRecord) -> Iterator[str]:
@@ -243,12 +244,9 @@ def _problems(record: records.SyncResultRecord | records.ProblemsRecord) -> Iter
 def plan(action: str, plan: Plan) -> str:
     """Return what a build has found and what it will do, a line each."""
     found = _inventory({"inventory": plan.inventory}) if plan.inventory else []
-    read = (
-        f"read {plan.to_read:,} of {counted(plan.files, 'file')}"
-        if plan.to_read < plan.files
-        else (f"read {counted(plan.files, 'file')}")
-    )
-    steps = [read, *([f"forget {counted(plan.deleted, 'deleted file')}"] if plan.deleted else []), _THEN[action]]
+    some = f"{plan.to_read:,} of " if plan.to_read < plan.files else ""
+    forget = [f"forget {counted(plan.deleted, 'deleted file')}"] if plan.deleted else []
+    steps = [f"read {some}{counted(plan.files, 'file')}", *forget, _THEN[action]]
     return "\n".join([*found, f"plan: {', '.join(steps)}"])
 
 
@@ -273,12 +271,10 @@ def _inventory(result: Mapping[str, Any]) -> list[str]:
 def _pace(result: records.JobRecord) -> str:
     if result["state"] != "running":
         return ""
+    if not result["total"]:
+        return f" {result['stage']}."
     left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
-    return (
-        f" {result['stage']}: {result['done']} of {result['total']}{left}."
-        if result["total"]
-        else f" {result['stage']}."
-    )
+    return f" {result['stage']}: {result['done']} of {result['total']}{left}."
 
 
 def database(result: records.DatabaseStateRecord) -> ReplyText:
@@ -301,10 +297,6 @@ def health(result: records.HealthRecord) -> ReplyText:
     if "job" in result:
         rows.append("  " + job(result["job"]).body)
     return ReplyText("\n".join(rows))
-
-
-def _changed(is_changed: bool | None) -> str:
-    return "  (changed since the last sync)" if is_changed else ""
 
 
 def _place(placed: Placed) -> str:

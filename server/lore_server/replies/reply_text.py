@@ -73,18 +73,14 @@ def outdated(row: Mapping[str, Any]) -> str:
 
 def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the notes on a reply: the number of results, their confidence, omissions, and the state of the index."""
-    return tuple(_notes(result))
-
-
-def _notes(result: Mapping[str, Any]) -> Iterator[str]:
-    found = [f"found: {'yes' if result['found'] else 'no'}"] if "found" in result else []
+    lines = []
     if "confidence" in result:
-        yield ", ".join([*found, f"confidence: {result['confidence']:.2f}"])
-    for name in _NOTED:
-        if result.get(name):
-            yield f"{name}: {result[name]}"
+        found = f"found: {'yes' if result['found'] else 'no'}, " if "found" in result else ""
+        lines.append(f"{found}confidence: {result['confidence']:.2f}")
+    lines += [f"{name}: {result[name]}" for name in _NOTED if result.get(name)]
     if "freshness" in result:
-        yield _freshness(result["freshness"])
+        lines.append(_freshness(result["freshness"]))
+    return tuple(lines)
 
 
 def _freshness(record: Mapping[str, Any]) -> str:
@@ -97,16 +93,19 @@ def _freshness(record: Mapping[str, Any]) -> str:
         return f"fresh{synced}"
     if missing := record.get("pending_vectors", 0):
         return f"partial: the vectors of {counted(missing, 'chunk')} are missing{advice}{synced}"
-    return (
-        f"partial: a sync is running{synced}"
-        if record.get("job")
-        else f"partial: the last sync did not finish{SYNC}{synced}"
-    )
+    return f"partial: {'a sync is running' if record.get('job') else f'the last sync did not finish{SYNC}'}{synced}"
 
 
-def shown(origin: str, kind: str) -> str | None:
-    """Return the word for an origin in a text; None for a file of the project, or if its kind says the same."""
-    return None if origin in ("project", kind) else origin
+def kind(row: Mapping[str, Any]) -> str:
+    """Return the type of a passage or file, its origin unless its type says the same, and further facts."""
+    type_, origin = row.get("type") or row["source_type"], row["origin"]
+    facts = (type_, None if origin in ("project", type_) else origin, *map(row.get, ("library", "state", "date")))
+    return ", ".join(filter(None, facts))
+
+
+def changed(row: Mapping[str, Any]) -> str:
+    """Return the remark after a file that has changed; an empty string for other files."""
+    return "  (changed since the last sync)" if row.get("changed") else ""
 
 
 def marked_as_data(reply: ReplyText) -> ReplyText:
