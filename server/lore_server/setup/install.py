@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -73,15 +74,12 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str, is
     if not isinstance(servers, dict):
         raise ConfigError(f"{file}: `{key}` must be a table of servers.", HINT)
     if name in servers:
-        is_present = servers[name] == value or (is_users and _contains(servers[name], value))
-        return Merge("present" if is_present else "different", existing=servers[name])
-    bom = BOM if text.startswith(BOM) else ""
-    try:
-        new = bom + _with_entry(text.removeprefix(BOM), form, key, name, value)
-        is_right = is_encodable(new) and parse(new, form, file) == merge(before, {key: {name: value}})
-    except (ValueError, RecursionError, TOMLKitError, ConfigError):
-        is_right = False
-    return Merge("added", new) if is_right else Merge("unsafe")
+        there = servers[name]
+        has_ours = isinstance(there, dict) and value.items() <= there.items()
+        return Merge("present" if there == value or (is_users and has_ours) else "different", existing=there)
+    wanted = merge(before, {key: {name: value}})
+    new = _edited(text, form, file, (wanted,), lambda now: _with_entry(now, form, key, name, value))
+    return Merge("unsafe") if new is None else Merge("added", new)
 
 
 def removed(text: str, form: Form, key: str, name: str, file: str) -> Merge:
@@ -97,19 +95,20 @@ def removed(text: str, form: Form, key: str, name: str, file: str) -> Merge:
     existing = servers[name]
     if not starts_lore(existing):
         return Merge("different", existing=existing)
+    left = {other: value for other, value in servers.items() if other != name}
+    without = {other: value for other, value in before.items() if other != key}
+    new = _edited(text, form, file, ({**before, key: left}, without), lambda now: _without_entry(now, form, key, name))
+    return Merge("unsafe", existing=existing) if new is None else Merge("removed", new, existing)
+
+
+def _edited(text: str, form: Form, file: str, wanted: Collection[JSON], edit: Callable[[str], str]) -> str | None:
+    """Return the edited text; None if it would not mean one of the wanted configurations."""
     bom = BOM if text.startswith(BOM) else ""
     try:
-        new = bom + _without_entry(text.removeprefix(BOM), form, key, name)
-        left = {other: value for other, value in servers.items() if other != name}
-        without = {k: v for k, v in before.items() if k != key}
-        is_right = is_encodable(new) and parse(new, form, file) in ({**before, key: left}, without)
+        new = bom + edit(text.removeprefix(BOM))
+        return new if is_encodable(new) and parse(new, form, file) in wanted else None
     except (ValueError, RecursionError, TOMLKitError, ConfigError):
-        is_right = False
-    return Merge("removed", new, existing) if is_right else Merge("unsafe", existing=existing)
-
-
-def _contains(existing: object, value: JSON) -> bool:
-    return isinstance(existing, dict) and all(existing.get(key) == wanted for key, wanted in value.items())
+        return None
 
 
 def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:

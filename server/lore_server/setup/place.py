@@ -37,12 +37,10 @@ class Finding:
     remedy: str = ""
 
     def row(self, name: str) -> dict[str, str]:
-        """Return the finding as a row of the report."""
         return {"name": name, "status": self.status, "detail": self.detail, "remedy": self.remedy}
 
 
 def python() -> Finding:
-    """Report the interpreter and the operating system."""
     detail = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.release()}"
     if sys.platform != "linux":
         return Finding("warn", detail, "Lore is only tested on Linux; a container or WSL is the safest choice.")
@@ -51,19 +49,17 @@ def python() -> Finding:
 
 def program() -> Finding:
     """Report which program was started, and whether its name alone would start it."""
-    command = programs.running()
     where = "on PATH" if programs.is_on_path() else "not on PATH: clients get its full path"
-    return Finding("ok", f"Lore {__version__}, {' '.join(command)} ({where})")
+    return Finding("ok", f"Lore {__version__}, {' '.join(programs.running())} ({where})")
 
 
 def dependencies() -> Finding:
     """Compare the installed version of each package with the required range, without importing it."""
     try:
-        wanted = [
-            requirement for requirement in metadata.requires(programs.PACKAGE) or [] if "extra ==" not in requirement
-        ]
+        required = metadata.requires(programs.PACKAGE) or []
     except metadata.PackageNotFoundError:
         return Finding("failed", "Lore itself is not installed.", REINSTALL)
+    wanted = [requirement for requirement in required if "extra ==" not in requirement]
     wrong = [detail for requirement in wanted if (detail := _problem(requirement))]
     if wrong:
         return Finding("failed", "; ".join(wrong), REINSTALL)
@@ -108,8 +104,7 @@ def knowledge(session: Session) -> Finding:
     from lore_server.services.knowledge_library import Library
 
     library = Library(knowledge_home(os.environ), session.root)
-    note = library.note()
-    if note:
+    if note := library.note():
         return Finding("warn", note, 'Read docs/knowledge.md, "Which project a folder belongs to".')
     return Finding("ok", f"in {library.home}; nothing is waiting for confirmation")
 
@@ -156,11 +151,12 @@ def owner(folder: Path) -> Finding:
 
 
 def from_health(check: JSON) -> Finding:
-    """Convert a `healthcheck` check to a finding."""
-    detail, mark, remedy = str(check["detail"]).partition(" Run `")
+    whole = str(check["detail"])
     if check["status"] == "ok":
-        return Finding("ok", str(check["detail"]))
+        return Finding("ok", whole)
+    detail, mark, remedy = whole.partition(" Run `")
+    remedy = mark.lstrip() + remedy
     if not mark:
-        detail, _, remedy = str(check["detail"]).partition(". ")
-    remedy = f"Run `{remedy}" if mark else remedy or "See docs/troubleshooting.md."
+        detail, _, remedy = whole.partition(". ")
+    remedy = remedy or "See docs/troubleshooting.md."
     return Finding("warn" if check["status"] == "degraded" else "failed", detail, remedy)
