@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore_server.answer.follow_up import completed, depends_on_earlier
+from lore_server.answer.kept_answers import completed, depends_on_earlier
 
 WATCHING = "How does Lore watch the files of a project?"
 

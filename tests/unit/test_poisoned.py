@@ -11,8 +11,7 @@ from markdown_it import MarkdownIt
 
 from lore_server.answer.kept_answers import EarlierAnswer
 from lore_server.answer.pack import Passage
-from lore_server.answer.prompt import prompt
-from lore_server.answer.statements import Proof, StatementReader, verified
+from lore_server.answer.statements import Proof, StatementReader, prompt, verified
 from tests.harness.chunks import make_chunk
 from tests.harness.poisoned import POISONED
 

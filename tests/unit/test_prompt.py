@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from lore_server.answer.pack import Passage
-from lore_server.answer.prompt import prompt
+from lore_server.answer.statements import prompt
 from tests.harness.chunks import make_chunk
 
 PASSAGES = [Passage(1, make_chunk("a.md", text="Alpha.")), Passage(2, make_chunk("b.md", text="Beta."))]

@@ -80,10 +80,8 @@ def addresses(texts: Iterable[str]) -> frozenset[str]:
 def without_links(text: str, sources: Sequence[str]) -> str:
     """Return the Markdown without HTML, images and addresses that none of the sources contains.
 
-    It leads nowhere for other programs either, which may read links and tags where CommonMark has none.
-
-    Raises:
-        ProviderError: its nesting is too deep for a reliable check.
+    It leads nowhere for other programs either, which may read links and tags where CommonMark has none. Raises
+    ProviderError if its nesting is too deep for a reliable check.
     """
     if _depth(text) > DEEPEST:
         raise ProviderError("the answer model nested its brackets too deeply")

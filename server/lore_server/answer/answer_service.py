@@ -16,12 +16,11 @@ from lore_etl.stores.uses import User
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.citations import marked, passage_citation, reference
 from lore_server.answer.class_questions import class_fact
-from lore_server.answer.follow_up import completed
-from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id
+from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.model_answers import ModelAnswers, VerifiedReply
 from lore_server.answer.pack import SHOWN, Passage, pack
 from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer
-from lore_server.answer.prompt import prompt
+from lore_server.answer.statements import prompt
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.filters import Filters
@@ -66,11 +65,7 @@ class AnswerService:
         follow_up: str | None = None,
         listener: Listener = NOBODY,
     ) -> AnswerRecord:
-        """Return the result of `ask_knowledge_base`; the listener gets a preview of the text as it grows.
-
-        Raises:
-            AnswerNotFound: there is no answer to follow up.
-        """
+        """Return the result; the listener gets a preview of the text as it grows. Raises AnswerNotFound."""
         request = read_request(query, type)
         self._model.prepare()
         earlier = self._kept.earlier(follow_up) if follow_up is not None else None
@@ -91,11 +86,11 @@ class AnswerService:
         if found.doubt:
             reply["doubt"] = found.doubt
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
-        fact = class_fact(question, self._index.hierarchy, self._members, self._users) if is_wide else None
-        if fact is not None:
-            known: WrittenAnswer | None = self._passages.from_tree(fact)
-        else:
-            known = self._changes.answer(question, found) if is_wide else None
+        known: WrittenAnswer | None = None
+        if is_wide and (fact := class_fact(question, self._index.hierarchy, self._members, self._users)):
+            known = self._passages.from_tree(fact)
+        elif is_wide:
+            known = self._changes.answer(question, found)
         if known is None and found.named and not any(one.passages for one in found.named):
             known = self._passages.from_passages(found, limit, max_tokens)  # nothing that a model could quote
         if known is not None:

@@ -64,10 +64,7 @@ class ChangeAnswers:
         self._members_of = members_of
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
-        """Return the answer to a question about the reason for a change, or for the commit that added a name.
-
-        None for other questions, and if no commit is known.
-        """
+        """Return who changed something last and why, or which commit added a name; None if no commit is known."""
         chunks = [ranked.chunk for ranked in (*found.passages, *found.ranked)]
         if (added := asked_event(question)) and not added[1]:
             return self._first(question, added[0], chunks)
@@ -168,20 +165,16 @@ class ChangedPlace(NamedTuple):
 
 def ticket_of(question: str) -> str | None:
     """Return the name of the ticket in a question about its commits."""
-    found = _OF_TICKET.fullmatch(question)
-    if found is None:
+    if (found := _OF_TICKET.fullmatch(question)) is None:
         return None
-    name = found["ticket"]
-    return next(iter(names(f"#{name}" if name.isdecimal() else name if name.startswith("#") else name.upper())), None)
+    name = f"#{found['ticket']}" if found["ticket"].isdecimal() else found["ticket"].upper()
+    return next(iter(names(name)), None)
 
 
 def changed_place(
     question: str, paths: Callable[[], Collection[str]], tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]
 ) -> ChangedPlace | None:
-    """Return the place in a question about its changes; None for other questions and unknown places.
-
-    `chunks` are the results of a search for the question; they may define the name if the class tree does not.
-    """
+    """Return the place in a question about its changes; the results of a search for it may define a name in it."""
     found = next((match for pattern in _QUESTIONS if (match := pattern.fullmatch(question))), None)
     if found is None:
         return None
@@ -196,7 +189,18 @@ def changed_place(
 
 def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]) -> ChangedPlace | None:
     """Return the only definition of a name, in the class tree or in these chunks."""
-    return _class(given, tree, members_of) or _symbol(given, chunks)
+    if node := _node(given, tree):
+        return ChangedPlace(given, str(node.source), node.lines)
+    class_, _, member = given.rpartition(".")
+    if class_ and (holder := _node(class_, tree)):
+        for own_member in members_of(holder):
+            if own_member.name == member:
+                return ChangedPlace(given, str(holder.source), own_member.lines)
+    own = [chunk for chunk in chunks if any(name == given or name.endswith(f".{given}") for name in chunk.symbols)]
+    if len({chunk.source for chunk in own}) != 1:
+        return None
+    lines = min(chunk.lines[0] for chunk in own), max(chunk.lines[1] for chunk in own)
+    return ChangedPlace(given, own[0].source, lines)
 
 
 def _file(given: str, paths: Collection[str]) -> str | None:
@@ -206,25 +210,7 @@ def _file(given: str, paths: Collection[str]) -> str | None:
     return ending[0] if len(ending) == 1 else None
 
 
-def _class(given: str, tree: Hierarchy, members_of: MembersOf) -> ChangedPlace | None:
-    if node := _node(given, tree):
-        return ChangedPlace(given, str(node.source), node.lines)
-    class_, _, member = given.rpartition(".")
-    holder = _node(class_, tree) if class_ else None
-    lines = next((one.lines for one in members_of(holder) if one.name == member), None) if holder else None
-    return ChangedPlace(given, str(holder.source), lines) if holder and lines else None
-
-
 def _node(name: str, tree: Hierarchy) -> ClassNode | None:
     named = (tree.nodes[full] for full in tree.named(name) if is_named(full, name))
     own = [node for node in named if node.source and node.lines]
     return own[0] if len(own) == 1 else None
-
-
-def _symbol(given: str, chunks: Iterable[Chunk]) -> ChangedPlace | None:
-    """Return the part of the only file that defines the name."""
-    own = [chunk for chunk in chunks if any(name == given or name.endswith(f".{given}") for name in chunk.symbols)]
-    if len({chunk.source for chunk in own}) != 1:
-        return None
-    lines = min(chunk.lines[0] for chunk in own), max(chunk.lines[1] for chunk in own)
-    return ChangedPlace(given, own[0].source, lines)

@@ -112,10 +112,7 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
 
 
 def _called(token: str, question: str, tree: Hierarchy) -> tuple[list[ClassNode], str]:
-    """Return the classes that a word of the question names, and how many have that name.
-
-    If the question mentions the places of some of them, it means these.
-    """
+    """Return the classes that a word means, by places in the question if there are several, and their number."""
     found = [tree.nodes[name] for name in classes_in(token, tree)]
     if found and "." not in token:
         found = [node for name, node in tree.nodes.items() if is_named(name, token)] or found

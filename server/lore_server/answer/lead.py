@@ -117,9 +117,7 @@ def _subject(question: str) -> str | None:
 
 
 def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
-    """Return the first of these chunks that is headed by the subject of a "what is" question, or else defines it in a
-    sentence; an empty list for other questions.
-    """
+    """Return the first of these chunks that the subject of a "what is" question heads, or else that defines it."""
     subject = _subject(question)
     if subject is None:
         return []

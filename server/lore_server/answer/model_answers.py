@@ -77,8 +77,7 @@ class ModelAnswers:
     ) -> None:
         """Add the statements of the answer to `written`, and pass on the text of each.
 
-        Raises:
-            ModelFailure: the model failed or was not called, its reply was cut, or no statement could be verified.
+        Raises ModelFailure if the model failed or was not called, its reply was cut, or no statement could be verified.
         """
         self._breaker.check()
         self._open()

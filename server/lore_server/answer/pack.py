@@ -68,11 +68,7 @@ class Passage:
 
 
 def pack(
-    ranked: Sequence[Ranked],
-    candidates: Sequence[Candidate],
-    chunks_of: ChunksOf,
-    files: int,
-    tokens: int,
+    ranked: Sequence[Ranked], candidates: Sequence[Candidate], chunks_of: ChunksOf, files: int, tokens: int
 ) -> list[Passage]:
     """Return passages of the best files, best file first, at most `tokens` (estimated) in total; at least one passage.
 
@@ -163,10 +159,7 @@ def in_parts(chunks: Sequence[Chunk], whole: Sequence[Chunk]) -> list[Chunk]:
 
 
 def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -> list[Passage]:
-    """Extend passages to their whole sections and functions if these are short, or to whole blocks.
-
-    Together they grow by at most `characters` characters. No two of them overlap.
-    """
+    """Extend passages to whole short sections and functions or whole blocks, by so many characters, without overlap."""
     taken = {passage.chunk.id for passage in passages}
     found, chunks_of = [], cache(chunks_of)
     for passage in passages:

@@ -1,10 +1,16 @@
-"""Read the statements of a model's reply as they arrive, and keep those whose quotes are in the passages they name."""
+"""Write the prompt, and read the statements of a model's reply as they arrive.
+
+The passages are in a fence that none of them can close. Only statements whose quotes are in the passages that they name
+are kept.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import secrets
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -13,8 +19,8 @@ from pydantic import ValidationError
 from lore_etl.core.errors import ProviderError
 from lore_server.answer.answer_markdown import with_citation, with_closed_fence, without_links
 from lore_server.answer.answer_model import UNREADABLE, ModelFailure, Statement
+from lore_server.answer.kept_answers import EarlierAnswer
 from lore_server.answer.pack import Passage
-from lore_server.answer.prompt import readable
 
 MAX_REPLY = 200_000  # characters
 MIN_QUOTE = 8  # characters without spaces; anything shorter is in every passage
@@ -22,6 +28,34 @@ _START = re.compile(r'"statements"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
 # any brackets and digits that read as a citation, but not in code
 _CITATION = re.compile(r"(?P<code>`+|~~~+)[\s\S]+?(?P=code)|\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]")
+_HIDDEN = ("Cc", "Cf", "Co", "Cn", "Cs")
+_CONTROLS = {
+    code: None for code in range(128) if unicodedata.category(chr(code)) in _HIDDEN and chr(code) not in "\n\t"
+}
+_CITED = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
+MAX_EARLIER = 4_000  # characters
+
+
+def readable(text: str) -> str:
+    """Return the text without control and format characters, which can hide instructions from a reader."""
+    if text.isascii():
+        return text.translate(_CONTROLS)
+    return "".join(one for one in text if one in "\n\t" or unicodedata.category(one) not in _HIDDEN)
+
+
+def prompt(question: str, passages: Sequence[Passage], earlier: EarlierAnswer | None = None) -> str:
+    """Return the question, the earlier exchange and the passages, fenced by a mark that they cannot predict."""
+    mark = secrets.token_hex(8)
+    parts = []
+    for passage in passages:
+        facts = (f"{name}={json.dumps(readable(value), ensure_ascii=False)}" for name, value in passage.facts.items())
+        head = " ".join((f"<passage {mark} number={passage.number}", *facts))
+        parts.append(f"{head}>\n{readable(passage.chunk.text)}\n</passage {mark}>")
+    if earlier is not None and earlier.text:
+        # without citations, because their numbers have changed
+        exchange = f"Question: {earlier.question}\nAnswer: {_CITED.sub('', earlier.text)}"
+        parts.append(f"<earlier {mark}>\n{readable(exchange[:MAX_EARLIER])}\n</earlier {mark}>")
+    return "\n\n".join([*parts, f"Question: {readable(question)}"])
 
 
 class StatementReader:

@@ -31,10 +31,7 @@ class Noun(NamedTuple):
 
 
 def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
-    """Return the names in a question (not at the beginning of a sentence), and its other words.
-
-    `named` are the parts that are known to be references.
-    """
+    """Return the names in a question (not at the beginning of a sentence), and its words; none that are `named`."""
     for name in named:
         question = re.sub(re.escape(name), " ", question, flags=re.IGNORECASE)
     found = []
