@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lore_etl.core.errors import ConfigError
 from lore_server.contract import load_contract
-from lore_server.setup.agent_guide import BLOCK, END, START, change, with_block, without_block
+from lore_server.setup.companions import BLOCK, END, START, change_guide, with_block, without_block
 
 TEXTS = st.text(st.sampled_from("# ab\n-`<"), max_size=40)
 
@@ -46,5 +46,5 @@ def test_a_symlink_out_of_the_project_is_neither_read_nor_written(tmp_path: Path
     (project / "AGENTS.md").symlink_to(mine)
 
     with pytest.raises(ConfigError):
-        change(project / "AGENTS.md", "AGENTS.md", project, is_wanted=True)
+        change_guide("AGENTS.md", project, is_wanted=True)
     assert mine.read_text() == "mine"

@@ -64,7 +64,7 @@ def install(
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before writing those.")] = False,
 ) -> None:
     """Add Lore to an MCP client's configuration, without overwriting existing entries."""
-    from lore_server.setup import agent_guide, companions
+    from lore_server.setup import companions
     from lore_server.setup.client_entry import EntryRequest, build
 
     found = client_named(client)
@@ -73,13 +73,12 @@ def install(
     user = user or not found.project_file
     entry = build(EntryRequest(found, session.root, user, session.project is not None, session.config, toolsets))
     record = _record(found, found.file(session.root, user), session.root, not user, name, entry, print_only)
-    guide = session.root / found.instructions
     if instructions and not print_only:
-        record["instructions"] = agent_guide.change(guide, found.instructions, session.root, is_wanted=True)
+        record["instructions"] = companions.change_guide(found.instructions, session.root, is_wanted=True)
     if not session.as_json:
         _show(record, entry)
         if instructions:
-            output.line(agent_guide.BLOCK if print_only else f"{found.instructions} tells agents when to use Lore.")
+            output.line(companions.BLOCK if print_only else f"{found.instructions} tells agents when to use Lore.")
         elif record["status"] == "added":
             output.note(f"`--instructions` also tells agents in {found.instructions} when to use Lore.")
             if found.own and not skill:
@@ -100,7 +99,7 @@ def uninstall(
     name: NameOption = "lore",
 ) -> None:
     """Remove Lore from an MCP client's configuration and its block from the client's instructions."""
-    from lore_server.setup import agent_guide, companions
+    from lore_server.setup import companions
     from lore_server.setup import install as installing
 
     found = client_named(client)
@@ -113,7 +112,7 @@ def uninstall(
     merged = installing.removed(text or "", found.form, found.key, name, label)
     if merged.status == "removed":
         installing.write(path, merged.text, label, project)
-    guide = agent_guide.change(session.root / found.instructions, found.instructions, session.root, is_wanted=False)
+    guide = companions.change_guide(found.instructions, session.root, is_wanted=False)
     for one in beside:
         one.write()
     files = [str(one.path) for one in beside]

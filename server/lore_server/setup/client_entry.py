@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from lore_etl.config.project import find_project
@@ -28,12 +29,11 @@ class EntryRequest:
     toolsets: str | None = None
 
 
-@dataclass(frozen=True)
-class ClientEntry:
+class ClientEntry(NamedTuple):
     """The entry as data, with notes for the user."""
 
     value: JSON
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
 
 
 def build(wanted: EntryRequest) -> ClientEntry:
@@ -47,9 +47,8 @@ def build(wanted: EntryRequest) -> ClientEntry:
     for text in (command[0], *arguments):
         if not is_encodable(text):
             raise UsageError("A path that is not UTF-8 cannot be written into a configuration.", "Rename the folder.")
-    start: JSON = {"command": command[0], "args": arguments}
-    if wanted.client.has_argument_list:
-        start = {"command": [command[0], *arguments]}
+    is_list = wanted.client.has_argument_list
+    start: JSON = {"command": [command[0], *arguments]} if is_list else {"command": command[0], "args": arguments}
     return ClientEntry({**wanted.client.extra, **start}, [*notes, _next(wanted)])
 
 

@@ -1,11 +1,14 @@
-"""Write a skill, a search subagent and a hook beside a client's entry, in the user's own folder, and remove them.
+"""Tell agents when to use Lore: a short block in the project's file of instructions, such as AGENTS.md, and a skill, a
+search subagent and a hook in the user's own folder.
 
-Nothing is written into the project: a hook there would run for everyone who opens it.
+No hook is written into the project: it would run for everyone who opens it.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,13 +16,29 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lore_etl.core.errors import StorageError, UsageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_server.setup import install, program
-from lore_server.setup.agent_guide import ADVICE
 from lore_server.setup.clients import CLIENTS, Client
 
+START, END = "<!-- lore:start -->", "<!-- lore:end -->"
+ADVICE = """\
+This project has an index of its guides, code, tickets, releases, specs and decisions, served by the MCP server `lore`.
+
+- Before you search files by hand, call `query_documents` with the question, and open what it finds with `get_source`.
+- For "how", "where" and "why" questions, call `ask_knowledge_base`; its citations name files and lines.
+- Before you change a class, call `get_class_hierarchy` to see its ancestors, subclasses and users.
+- Trust results that are marked as current. Check those that are marked as changed or outdated against the file.
+"""
+BLOCK = f"""{START}
+## Lore
+
+{ADVICE}- Tell subagents to do the same: they do not read this file.
+{END}
+"""
+_BLOCK = re.compile(rf"{re.escape(START)}.*?{re.escape(END)}\n?", re.DOTALL)
 MARK = "<!-- Written by `lore install`; `lore uninstall` removes it. -->"
 ABOUT_SKILL = (
     "Finds where something in this project is defined, used, explained or decided, by meaning or name. Use it before "
@@ -62,10 +81,7 @@ class Companion:
 
 
 def changes(client: Client, server: str, is_wanted: bool) -> list[Companion]:
-    """Return the files to write for a server's name, or to change back. Raises UsageError, ConfigError.
-
-    A file of the user with the same name is neither replaced nor deleted.
-    """
+    """Return the files to write for a server, or to remove, except the user's. Raises UsageError, ConfigError."""
     if client.own is None:
         if is_wanted:
             able = ", ".join(one.name for one in CLIENTS.values() if one.own)
@@ -94,10 +110,9 @@ def _document(front: dict[str, str], body: str) -> str:
 
 def _text(path: Path, text: str, is_wanted: bool) -> Companion:
     before = install.read(path, str(path))
-    is_foreign = before is not None and MARK not in before
-    return Companion(
-        path, before, before if is_foreign else text if is_wanted else None, text, is_foreign and is_wanted
-    )
+    if before is not None and MARK not in before:
+        return Companion(path, before, before, text, is_left=is_wanted)
+    return Companion(path, before, text if is_wanted else None, text)
 
 
 def _hook(path: Path, is_wanted: bool) -> Companion:
@@ -106,10 +121,8 @@ def _hook(path: Path, is_wanted: bool) -> Companion:
     data = install.parse(before or "", "json", str(path))
     words = [*program.lasting(), *HOOK]
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
-    ours: JSON = {
-        "matcher": "Grep|Bash",
-        "hooks": [{"type": "command", "command": command, "timeout": 10, "async": True}],
-    }
+    hook = {"type": "command", "command": command, "timeout": 10, "async": True}
+    ours: JSON = {"matcher": "Grep|Bash", "hooks": [hook]}
     every = data.get("hooks", {})
     groups = every.get(EVENT, []) if isinstance(every, dict) else None
     shown = json.dumps({"hooks": {EVENT: [ours]}}, indent=2) + "\n"
@@ -131,3 +144,36 @@ def _runs_ours(group: object) -> bool:
     hooks = group.get("hooks") if isinstance(group, dict) else None
     commands = [hook.get("command") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
     return any(str(command).endswith(" ".join(HOOK)) for command in commands)
+
+
+def change_guide(label: str, project: Path, is_wanted: bool) -> Literal["written", "removed", "unchanged"]:
+    """Add the block at the end of the file, update it, or remove it; the rest of the file is unchanged.
+
+    Raises ConfigError if the file is not a regular UTF-8 file inside the project, and StorageError.
+    """
+    path = _linked(project / label)
+    text = install.read(path, label, project)
+    new = with_block(text or "") if is_wanted else without_block(text or "")
+    if new == (text or ""):
+        return "unchanged"
+    install.write(path, new, label, project)
+    return "written" if is_wanted else "removed"
+
+
+def _linked(path: Path) -> Path:
+    """Return the other file of instructions that this one is a symlink to, as is usual for CLAUDE.md; else the path."""
+    target = Path(os.path.normpath(path.readlink())) if path.is_symlink() else Path()
+    return path.with_name(target.name) if str(target) in {client.instructions for client in CLIENTS.values()} else path
+
+
+def with_block(text: str) -> str:
+    """Return the text with the current block, in place of an older block or at the end."""
+    if _BLOCK.search(text):
+        return _BLOCK.sub(lambda _: BLOCK, text, count=1)
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    return text + gap + BLOCK
+
+
+def without_block(text: str) -> str:
+    """Return the text without the block and without the blank line before it."""
+    return re.sub(rf"(?:(?<=\n)\n)?{_BLOCK.pattern}", "", text, count=1, flags=re.DOTALL)

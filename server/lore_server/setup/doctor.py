@@ -45,12 +45,7 @@ CONVERSATION = [
 
 
 def examine(session: Session, only: Collection[str] = ()) -> JSON:
-    """Run the checks and return the report.
-
-    Raises:
-        UsageError: the project's folder does not exist.
-        InvalidArgument: a check does not exist.
-    """
+    """Run the checks and return the report. Raises UsageError (no such folder), InvalidArgument (no such check)."""
     index = index_folder(session.root, _settings(session).index.path)
     before: dict[str, Check] = {
         "python": place.python,

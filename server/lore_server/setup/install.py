@@ -46,11 +46,7 @@ def document(form: Form, key: str, name: str, value: JSON) -> str:
 
 
 def parse(text: str, form: Form, file: str) -> JSON:
-    """Parse the configuration; an empty text is an empty configuration.
-
-    Raises:
-        ConfigError: the text is invalid; the message names the file.
-    """
+    """Parse the configuration, which may be empty. Raises ConfigError, which names the file."""
     text = text.removeprefix(BOM)
     try:
         if form == "toml":
@@ -66,8 +62,7 @@ def parse(text: str, form: Form, file: str) -> JSON:
 def added(text: str, form: Form, key: str, name: str, value: JSON, file: str, is_users: bool = False) -> Merge:
     """Add the entry to the text of a configuration. In the user's own file, an entry may contain more than ours.
 
-    Raises:
-        ConfigError: the text is invalid; the message names the file.
+    Raises ConfigError for an invalid text, which names the file.
     """
     before = parse(text, form, file)
     servers = before.get(key, {})
@@ -83,11 +78,7 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str, is
 
 
 def removed(text: str, form: Form, key: str, name: str, file: str) -> Merge:
-    """Remove an entry from the text of a configuration, if it starts Lore.
-
-    Raises:
-        ConfigError: the text is invalid; the message names the file.
-    """
+    """Remove an entry from the text of a configuration, if it starts Lore. Raises ConfigError, which names the file."""
     before = parse(text, form, file)
     servers = before.get(key)
     if not isinstance(servers, dict) or name not in servers:
@@ -179,9 +170,7 @@ def _not_its_own(label: str) -> ConfigError:
 def write(path: Path, text: str, label: str, project: Path | None = None) -> None:
     """Write a client's file, keeping its permissions, and symlinks outside of a `project`.
 
-    Raises:
-        ConfigError: the file is in a project and is not a file that `read` accepts.
-        StorageError: the file cannot be written.
+    Raises ConfigError for a file in a project that `read` does not accept, and StorageError.
     """
     target = path if project is not None else path.resolve()
     with os_errors_as(StorageError, f"Cannot write {label}", "Check the folder's permissions."):
