@@ -71,11 +71,7 @@ CHANGED_SHOWN = 200  # files in the state for the page
 
 
 class App:
-    """Everything that answers requests for one project.
-
-    Raises:
-        ConfigError: the configuration is wrong, or contract and operations do not match.
-    """
+    """Everything that answers requests for one project. Raises ConfigError, also if contract and operations differ."""
 
     def __init__(
         self,
@@ -131,11 +127,7 @@ class App:
         self._together = Together[JSON]()
 
     def call(self, operation_id: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
-        """Validate the arguments, wait for a slot, run under the deadline and validate the result.
-
-        Raises:
-            LoreError: for every failure, including bugs in Lore.
-        """
+        """Validate the arguments, run in a slot under the deadline, validate the result. Raises only LoreError."""
         operation = self.contract[operation_id]
         if operation.is_about_knowledge:
             return self._recorder.run(operation, arguments, lambda: self.answer(operation, arguments, listener))

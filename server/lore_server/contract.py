@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum, auto
 from functools import cache, cached_property
@@ -39,28 +38,34 @@ class Queue(Enum):
     JOB = auto()
 
 
-@dataclass(frozen=True)
 class Operation:
     """One operation: its name, arguments, result and hints."""
 
-    id: str
-    method: str
-    path: str
-    title: str
-    summary: str
-    description: str
-    hints: Mapping[str, bool]
-    deadline_seconds: float
-    toolset: str
-    envelope: str
-    is_private: bool
-    is_always_loaded: bool
-    max_body_bytes: int
-    input_schema: Schema
-    output_schema: Schema
+    def __init__(self, document: Schema, method: str, path: str, spec: Schema) -> None:
+        hints = dict(spec["x-mcp"])
+        reply = spec["responses"]["200"]["content"]["application/json"]["schema"]
+        self.id: str = spec["operationId"]
+        self.method, self.path = method.upper(), path
+        self.title: str = hints.pop("title")
+        self.is_always_loaded: bool = hints.pop("alwaysLoad", False)
+        self.hints: Mapping[str, bool] = hints
+        self.summary: str = spec["summary"]
+        self.description = one_line(spec["description"])
+        self.deadline_seconds = float(spec["x-deadline-seconds"])
+        self.toolset: str = spec["tags"][0]
+        self.envelope: str = spec.get("x-envelope", "")
+        self.is_private: bool = spec.get("x-private", False)
+        self.max_body_bytes: int = spec.get("x-max-body-bytes", MAX_BODY_BYTES)
+        self.input_schema: Schema = _resolved(document, _arguments(spec))
+        self.output_schema: Schema = _resolved(document, reply)
 
-    _input = cached_property(lambda self: _compiled(self.input_schema))
-    _output = cached_property(lambda self: _compiled(self.output_schema))
+    @cached_property
+    def _input(self) -> Draft202012Validator:
+        return _compiled(self.input_schema)
+
+    @cached_property
+    def _output(self) -> Draft202012Validator:
+        return _compiled(self.output_schema)
 
     @property
     def is_replicated(self) -> bool:
@@ -109,11 +114,7 @@ class Operation:
         return text
 
     def accept(self, arguments: Mapping[str, Any]) -> JSON:
-        """Validate the arguments and fill in the defaults.
-
-        Raises:
-            InvalidArgument: names the argument, the problem and the valid values.
-        """
+        """Fill in the defaults. Raises InvalidArgument, which names the argument, the problem and the valid values."""
         given = dict(arguments)
         if (error := _error(self._input, self.input_schema, given)) is not None:
             raise InvalidArgument(_sentence(error), _remedy(error, self.input_schema))
@@ -142,8 +143,7 @@ def _compiled(schema: Schema) -> Draft202012Validator:
 def _error(validator: Draft202012Validator, schema: Schema, value: object) -> Any:
     """Return the most helpful error for a value; None if it is valid.
 
-    Values that the compiled validator rejects are validated again by a library that explains errors but takes longer to
-    import.
+    A library that explains errors validates it again, because its import takes longer.
     """
     with suppress(ValueError):  # for a text that is not valid Unicode
         if validator.is_valid(value):
@@ -159,7 +159,7 @@ class Contract:
     def __init__(self, document: Schema) -> None:
         self.document = document
         self.operations = {
-            spec["operationId"]: _operation(document, method, path, spec)
+            spec["operationId"]: Operation(document, method, path, spec)
             for path, item in document["paths"].items()
             for method, spec in item.items()
             if method in METHODS
@@ -201,34 +201,8 @@ def load_contract() -> Contract:
         raise ConfigError(f"openapi.yaml is not usable: {error}.", "Reinstall Lore.") from error
 
 
-def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operation:
-    reply = spec["responses"]["200"]["content"]["application/json"]["schema"]
-    hints = dict(spec["x-mcp"])
-    return Operation(
-        id=spec["operationId"],
-        method=method.upper(),
-        path=path,
-        title=hints.pop("title"),
-        is_always_loaded=hints.pop("alwaysLoad", False),
-        summary=spec["summary"],
-        description=one_line(spec["description"]),
-        hints=hints,
-        deadline_seconds=float(spec["x-deadline-seconds"]),
-        toolset=spec["tags"][0],
-        envelope=spec.get("x-envelope", ""),
-        is_private=spec.get("x-private", False),
-        max_body_bytes=spec.get("x-max-body-bytes", MAX_BODY_BYTES),
-        input_schema=_resolved(document, _arguments(spec)),
-        output_schema=_resolved(document, reply),
-    )
-
-
 def _arguments(spec: Schema) -> Schema:
-    """Combine the parameters and the body's properties into one closed object schema.
-
-    Raises:
-        ConfigError: a parameter and a property have the same name.
-    """
+    """Combine the parameters and the body's properties into one closed object schema. Raises ConfigError."""
     body = spec.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     properties, required = dict(body.get("properties", {})), list(body.get("required", ()))
     for parameter in spec.get("parameters", ()):

@@ -36,8 +36,6 @@ if TYPE_CHECKING:  # commands only render the owner's replies, so they do not im
 
 Reply = TypeVar("Reply")
 Method = Callable[..., Any]
-LISTENER = "listener"
-REQUEST = "request"
 
 
 @dataclass(frozen=True)
@@ -134,9 +132,7 @@ OPERATIONS: dict[str, Entry] = {
 def methods(contract: Contract, services: Services) -> dict[str, Callable[[Listener, JSON], JSON]]:
     """Map each operation of the contract to a call of its method.
 
-    Raises:
-        ConfigError: an operation has no entry, an entry has no operation, or a method's parameters differ from the
-            contract.
+    Raises ConfigError if an operation or its entry is missing, or if a method's parameters differ from the contract.
     """
     if differing := set(contract.operations) ^ set(OPERATIONS):
         raise ConfigError(f"Contract and operations differ: {', '.join(sorted(differing))}.", "Reinstall Lore.")
@@ -145,19 +141,18 @@ def methods(contract: Contract, services: Services) -> dict[str, Callable[[Liste
 
 def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JSON]:
     parameters = dict(inspect.signature(method).parameters)
-    takes_listener = parameters.pop(LISTENER, None) is not None
-    grouped = set(WriteRequest._fields) if parameters.pop(REQUEST, None) else set[str]()
+    takes_listener = parameters.pop("listener", None) is not None
+    grouped = set(WriteRequest._fields) if parameters.pop("request", None) else set[str]()
     if not _takes(parameters, grouped, operation.input_schema):
-        raise ConfigError(
-            f"The parameters of the method for {operation.id} differ from the contract.", "Reinstall Lore."
-        )
+        message = f"The parameters of the method for {operation.id} differ from the contract."
+        raise ConfigError(message, "Reinstall Lore.")
 
     def call(listener: Listener, arguments: JSON) -> JSON:
         accepted = {name: value for name, value in arguments.items() if name not in grouped}
         if grouped:
-            accepted[REQUEST] = WriteRequest(**{name: arguments[name] for name in grouped & arguments.keys()})
+            accepted["request"] = WriteRequest(**{name: arguments[name] for name in grouped & arguments.keys()})
         if takes_listener:
-            accepted[LISTENER] = listener
+            accepted["listener"] = listener
         return cast("JSON", method(**accepted))
 
     return call
@@ -166,10 +161,8 @@ def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JS
 def _takes(parameters: Mapping[str, inspect.Parameter], grouped: Collection[str], schema: Schema) -> bool:
     """Return whether the parameters are keyword-only, named like the arguments, and optional if those are."""
     properties = {name: definition for name, definition in schema["properties"].items() if name not in grouped}
-    accepted = {
-        *schema.get("required", ()),
-        *(name for name, definition in properties.items() if "default" in definition),
-    }
+    accepted = {name for name, definition in properties.items() if "default" in definition}
+    accepted.update(schema.get("required", ()))
     return parameters.keys() == properties.keys() and all(
         parameter.kind is parameter.KEYWORD_ONLY and (name in accepted or parameter.default is not parameter.empty)
         for name, parameter in parameters.items()

@@ -54,8 +54,7 @@ def fitting(rows: Iterable[Row], characters: int) -> list[Row]:
 def some(rows: Sequence[Row], characters: int, label: str, max_tokens: int) -> list[Row]:
     """Return the first rows that fit, but at least the first row, if necessary with a shorter title.
 
-    Raises:
-        InvalidArgument: not even one row fits; the hint names a sufficient budget.
+    Raises InvalidArgument if not even one row fits; the hint names a sufficient budget.
     """
     taken = fitting(rows, characters)
     if taken or not rows:
@@ -125,12 +124,7 @@ def offset_of(given: str | None, mark: str) -> int:
 
 
 def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
-    """Return the offsets that a cursor encodes; zeros without a cursor.
-
-    Raises:
-        InvalidArgument: the cursor is not valid.
-        StaleCursor: the index or the query has changed since the cursor was issued.
-    """
+    """Return the offsets that a cursor encodes; zeros without a cursor. Raises InvalidArgument, StaleCursor."""
     if given is None:
         return [0] * count
     try:

@@ -57,10 +57,7 @@ def _within_line(line: str, wanted: set[str], characters: int) -> str:
 
 
 def fit_results(results: Sequence[Passage], texts: Sequence[str], words: Sequence[str], characters: int) -> int:
-    """Give each result an excerpt, and `cut` if it is not the whole text; return how many results fit.
-
-    Together they have at most `characters` characters as JSON.
-    """
+    """Give each result an excerpt, and `cut` if that is not all; return how many fit into so many characters."""
     left = characters
     for number, (result, text) in enumerate(zip(results, texts, strict=True)):
         before, left = left, left - size({**result, "excerpt": "", "cut": True}) - 2

@@ -35,11 +35,7 @@ class More(TypedDict):
 def of_rows(
     reply: Mapping[str, object], name: str, rows: Sequence[Row], page: Page, max_tokens: int
 ) -> tuple[list[Row], More]:
-    """Return as many of the rows as fit into the reply, which does not contain any rows yet.
-
-    Raises:
-        InvalidArgument: the budget is too small for a single row.
-    """
+    """Return as many of the rows as fit into the reply, which has none yet. Raises InvalidArgument if none fits."""
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
     end, more = page.start + len(taken), More()
     if len(taken) < len(rows):
@@ -59,8 +55,7 @@ def of_passages(
 ) -> tuple[list[Passage], More]:
     """Return as many of the results as fit into the reply, each with an excerpt of its text around the words.
 
-    Raises:
-        InvalidArgument: the budget is too small for a single result.
+    Raises InvalidArgument if not a single one does.
     """
     shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
     fitting = fit_results(shown, texts, words, left)
@@ -88,8 +83,7 @@ def of_parts(
 ) -> JSON:
     """Return the reply with as many of its parts as fit, in order from the cursor's position (part, offset) on.
 
-    Raises:
-        InvalidArgument: the budget is too small for the next line or row.
+    Raises InvalidArgument if not even the next line or row does.
     """
     (number, offset), names = at, list(parts)
     reply = {**reply, **{name: part[:0] for name, part in parts.items()}}
