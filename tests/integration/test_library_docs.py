@@ -9,8 +9,8 @@ import pytest
 
 from lore_etl.core.errors import LoreError, NotFound, UsageError
 from lore_server.library_docs.doc_set import FOLDER, DocSet
-from lore_server.library_docs.installed_package import find_package
 from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
+from lore_server.library_docs.local_docs import find_package
 from tests.harness.projects import write_project
 
 METADATA = (
@@ -60,9 +60,9 @@ def test_a_folder_is_copied_with_its_version_and_then_only_its_changes(tmp_path:
     (source / "docs" / "b.rst").unlink()
     assert counts(updated(manager, manager.named("kit")[0])) == (0, 1, 0, 1)
 
-    assert [(docs.name, docs.version, docs.pages) for docs in manager.all()] == [("kit", "1.2.0", 1)]
+    assert [(docs.name, docs.version, docs.pages) for docs in manager.named()] == [("kit", "1.2.0", 1)]
     assert manager.remove("kit") == 1
-    assert (pages(tmp_path), manager.all()) == ({}, [])
+    assert (pages(tmp_path), manager.named()) == ({}, [])
 
 
 def test_a_python_package_is_read_without_leaving_its_folder(tmp_path: Path, manager: LibraryManager) -> None:

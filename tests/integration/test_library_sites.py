@@ -191,7 +191,7 @@ def test_an_interrupted_run_continues_where_it_stopped(index: Path) -> None:
         with pytest.raises(Busy, match="900 seconds"):
             copied(index, address)
         assert sorted(pages(index)) == ["p0.md", "p1.md", "p2.md"]
-        assert [docs.pages for docs in LibraryManager(index).all()] == [0]
+        assert [docs.pages for docs in LibraryManager(index).named()] == [0]
 
         site.requests.clear()
         site.instead = lambda number, path: None

@@ -49,7 +49,7 @@ BY_PATH = {
     "server/lore_server/cli/publish_commands.py": "a file that the user named",
     "server/lore_server/cli/knowledge_commands.py": "a file that the user named",
     "server/lore_server/evaluation/": "sets that the user named",
-    "server/lore_server/library_docs/installed_package.py": "finds packages below a folder that the user named",
+    "server/lore_server/library_docs/local_docs.py": "finds packages below a folder that the user named",
     "server/lore_server/setup/install.py": "the user's files of clients; those of a project are opened below its root",
     "server/lore_server/knowledge/": "the knowledge folder in the user's home, and the files of git there",
     "etl/lore_etl/files/git_folder.py": "`.git`, which may be outside the root in a worktree",

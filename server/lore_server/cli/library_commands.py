@@ -120,8 +120,7 @@ def _wanted(
 ) -> DocSet:
     """Return the documentation that the arguments describe. Raises UsageError."""
     from lore_server.library_docs.doc_set import FOLDER, SITE, DocSet, as_name, as_version, checked_name
-    from lore_server.library_docs.installed_package import check_package, find_package
-    from lore_server.library_docs.local_docs import name_of_folder
+    from lore_server.library_docs.local_docs import check_package, find_package, name_of_folder
     from lore_server.library_docs.site_paths import name_of_site, start_of
 
     pinned = as_version(version)
@@ -152,14 +151,12 @@ def _folder(root: Path, given: Path) -> Path:
 
 
 def _list(session: Session, manager: LibraryManager) -> None:
-    from lore_server.library_docs.library_manager import shown
-
-    sets = manager.all()
+    sets = manager.named()
     rows = (
         f"{_titled(docs)}  {counted(docs.pages, 'page')}  {f'{docs.package} in ' if docs.package else ''}{docs.origin}"
         for docs in sets
     )
-    session.show({"libraries": [shown(docs) for docs in sets]}, *rows)
+    session.show({"libraries": [docs.record() for docs in sets]}, *rows)
     if not sets and not session.as_json:
         output.note("No documentation of libraries was added to this index.")
 

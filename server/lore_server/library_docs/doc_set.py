@@ -1,6 +1,7 @@
-"""The sets of documentation that the user added to an index, recorded in the user's state folder.
+"""The sets of documentation that the user added to an index: their pages there, and their records.
 
-A record in the index folder could come with a checkout and name a host or a folder, so it is never used.
+These are in the user's state folder: a record in the index folder could come with a checkout and name a host or a
+folder, so it is never used.
 """
 
 from __future__ import annotations
@@ -8,21 +9,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lore_etl.config.user_folders import private_folder
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import StorageError, UsageError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.text import clip, one_line, storable
+from lore_etl.files.indexed import ADDED
 from lore_etl.stores.claim import record_folder
+from lore_etl.system.durable import sync_all_files
 from lore_etl.system.nofollow import read_regular
+from lore_server.knowledge.safe_files import Files
 
 FOLDER, PYTHON, NPM, SITE = "folder", "python", "npm", "site"
 RECORD = "library-docs.json"
 MAX_RECORD_BYTES = 1_000_000
 MAX_VERSION = 40
+MAX_SKIPPED = 20  # skipped pages in a report
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 
 
@@ -44,9 +50,8 @@ class DocSet:
     is_private: bool = False
     pages: int = 0
 
-    def is_same_origin(self, other: DocSet) -> bool:
-        """Return whether both are copied from the same place."""
-        return (self.kind, self.origin, self.package) == (other.kind, other.origin, other.package)
+    def record(self) -> JSON:
+        return {name: getattr(self, name) for name in ("name", "version", "kind", "origin", "package", "pages")}
 
 
 class DocSetRecord:
@@ -67,11 +72,88 @@ class DocSetRecord:
             hint = "Delete it, and add the documentation again."
             raise StorageError(f"The list of libraries ({self._file}) cannot be read.", hint) from error
 
-    def write(self, sets: Mapping[str, DocSet]) -> None:
-        """Replace the list. Raises StorageError."""
+    def put(self, docs: DocSet) -> None:
+        """Record a set. Raises StorageError."""
+        self._write({**self.read(), docs.name: docs})
+
+    def drop(self, name: str) -> None:
+        """Remove the record of a set. Raises StorageError."""
+        self._write({key: docs for key, docs in self.read().items() if key != name})
+
+    def _write(self, sets: Mapping[str, DocSet]) -> None:
         private_folder(self.folder)
         rows = [asdict(sets[name]) for name in sorted(sets)]
         write_atomically(self._file, (json.dumps(rows, indent=1), "\n"), mode=0o600)
+
+
+@dataclass
+class DocChanges:
+    """The result of an update, in numbers of pages; `skipped` maps pages that were left out to the reason."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    requests: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_change(self) -> bool:
+        """Return whether there is anything to index."""
+        return bool(self.added or self.changed or self.removed)
+
+    def count(self, is_new: bool | None) -> None:
+        """Count a page that `DocFolder.write` has written."""
+        self.added += is_new is True
+        self.changed += is_new is False
+        self.unchanged += is_new is None
+
+    def record(self) -> JSON:
+        pages = [{"page": page, "reason": reason} for page, reason in list(self.skipped.items())[:MAX_SKIPPED]]
+        return {**asdict(self), "skipped": len(self.skipped), "skipped_pages": pages}
+
+
+class DocFolder:
+    """The pages of one set. No symlink below the index folder is followed."""
+
+    def __init__(self, index: Path, name: str) -> None:
+        self.below = f"{ADDED.removeprefix('@')}/{name}"
+        self._files = Files(index)
+
+    def write(self, path: str, text: str, is_durable: bool = True) -> bool | None:
+        """Write a page if its text differs. Returns True if it is new, False if it changed, None if it is the same."""
+        place, data = f"{self.below}/{path}", text.encode()
+        before = self._files.read(place)
+        if before == data:
+            return None
+        self._files.write(place, data, is_durable)
+        return before is None
+
+    def exists(self, path: str) -> bool:
+        return self._files.exists(f"{self.below}/{path}")
+
+    def replace(self, pages: Mapping[str, str], changes: DocChanges) -> None:
+        """Make these the only pages, and count the changes."""
+        for path, text in pages.items():
+            changes.count(self.write(path, text, is_durable=False))
+        if changes.is_change:
+            sync_all_files()
+        changes.removed += self.keep_only(set(pages))
+
+    def keep_only(self, pages: set[str]) -> int:
+        """Delete all other pages, and return their number."""
+        gone = set(self._files.below(self.below)) - {f"{self.below}/{path}" for path in pages}
+        for place in sorted(gone):
+            self._files.remove(place)
+        return len(gone)
+
+    def delete(self) -> int:
+        """Delete the folder, and return the number of its pages."""
+        places = self._files.below(self.below)
+        for place in places:
+            self._files.remove(place)
+        return sum(place.endswith(".md") for place in places)
 
 
 def checked_name(name: str) -> str:

@@ -1,15 +1,21 @@
-"""Copy a documentation site: find its pages by llms.txt, its sitemap or its links, and read those that changed."""
+"""Copy a documentation site: find its pages by llms.txt, its sitemap or its links, and read those that changed.
+
+The pages are recorded, so that a killed run can continue, and a later run reads only changed pages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from lore_etl.core.errors import NotFound, UsageError
 from lore_etl.core.html_markdown import html_as_markdown, links_of
-from lore_server.library_docs.doc_folder import DocChanges, DocFolder
+from lore_etl.core.record_file import open_records
 from lore_server.library_docs.doc_page import MAX_TEXT, PageOrigin, Readable, markdown_page, readable
+from lore_server.library_docs.doc_set import DocChanges, DocFolder, DocSet
 from lore_server.library_docs.site_client import SiteClient, SiteReply
 from lore_server.library_docs.site_paths import (
     digest,
@@ -21,12 +27,94 @@ from lore_server.library_docs.site_paths import (
     origin_of,
     pages_below,
 )
-from lore_server.library_docs.site_store import SitePage, SiteStore
 
 MAX_SITEMAPS = 50
 MAX_LINKS = 2_000  # of a page
 _GONE = frozenset({404, 410})
 _TEXT_KINDS = frozenset({"text/markdown", "text/x-markdown", "text/plain"})
+_TABLES = """
+CREATE TABLE IF NOT EXISTS page (
+    url TEXT PRIMARY KEY, etag TEXT NOT NULL DEFAULT '', modified TEXT NOT NULL DEFAULT '',
+    files TEXT NOT NULL DEFAULT '[]', links TEXT NOT NULL DEFAULT '[]',
+    is_listed INTEGER NOT NULL DEFAULT 0, is_read INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS run (is_running INTEGER NOT NULL);
+"""
+
+
+class SitePage(NamedTuple):
+    """A page: the validators of its last reply, the files written from it, and the pages that it links."""
+
+    url: str
+    etag: str = ""
+    modified: str = ""
+    files: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+class SiteStore:
+    """The pages of one site, in the user's state folder."""
+
+    def __init__(self, file: Path) -> None:
+        self._rows = open_records(file, _TABLES, "Delete it; the next run reads all pages again.")
+
+    def close(self) -> None:
+        self._rows.rollback()
+        self._rows.close()
+
+    def begin(self) -> None:
+        """Begin a run, or continue one that was interrupted."""
+        if not self._rows.execute("SELECT 1 FROM run").fetchone():
+            self._rows.execute("UPDATE page SET is_listed = 0, is_read = 0")
+            self._rows.execute("INSERT INTO run VALUES (1)")
+            self._rows.commit()
+
+    def finish(self) -> None:
+        """End the run, and drop the pages that the site no longer has."""
+        self._rows.execute("DELETE FROM page WHERE NOT is_listed")
+        self._rows.execute("DELETE FROM run")
+        self._rows.commit()
+
+    def add(self, urls: Iterable[str], maximum: int) -> int:
+        """Add pages to the run up to the maximum, and return how many were left out."""
+        left_out = 0
+        count = self._rows.execute("SELECT count(*) FROM page WHERE is_listed").fetchone()[0]
+        for url in dict.fromkeys(urls):
+            if self._rows.execute("SELECT 1 FROM page WHERE url = ? AND (is_listed OR is_read)", (url,)).fetchone():
+                continue
+            if count >= maximum:
+                left_out += 1
+                continue
+            count += 1
+            self._rows.execute(
+                "INSERT INTO page (url, is_listed) VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET is_listed = 1", (url,)
+            )
+        self._rows.commit()
+        return left_out
+
+    def next(self) -> SitePage | None:
+        """Return a page of this run that has not been read yet."""
+        return next(self._pages("is_listed AND NOT is_read ORDER BY rowid LIMIT 1"), None)
+
+    def put(self, page: SitePage) -> None:
+        """Record that a page was read in this run."""
+        self._rows.execute(
+            "UPDATE page SET etag = ?, modified = ?, files = ?, links = ?, is_read = 1 WHERE url = ?",
+            (page.etag, page.modified, json.dumps(page.files), json.dumps(page.links), page.url),
+        )
+        self._rows.commit()
+
+    def drop(self, url: str) -> None:
+        """Record that a page has no content in this run; its files are removed at the end."""
+        self._rows.execute("UPDATE page SET is_listed = 0, is_read = 1 WHERE url = ?", (url,))
+        self._rows.commit()
+
+    def files(self) -> set[str]:
+        return {file for page in self._pages("1") for file in page.files}
+
+    def _pages(self, condition: str) -> Iterator[SitePage]:
+        statement = f"SELECT url, etag, modified, files, links FROM page WHERE {condition}"
+        for url, etag, modified, files, links in self._rows.execute(statement).fetchall():
+            yield SitePage(url, etag, modified, tuple(json.loads(files)), tuple(json.loads(links)))
 
 
 class SiteCopy:
@@ -34,26 +122,22 @@ class SiteCopy:
 
     def __init__(
         self,
-        start: str,
-        origin: PageOrigin,
+        docs: DocSet,
         folder: DocFolder,
         store: SiteStore,
         client: SiteClient,
         changes: DocChanges,
-        max_pages: int,
-        is_renewed: bool = False,
+        is_renewed: bool,
     ) -> None:
-        self._start, self._origin, self._folder, self._store = start, origin, folder, store
-        self._client, self._changes, self._max_pages, self._is_renewed = client, changes, max_pages, is_renewed
-        self._follows_links = False
+        self._start, self._max_pages, self._origin = docs.origin, docs.max_pages, PageOrigin(docs.name, docs.version)
+        self._folder, self._store, self._client, self._changes = folder, store, client, changes
+        self._is_renewed, self._follows_links = is_renewed, False
         self._taken = store.files()
 
     def run(self, progress: Callable[[str], None]) -> int:
-        """Read all pages that are not known to be unchanged, and return the number of pages.
+        """Read all pages that are not known to be unchanged, and return the number of pages; a later run continues.
 
-        Raises:
-            Busy, ProviderUnavailable: see `SiteClient.get`. The next run continues.
-            UsageError, NotFound: robots.txt forbids the site, or it has no pages.
+        Raises UsageError, NotFound if robots.txt forbids the site or it has no pages, and the errors of `SiteClient`.
         """
         sitemaps = self._client.read_robots()
         if not self._client.allows(self._start):
@@ -104,16 +188,12 @@ class SiteCopy:
         reply = self._client.get(address)
         return "" if reply.status != 200 or reply.is_html else reply.text
 
-    def _fetched(self, page: SitePage) -> SiteReply:
-        if not self._client.allows(page.url):
-            return SiteReply(0, problem="robots.txt forbids it")
-        is_whole = page.files and not self._is_renewed and all(map(self._folder.exists, page.files))
-        etag, modified = (page.etag, page.modified) if is_whole else ("", "")
-        return self._client.get(page.url, etag, modified)
-
     def _read(self, page: SitePage) -> int:
         """Read a page of the run, and return how many of its links exceed the limit of pages."""
-        reply = self._fetched(page)
+        is_whole = page.files and not self._is_renewed and all(map(self._folder.exists, page.files))
+        known = (page.etag, page.modified) if is_whole else ()
+        is_allowed = self._client.allows(page.url)
+        reply = self._client.get(page.url, *known) if is_allowed else SiteReply(0, problem="robots.txt forbids it")
         if page.url == self._start and self._follows_links and (reply.problem or reply.status in _GONE):
             reason = reply.problem or f"status {reply.status}"
             raise NotFound(f"{self._start} cannot be read: {reason}.", "Give the address of the documentation itself.")
@@ -136,18 +216,12 @@ class SiteCopy:
             self._store.put(page) if page.files else self._store.drop(page.url)
             return page
         file = self._named(page)
-        result = self._folder.write(file, markdown_page(replace(self._origin, url=reply.url or page.url), text))
-        self._changes.unchanged += result is None
-        self._changes.added += result is True
-        self._changes.changed += result is False
-        kept = SitePage(page.url, reply.etag, reply.modified, (file,), self._links(reply))
+        origin = self._origin._replace(url=reply.url or page.url)
+        self._changes.count(self._folder.write(file, markdown_page(origin, text)))
+        links = pages_below(self._start, links_of(reply.text), reply.url) if self._follows_links else ()
+        kept = SitePage(page.url, reply.etag, reply.modified, (file,), tuple(dict.fromkeys(links))[:MAX_LINKS])
         self._store.put(kept)
         return kept
-
-    def _links(self, reply: SiteReply) -> tuple[str, ...]:
-        """Return the pages that a page links, if links are followed."""
-        found = pages_below(self._start, links_of(reply.text), reply.url) if self._follows_links else ()
-        return tuple(dict.fromkeys(found))[:MAX_LINKS]
 
     def _named(self, page: SitePage) -> str:
         """Return the file of a page, which on no system is also the file of another page."""

@@ -12,15 +12,12 @@ from filelock import FileLock, Timeout
 from lore_etl.config.user_folders import private_folder
 from lore_etl.core.errors import Busy, NotFound, UsageError
 from lore_etl.core.json_types import JSON
-from lore_server.library_docs.doc_folder import DocChanges, DocFolder
-from lore_server.library_docs.doc_page import PageOrigin
-from lore_server.library_docs.doc_set import FOLDER, SITE, DocSet, DocSetRecord
-from lore_server.library_docs.doc_site import SiteCopy
-from lore_server.library_docs.installed_package import find_package
-from lore_server.library_docs.local_docs import LocalDocs, docs_in_folder
+from lore_server.library_docs.doc_page import PageOrigin, markdown_page
+from lore_server.library_docs.doc_set import FOLDER, SITE, DocChanges, DocFolder, DocSet, DocSetRecord
+from lore_server.library_docs.doc_site import SiteCopy, SiteStore
+from lore_server.library_docs.local_docs import LocalDocs, docs_in_folder, find_package
 from lore_server.library_docs.site_client import SiteClient, SiteLimits
 from lore_server.library_docs.site_paths import version_in
-from lore_server.library_docs.site_store import SiteStore
 
 LOCK = "library-docs.lock"
 DEFAULT_LIMITS = SiteLimits()
@@ -35,14 +32,7 @@ class DocSetReport:
     folder: str
 
     def record(self) -> JSON:
-        return {"library": shown(self.docs), "folder": self.folder, **self.changes.record()}
-
-
-def shown(docs: DocSet) -> JSON:
-    return {
-        "name": docs.name, "version": docs.version, "kind": docs.kind, "origin": docs.origin,
-        "package": docs.package, "pages": docs.pages,
-    }  # fmt: skip
+        return {"library": self.docs.record(), "folder": self.folder, **self.changes.record()}
 
 
 class LibraryManager:
@@ -53,11 +43,7 @@ class LibraryManager:
         self._limits = limits
         self._record = DocSetRecord(index)
 
-    def all(self) -> list[DocSet]:
-        """Return the sets by name."""
-        return list(self._record.read().values())
-
-    def named(self, name: str | None) -> list[DocSet]:
+    def named(self, name: str | None = None) -> list[DocSet]:
         """Return the set of this name; all sets without a name. Raises NotFound."""
         sets = self._record.read()
         if name is None:
@@ -70,16 +56,15 @@ class LibraryManager:
     def update(self, wanted: DocSet, progress: Callable[[str], None]) -> DocSetReport:
         """Update a new or known set.
 
-        Raises:
-            Busy: another command is adding documentation.
-            UsageError: the name belongs to documentation from another place, or this place has none.
+        Raises Busy if another command is adding documentation, UsageError if the name belongs to documentation from
+        another place or this place has none.
         """
         with self._alone():
-            sets = self._record.read()
-            before = sets.get(wanted.name)
-            if before is not None and not before.is_same_origin(wanted):
+            before = self._record.read().get(wanted.name)
+            places = [(docs.kind, docs.origin, docs.package) for docs in (before or wanted, wanted)]
+            if places[0] != places[1]:
                 raise UsageError(
-                    f"`{wanted.name}` is documentation from {before.origin}.",
+                    f"`{wanted.name}` is documentation from {places[0][1]}.",
                     f"Choose another name with --name, or run `lore add-docs --remove {wanted.name}` first.",
                 )
             folder, changes = DocFolder(self._index, wanted.name), DocChanges()
@@ -87,22 +72,9 @@ class LibraryManager:
             if wanted.kind == SITE:
                 docs = self._copied(wanted, before, folder, changes, progress)
             else:
-                docs = self._updated(wanted, folder, changes)
-            self._record.write({**sets, wanted.name: docs})
-            return DocSetReport(docs, changes, folder.shown)
-
-    def _updated(self, wanted: DocSet, folder: DocFolder, changes: DocChanges) -> DocSet:
-        found = _local(wanted)
-        if not found.pages:
-            raise NotFound(
-                f"No documentation was found in {wanted.origin}.", "Give a folder that contains Markdown or text files."
-            )
-        docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
-        changes.skipped.update(found.skipped)
-        if wanted.kind != FOLDER and found.url:
-            changes.notes.append(f"Its documentation may be at {found.url}: `lore add-docs URL --name NAME` copies it.")
-        folder.replace(found.files(docs.name, docs.version), changes)
-        return docs
+                docs = _updated(wanted, folder, changes)
+            self._record.put(docs)
+            return DocSetReport(docs, changes, f"@{folder.below}")
 
     def _copied(
         self,
@@ -113,18 +85,16 @@ class LibraryManager:
         progress: Callable[[str], None],
     ) -> DocSet:
         docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
-        limits = replace(self._limits, is_private_allowed=wanted.is_private)
-        client = SiteClient(docs.origin, limits)
+        client = SiteClient(docs.origin, replace(self._limits, is_private_allowed=wanted.is_private))
         store = SiteStore(self._pages_of(docs.name))
-        self._record.write({**self._record.read(), docs.name: replace(docs, pages=len(store.files()))})
-        origin = PageOrigin(docs.name, docs.version)
+        self._record.put(replace(docs, pages=len(store.files())))
         is_renewed = before is not None and before.version != docs.version
         try:
-            copy = SiteCopy(docs.origin, origin, folder, store, client, changes, docs.max_pages, is_renewed)
+            copy = SiteCopy(docs, folder, store, client, changes, is_renewed)
             docs = replace(docs, pages=copy.run(progress))
         except (NotFound, UsageError):
             if before is None and not store.files():
-                self._record.write({name: row for name, row in self._record.read().items() if name != docs.name})
+                self._record.drop(docs.name)
             raise
         finally:
             changes.requests = client.requests
@@ -143,7 +113,7 @@ class LibraryManager:
             self.named(name)
             count = DocFolder(self._index, name).delete()
             self._pages_of(name).unlink(missing_ok=True)
-            self._record.write({key: docs for key, docs in self._record.read().items() if key != name})
+            self._record.drop(name)
             return count
 
     @contextmanager
@@ -153,6 +123,21 @@ class LibraryManager:
                 yield
         except Timeout as error:
             raise Busy("Another command is adding documentation to this index.") from error
+
+
+def _updated(wanted: DocSet, folder: DocFolder, changes: DocChanges) -> DocSet:
+    found = _local(wanted)
+    if not found.pages:
+        raise NotFound(
+            f"No documentation was found in {wanted.origin}.", "Give a folder that contains Markdown or text files."
+        )
+    docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
+    changes.skipped.update(found.skipped)
+    if found.url:
+        changes.notes.append(f"Its documentation may be at {found.url}: `lore add-docs URL --name NAME` copies it.")
+    origin = PageOrigin(docs.name, docs.version, found.url)
+    folder.replace({path: markdown_page(origin, page) for path, page in found.pages.items()}, changes)
+    return docs
 
 
 def _local(wanted: DocSet) -> LocalDocs:

@@ -83,8 +83,7 @@ class SiteClient:
     def read_robots(self) -> list[str]:
         """Read robots.txt, and return the sitemaps that it names.
 
-        Raises:
-            ProviderUnavailable: it cannot be read, so that no other page may be read either.
+        Raises ProviderUnavailable if it cannot be read, so that no other page may be read either.
         """
         self._robots.parse([])
         reply = self.get(urljoin(f"{self._origin[0]}://{self._host}/", "robots.txt"), limit=MAX_ROBOTS_BYTES)
@@ -107,19 +106,16 @@ class SiteClient:
         return list(self._robots.site_maps() or ())
 
     def allows(self, url: str) -> bool:
-        """Return whether robots.txt allows reading a page."""
         return self._robots.can_fetch(AGENT, url)
 
     def get(self, url: str, etag: str = "", modified: str = "", limit: int | None = None) -> SiteReply:
         """Return a page; status 304 if it has not changed since.
 
-        Raises:
-            Busy: the time is over, or the site asks for a longer pause than allowed.
-            ProviderUnavailable: the site does not respond.
+        Raises Busy if the time is over or the site asks for a longer pause than allowed, ProviderUnavailable if it does
+        not respond.
         """
         known = {"If-None-Match": etag, "If-Modified-Since": modified}
         headers = {name: value for name, value in known.items() if value}
-        limit = limit or MAX_PAGE_BYTES
         failures = redirects = 0
         reason = ""
         while True:
@@ -129,7 +125,7 @@ class SiteClient:
                 return SiteReply(0, problem="robots.txt forbids it")
             self._wait_for_turn()
             try:
-                reply, following, pause = self._request(url, headers, limit)
+                reply, following, pause = self._request(url, headers, limit or MAX_PAGE_BYTES)
             except httpx.HTTPError as error:
                 reply, following, pause, reason = None, "", None, type(error).__name__
             if following and redirects < MAX_REDIRECTS:
@@ -195,10 +191,7 @@ def _address_of(start: str, is_private_allowed: bool) -> tuple[str | None, bool]
     """Return the address to connect to, None to use the name, and whether the host is this machine.
 
     The name is looked up once, so it cannot lead to another address later. A name is not looked up if the user named a
-    private host, or if a proxy connects.
-
-    Raises:
-        UsageError, NotFound: the name leads to a private address, or does not exist.
+    private host, or if a proxy connects. Raises UsageError for a private address, NotFound for an unknown name.
     """
     scheme, host, port = origin_of(start)
     host = host or ""

@@ -49,7 +49,6 @@ def normalised(address: str) -> str | None:
 
 
 def origin_of(address: str) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port of an address."""
     parts = urlsplit(address)
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
@@ -84,7 +83,6 @@ def listed_in(sitemap: str) -> list[str]:
 
 
 def linked_in(markdown: str) -> list[str]:
-    """Return the addresses that a Markdown text links."""
     return list(dict.fromkeys(_MARKDOWN_LINK.findall(markdown)))
 
 
