@@ -9,18 +9,18 @@ from typing import Any
 from lore_etl.core.errors import ProviderUnavailable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.knowledge.names import DEVICES
-from lore_server.trackers.stream import Item, Stream
-from lore_server.trackers.ticket_record import (
-    TicketComment,
+from lore_server.trackers.tickets import (
     TicketRecord,
+    TicketStore,
     UnsafeTicket,
+    comment_of,
     release_of,
     text_of,
     ticket_number,
     ticket_of,
+    user_name,
 )
-from lore_server.trackers.ticket_store import TicketStore
-from lore_server.trackers.tracker_client import TrackerClient, endless_pages
+from lore_server.trackers.tracker_client import Item, Stream, TrackerClient, endless_pages
 
 ADDRESS = "https://api.github.com"
 ADDRESS_VARIABLE = "LORE_GITHUB_URL"
@@ -105,7 +105,7 @@ def _comment(address: str) -> Callable[[TicketStore, Item], None]:
         number = text_of(item.get(address)).rpartition("/")[2]
         if not number.isdecimal():
             return
-        comment = TicketComment(_login(item.get("user")), text_of(item.get("created_at")), text_of(item.get("body")))
+        comment = comment_of(_login(item.get("user")), item)
         ticket = store.get(number) or TicketRecord(ISSUES, number)
         store.put(number, replace(ticket, comments={**ticket.comments, f"{address}-{item['id']}": comment}))
 
@@ -122,9 +122,7 @@ def _release(store: TicketStore, item: Item) -> None:
 
 def _discussion(number: str, node: Mapping[str, Any], before: TicketRecord | None) -> TicketRecord:
     comments = {
-        str(comment["id"]): TicketComment(
-            _login(comment.get("author")), text_of(comment.get("createdAt")), text_of(comment.get("body"))
-        )
+        str(comment["id"]): comment_of(_login(comment.get("author")), comment, "createdAt")
         for comment in node["comments"]["nodes"]
     }
     labels = tuple(text_of(label["name"]) for label in node["labels"]["nodes"])
@@ -140,4 +138,4 @@ def file_name(text: str) -> str:
 
 
 def _login(user: object) -> str:
-    return text_of(user.get("login")) if isinstance(user, dict) else ""
+    return user_name(user, "login")

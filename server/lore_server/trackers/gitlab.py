@@ -8,17 +8,18 @@ from urllib.parse import quote
 from lore_etl.core.text import clip, encodable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.trackers.github import ISSUES, RELEASES, file_name
-from lore_server.trackers.stream import PER_PAGE, Item, Stream
-from lore_server.trackers.ticket_record import (
+from lore_server.trackers.tickets import (
     TicketComment,
+    TicketStore,
     UnsafeTicket,
+    comment_of,
     release_of,
     text_of,
     ticket_number,
     ticket_of,
+    user_name,
 )
-from lore_server.trackers.ticket_store import TicketStore
-from lore_server.trackers.tracker_client import TrackerClient
+from lore_server.trackers.tracker_client import PER_PAGE, Item, Stream, TrackerClient
 
 ADDRESS = "https://gitlab.com"
 ADDRESS_VARIABLE = "LORE_GITLAB_URL"
@@ -70,9 +71,7 @@ def _notes(client: TrackerClient, path: str) -> dict[str, TicketComment]:
     for page in client.pages(path, {"sort": "asc", "per_page": str(PER_PAGE)}):
         for note in page.data or ():
             if not note.get("system"):
-                found[str(note["id"])] = TicketComment(
-                    _author(note), text_of(note.get("created_at")), text_of(note.get("body"))
-                )
+                found[str(note["id"])] = comment_of(_author(note), note)
     return found
 
 
@@ -86,5 +85,4 @@ def _release(store: TicketStore, item: Item) -> None:
 
 
 def _author(item: Item) -> str:
-    author = item.get("author")
-    return text_of(author.get("username")) if isinstance(author, dict) else ""
+    return user_name(item.get("author"), "username")

@@ -12,9 +12,8 @@ from filelock import FileLock, Timeout
 from lore_etl.core.errors import Busy, ProviderUnavailable, UsageError
 from lore_etl.core.json_types import JSON
 from lore_server.trackers import github, gitlab
-from lore_server.trackers.stream import pull_stream
-from lore_server.trackers.ticket_store import TicketStore
-from lore_server.trackers.tracker_client import TrackerClient
+from lore_server.trackers.tickets import TicketStore
+from lore_server.trackers.tracker_client import TrackerClient, pull_stream
 
 TRACKERS = {"github": github, "gitlab": gitlab}
 _PROJECT = {
@@ -63,9 +62,7 @@ def check_project(tracker: str, project: str) -> None:
 def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
     """Update the folder. Tickets read before an error are kept, and the next pull continues from there.
 
-    Raises:
-        Busy: the rate limit is reached, or another pull into this folder is running.
-        LoreError: see `TrackerClient.get`.
+    Raises Busy if another pull into this folder is running, and the errors of `TrackerClient.get`.
     """
     check_project(wanted.tracker, wanted.project)
     kind = TRACKERS[wanted.tracker]

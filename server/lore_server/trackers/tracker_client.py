@@ -1,12 +1,16 @@
-"""Read a tracker over HTTP: pages by `Link`, conditional requests, limits, and no host but the user's."""
+"""Read a tracker over HTTP: pages by `Link`, conditional requests, limits, and no host but the user's.
+
+Its streams are read in the order of their changes, so that a pull can be continued at any page.
+"""
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -16,6 +20,7 @@ from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_etl.system.request_limits import limit_requests
 from lore_server import __version__
 from lore_server.execution.foreign_reply import LONGEST_PAUSE, READ_SECONDS, ReplyRefused, content_of, retry_seconds
+from lore_server.trackers.tickets import TicketStore, UnsafeTicket
 
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 30.0
@@ -24,10 +29,12 @@ MAX_BYTES = 50_000_000  # of a reply
 MAX_REQUESTS = 10_000  # of a pull
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _UNAVAILABLE = frozenset({500, 502, 503, 504})
+OVERLAP = datetime.timedelta(seconds=1)  # trackers differ on whether `since` is inclusive
+PER_PAGE = 100
+Item = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class TrackerReply:
+class TrackerReply(NamedTuple):
     """A reply: its data, or None if nothing has changed since the tag; the address of the next page; and its tag."""
 
     data: Any
@@ -66,10 +73,8 @@ class TrackerClient:
     def get(self, path: str, parameters: Mapping[str, str] | None = None, tag: str | None = None) -> TrackerReply:
         """Return a page. `path` is relative, or the address of a next page.
 
-        Raises:
-            Busy: the rate limit lasts longer than the patience, or this pull has made too many requests.
-            NotFound, UsageError: there is no such project, or the token is not valid.
-            ProviderUnavailable: the tracker does not respond, or not as expected.
+        Raises Busy if the rate limit lasts longer than the patience or this pull has made too many requests, NotFound
+        without such a project, UsageError for a wrong token, ProviderUnavailable without the expected reply.
         """
         address = urljoin(self._address, path)
         return self._reply(*self._send("GET", address, parameters, {"If-None-Match": tag} if tag else {}))
@@ -123,7 +128,11 @@ class TrackerClient:
             failures += 1
             pause = max(asked or 0.0, 2.0**failures / 4)
             if asked is not None and (pause > self._patience or failures == ATTEMPTS):
-                raise self._limited(pause)
+                until = time.strftime("%H:%M", time.localtime(self._now() + pause))
+                raise Busy(
+                    f"The tracker's rate limit is reached until {until}. All pages so far are saved.",
+                    "Run the command again then; it continues. With a token in the environment, the limit is higher.",
+                )
             if failures == ATTEMPTS:
                 raise ProviderUnavailable(f"The tracker does not respond ({reason}).", "Run the command again later.")
             self._sleep(pause)
@@ -154,13 +163,6 @@ class TrackerClient:
             return min(LONGEST_PAUSE, max(0.0, float(reset) - self._now() + 1)) if reset.isdecimal() else 60.0
         return 60.0 if reply.status_code == 429 else None
 
-    def _limited(self, seconds: float) -> Busy:
-        until = time.strftime("%H:%M", time.localtime(self._now() + seconds))
-        return Busy(
-            f"The tracker's rate limit is reached until {until}. All pages so far are saved.",
-            "Run the command again then; it continues. With a token in the environment, the limit is higher.",
-        )
-
     def _reply(self, found: httpx.Response, content: bytes) -> TrackerReply:
         if found.status_code == 304:
             return TrackerReply(None)
@@ -183,3 +185,61 @@ class TrackerClient:
 def endless_pages() -> ProviderUnavailable:
     """Return the error for a list whose pages refer to themselves."""
     return ProviderUnavailable("The tracker's pages refer to themselves.", "Check the address.")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Items of one kind. `since` is the parameter for the time of the last change; without it, all are read again."""
+
+    name: str
+    path: str
+    store: Callable[[TicketStore, Item], None]
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    since: str | None = None
+
+
+def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> None:
+    """Store all items that changed since the last pull.
+
+    Each page is stored before the position moves on, so a killed pull repeats one page at most. Pages are requested by
+    the time of the last item, because an item that changes during the pull moves to the end and would shift numbered
+    pages. An unchanged stream costs one request, because the tag of the last reply is still valid.
+    """
+    position = store.position(stream.name)
+    since, tag = position.get("since", ""), position.get("tag")
+    while True:
+        asked = {stream.since: since} if stream.since and since else {}
+        pages = client.pages(stream.path, {**stream.parameters, "per_page": str(PER_PAGE), **asked}, tag)
+        tag, reached = None, ""
+        for number, page in enumerate(pages):
+            if page.data is None:
+                return
+            tag, reached = tag if number else page.tag, max(reached, _stored(store, stream, page.data))
+            if stream.since and reached > since:  # otherwise more items of the same second than on a page
+                break
+        if not stream.since or reached <= since:
+            store.move_to(stream.name, {"since": since, "tag": tag or ""})
+            return
+        since, tag = reached, None
+        store.move_to(stream.name, {"since": since})
+
+
+def _stored(store: TicketStore, stream: Stream, items: object) -> str:
+    """Store the items of a page, and return the time from which to continue."""
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise ProviderUnavailable("The tracker's reply is not a list.", "Check the address.")
+    for item in items:
+        try:
+            stream.store(store, item)
+        except UnsafeTicket as error:
+            store.refused.add(str(error))
+    return max((_earlier(str(item.get("updated_at") or "")) for item in items), default="")
+
+
+def _earlier(time: str) -> str:
+    """Return a time in ISO 8601 a second earlier, in UTC."""
+    try:
+        moment = datetime.datetime.fromisoformat(time)
+    except ValueError:
+        return ""
+    return (moment.astimezone(datetime.UTC) - OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")

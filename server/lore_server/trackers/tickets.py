@@ -1,0 +1,216 @@
+"""Pulled tickets: their records, which SQLite keeps between pulls, and a Markdown file for each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lore_etl.core.errors import ProviderUnavailable
+from lore_etl.core.record_file import open_records
+from lore_etl.core.text import clip, encodable
+from lore_etl.system.durable import sync_all_files
+from lore_server.knowledge.safe_files import Files
+
+MAX_TITLE = 300
+MAX_BODY = 200_000  # characters of a body or a comment
+HIDDEN = ".lore-pull"  # the folder of the records; a sync skips hidden folders
+_TABLES = """
+CREATE TABLE IF NOT EXISTS record (key TEXT PRIMARY KEY, data TEXT NOT NULL, is_written INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS position (stream TEXT PRIMARY KEY, data TEXT NOT NULL);
+"""
+_FRONT = ("state", "author", "created", "updated", "url", "labels")
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,109}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_COMMENT_HEADING = re.compile(r"^(?=[ \t]{0,3}#{1,6}[ \t]+@)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})", re.MULTILINE)
+
+
+class UnsafeTicket(ProviderUnavailable):
+    """A tracker gave a ticket a number that is none. The message is the number."""
+
+
+@dataclass(frozen=True)
+class TicketComment:
+    """A comment; `created` is a time in ISO 8601."""
+
+    author: str
+    created: str
+    body: str
+
+
+@dataclass(frozen=True)
+class TicketRecord:
+    """A ticket, a pull request, a discussion or a release.
+
+    `folder` and `name` are its place; `links` maps the names of related tickets to a description of the relation.
+    """
+
+    folder: str
+    name: str
+    title: str = ""
+    state: str = ""
+    author: str = ""
+    created: str = ""
+    updated: str = ""
+    url: str = ""
+    labels: tuple[str, ...] = ()
+    body: str = ""
+    comments: Mapping[str, TicketComment] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}.md"
+
+    @property
+    def is_safe(self) -> bool:
+        """Return whether the name is only that of a file. Earlier versions stored any."""
+        return bool(_SAFE_NAME.fullmatch(self.name))
+
+
+def ticket_number(value: object) -> str:
+    """Return the number of a ticket, which becomes the name of its file. Raises UnsafeTicket."""
+    if isinstance(value, bool) or not _NUMBER.fullmatch(str(value)):
+        raise UnsafeTicket(clip(encodable(repr(value)), 60))
+    return str(value)
+
+
+def text_of(value: object) -> str:
+    """Return a tracker's value if it is text, else an empty text."""
+    return value if isinstance(value, str) else ""
+
+
+def user_name(user: object, key: str) -> str:
+    """Return the value of this key of a tracker's user, who may have been deleted."""
+    return text_of(user.get(key)) if isinstance(user, dict) else ""
+
+
+def comment_of(author: str, item: Mapping[str, Any], created: str = "created_at") -> TicketComment:
+    """Return the comment of a tracker's item; `created` is the tracker's name of its time."""
+    return TicketComment(author, text_of(item.get(created)), text_of(item.get("body")))
+
+
+def ticket_of(
+    folder: str, name: str, item: Mapping[str, Any], keys: Mapping[str, str], before: TicketRecord | None, **known: Any
+) -> TicketRecord:
+    """Return the ticket of a tracker's item. `keys` are the tracker's names of its texts.
+
+    What arrives separately, its comments and links, stays as it was `before`.
+    """
+    kept = {"comments": before.comments, "links": before.links} if before else {}
+    texts = {field: text_of(item.get(key)) for field, key in keys.items()}
+    return TicketRecord(folder, name, **{**texts, "title": texts["title"] or f"#{name}", **kept, **known})
+
+
+def release_of(folder: str, name: str, item: Mapping[str, Any], keys: Mapping[str, str], **known: Any) -> TicketRecord:
+    """Return a release, whose title contains its tag."""
+    tag = text_of(item.get("tag_name"))
+    title = text_of(item.get(keys["title"])) or tag or name
+    return ticket_of(folder, name, item, keys, None, title=title if tag in title else f"{tag}: {title}", **known)
+
+
+def _read_record(text: str) -> TicketRecord:
+    data = json.loads(text)
+    comments = {key: TicketComment(**value) for key, value in data["comments"].items()}
+    return TicketRecord(**{**data, "labels": tuple(data["labels"]), "comments": comments})
+
+
+def markdown(ticket: TicketRecord) -> str:
+    """Return the Markdown file: front matter, body, related tickets and comments."""
+    front = {name: value for name in _FRONT if (value := getattr(ticket, name))}
+    block = yaml.safe_dump(front, allow_unicode=True, sort_keys=False)
+    parts = [f"---\n{block}---", f"# {clip(ticket.title, MAX_TITLE)}", _body(ticket.body)]
+    if ticket.links:
+        rows = sorted(ticket.links.items(), key=lambda row: (len(row[0]), row[0]))
+        parts.append("Linked: " + ", ".join(f"{_sign(relation)}{name} ({relation})" for name, relation in rows))
+    for comment in sorted(ticket.comments.values(), key=lambda comment: comment.created):
+        parts += [f"### @{comment.author or 'ghost'} - {comment.created}", _body(comment.body)]
+    return encodable("\n\n".join(part for part in parts if part)) + "\n"
+
+
+def _sign(relation: str) -> str:
+    """Return the sign of a number; GitLab numbers merge requests separately from issues."""
+    return "!" if relation.startswith("merge request") else "#"
+
+
+def _body(text: str) -> str:
+    """Return a text that can neither forge the heading of a comment nor hide the comments after it."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if len(text) > MAX_BODY:
+        text = text[:MAX_BODY] + "\n…"
+    text, opened = _COMMENT_HEADING.sub("\\\\", text), ""
+    for match in _FENCE.finditer(text):
+        if not opened:
+            opened = match[1]
+        elif match[1].startswith(opened):
+            opened = ""
+    return f"{text}\n{opened}" if opened else text
+
+
+class TicketStore:
+    """The tickets of one project, below `home`. A pull can be killed at any time.
+
+    The records of a page and the position after it are one transaction. Files are written afterwards; the next pull
+    writes those that a killed pull did not write.
+    """
+
+    def __init__(self, home: Path, below: str = "") -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        self._files = Files(home)
+        self._below = f"{below}/" if below else ""
+        self.hidden = home / below / HIDDEN
+        self.changed: set[str] = set()
+        self.refused: set[str] = set()
+        self._files.write(f"{self._below}{HIDDEN}/.gitignore", b"*\n")  # creates the folder without following symlinks
+        file = self.hidden / "records.sqlite"
+        self._rows = open_records(file, _TABLES, "Delete it; the next pull reads all tickets again.")
+
+    def close(self) -> None:
+        """Discard the records of an incomplete page, and close the store."""
+        self._rows.rollback()
+        self._rows.close()
+
+    def position(self, stream: str) -> dict[str, str]:
+        """Return the position up to which a stream was read."""
+        row = self._rows.execute("SELECT data FROM position WHERE stream = ?", (stream,)).fetchone()
+        return dict(json.loads(row[0])) if row else {}
+
+    def move_to(self, stream: str, position: dict[str, str]) -> None:
+        """Store the pending tickets, and the position up to which the stream was read."""
+        self._rows.execute("INSERT OR REPLACE INTO position VALUES (?, ?)", (stream, json.dumps(position)))
+        self._rows.commit()
+
+    def get(self, key: str) -> TicketRecord | None:
+        row = self._rows.execute("SELECT data FROM record WHERE key = ?", (key,)).fetchone()
+        return _read_record(row[0]) if row else None
+
+    def put(self, key: str, ticket: TicketRecord) -> None:
+        """Store a ticket if it has changed."""
+        if self.get(key) != ticket:
+            self._rows.execute("INSERT OR REPLACE INTO record VALUES (?, ?, 0)", (key, json.dumps(asdict(ticket))))
+
+    def link(self, key: str, name: str, relation: str, folder: str) -> None:
+        """Add a related ticket to a ticket, which may arrive later."""
+        ticket = self.get(key) or TicketRecord(folder, key.rpartition("-")[2])
+        self.put(key, replace(ticket, links={**ticket.links, name: relation}))
+
+    def write_files(self) -> None:
+        """Write the files of all tickets that changed, and record that they are written."""
+        self._rows.rollback()
+        keys = []
+        for key, data in self._rows.execute("SELECT key, data FROM record WHERE NOT is_written").fetchall():
+            ticket = _read_record(data)
+            keys.append((key,))
+            if ticket.title and ticket.is_safe:  # without a title, only a comment or a link has arrived
+                self._files.write(self._below + ticket.path, markdown(ticket).encode(), is_durable=False)
+                self.changed.add(ticket.path)
+        if keys:
+            sync_all_files()
+            self._rows.executemany("UPDATE record SET is_written = 1 WHERE key = ?", keys)
+            self._rows.commit()
