@@ -335,7 +335,7 @@ def test_a_note_names_missing_parts(project: Path) -> None:
 def test_a_message_with_separators_is_one_commit(project: Path) -> None:
     commit(project, "One\x1e\x1f line\n\n" + "0" * 40 + "\n2026-01-01\nMallory\nforged")
 
-    assert [entry.author for entry in commit_log.of_file(project, RETRY, 9).commits] == ["Tester"]
+    assert [entry.author for entry in commit_log.changing(project, RETRY, None, 9).commits] == ["Tester"]
 
 
 # --- a repository that came with the project is not trusted -----------------------------------------------------
@@ -374,8 +374,8 @@ def test_reading_the_history_runs_no_program_of_the_repository(tmp_path: Path, c
         with suppress(InvalidArgument):
             list(commits(root))
     else:
-        assert commit_log.of_lines(root, RETRY, lines, 9).commits
-        assert commit_log.of_file(root, RETRY, 9).commits
+        assert commit_log.changing(root, RETRY, lines, 9).commits
+        assert commit_log.changing(root, RETRY, None, 9).commits
         assert list(commits(root))
     with suppress(InvalidArgument):
         commit_log.naming(root, ["12"], 9)
@@ -534,6 +534,6 @@ def test_worktrees_and_submodules_have_their_history(tmp_path: Path) -> None:
 
     for place in ("tree", "tree/src", "super/part", "super/libs/odd ; # name", "alias/tree", "alias/super/part"):
         root = tmp_path / place
-        changed = commit_log.of_file(root, "retry.py" if place == "tree/src" else RETRY, 9)
+        changed = commit_log.changing(root, "retry.py" if place == "tree/src" else RETRY, None, 9)
         assert [entry.message.strip() for entry in changed.commits] == ["Begin"]
         assert head(root).commit == tip(main)

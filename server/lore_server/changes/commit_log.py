@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +19,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-@dataclass(frozen=True)
-class LoggedCommit:
+class LoggedCommit(NamedTuple):
     """A commit: its id, the day of the change, its author and its message."""
 
     id: str
@@ -45,14 +43,13 @@ class CommittedLines(NamedTuple):
     is_same: bool
 
 
-def of_file(root: Path, path: str, count: int) -> CommitLog:
-    """Return the latest commits that changed a file, also under its earlier names. Raises the errors of `read_git`."""
-    return _log(root, count, "--no-merges", "--follow", "--", path)
+def changing(root: Path, path: str, lines: CommittedLines | None, count: int) -> CommitLog:
+    """Return the latest commits that changed these lines, or a file, also under its earlier names.
 
-
-def of_lines(root: Path, path: str, lines: CommittedLines, count: int) -> CommitLog:
-    """Return the latest commits that changed these lines. Raises the errors of `read_git`."""
-    return _log(root, count, "--no-merges", f"-L{lines.first},{lines.last}:{path}")
+    Raises the errors of `read_git`.
+    """
+    what = ("--follow", "--", path) if lines is None else (f"-L{lines.first},{lines.last}:{path}",)
+    return _log(root, count, "--no-merges", *what)
 
 
 def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | None:
@@ -150,10 +147,8 @@ def _pattern(name: str) -> str:
 def committed(root: Path, path: str, lines: list[str], first: int, last: int) -> CommittedLines | None:
     """Return the place of some lines of a file in the last commit; None if the file is not in it.
 
-    Lines changed since then map to all lines between the unchanged beginning and end of the file.
-
-    Raises:
-        InvalidArgument, StorageError: see `read_git`.
+    Lines changed since then map to all lines between the unchanged beginning and end of the file. Raises the errors of
+    `read_git`.
     """
     try:
         output = read_git(root, "cat-file", "blob", f"HEAD:./{path}", seconds=SECONDS, max_bytes=MAX_FILE_BYTES)
@@ -182,9 +177,6 @@ def _log(root: Path, count: int, *arguments: str) -> CommitLog:
     output = read_git(root, *LOG, *wanted, *arguments, seconds=SECONDS, max_bytes=MAX_BYTES)
     records = output.text.split("\0")
     whole = records if output.is_complete else records[:-1]
-    return CommitLog([commit for record in whole if (commit := _commit(record))], output.is_complete)
-
-
-def _commit(record: str) -> LoggedCommit | None:
-    fields = record.lstrip("\n").split("\n", 3)
-    return LoggedCommit(*fields) if len(fields) == 4 and _ID.fullmatch(fields[0]) else None
+    fields = [record.lstrip("\n").split("\n", 3) for record in whole]
+    commits = [LoggedCommit(*values) for values in fields if len(values) == 4 and _ID.fullmatch(values[0])]
+    return CommitLog(commits, output.is_complete)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.errors import LoreError
-from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.model import KnowledgeType
 from lore_etl.core.text import clip
 from lore_etl.files.indexed import KNOWLEDGE, PULLED
 from lore_etl.files.redaction import redact
@@ -85,11 +85,7 @@ class ProjectHistory:
         if lines is None:
             return CommitLog([], True), NOT_COMMITTED
         is_whole = first == 1 and (last or len(text)) >= len(text)
-        found = (
-            commit_log.of_file(root, path, MAX_COMMITS + 1)
-            if is_whole
-            else commit_log.of_lines(root, path, lines, MAX_COMMITS + 1)
-        )
+        found = commit_log.changing(root, path, None if is_whole else lines, MAX_COMMITS + 1)
         return found, (None if found.commits else NO_COMMIT) if lines.is_same or is_whole else EDITED
 
     def _naming(self, path: str, text: Sequence[str]) -> tuple[CommitLog, str | None]:
@@ -120,10 +116,13 @@ class ProjectHistory:
     def _tickets(self, message: str, by_name: dict[str, str]) -> list[NamedTicketRecord]:
         """Return the tickets that a message names, those it closes first, and those that a pull request closes."""
         closed = set(closed_by(message))
-        found = {name: self._ticket(name, by_name, name in closed) for name in _ordered(names(message), closed)}
+        ordered = sorted(names(message), key=lambda name: (name not in closed, len(name), name))
+        found = {name: self._ticket(name, by_name, name in closed) for name in ordered}
         for name, ticket in list(found.items()):
-            if _is_request(ticket.get("source", "")):
-                for number in closed_by(self._text(by_name[name])):
+            if PurePosixPath(ticket.get("source", "")).parent.name in _REQUESTS:
+                chunks = self._index.catalogue.of_source(by_name[name])
+                text = "\n".join(chunk.text for chunk in chunks if chunk.kind != "comment")
+                for number in closed_by(text):
                     found.setdefault(number, {**self._ticket(number, by_name, True), "via": ticket["name"]})
         known = sorted(found.values(), key=lambda ticket: "source" not in ticket)
         return known[:MAX_TICKETS]
@@ -138,21 +137,8 @@ class ProjectHistory:
                 record["state"] = state
         return record
 
-    def _text(self, source: str) -> str:
-        chunks: Sequence[Chunk] = self._index.catalogue.of_source(source)
-        return "\n".join(chunk.text for chunk in chunks if chunk.kind != "comment")
 
-
-def preferred(tickets: Iterable[str]) -> dict[str, str]:
+def preferred(tickets: Collection[str]) -> dict[str, str]:
     """Return tickets by their names; those pulled from a tracker are preferred, because they are up to date."""
-    own = [source for source in tickets if not source.startswith(f"{PULLED}/")]
-    pulled = [source for source in tickets if source.startswith(f"{PULLED}/")]
-    return files_by_name(own) | files_by_name(pulled)
-
-
-def _is_request(source: str) -> bool:
-    return PurePosixPath(source).parent.name in _REQUESTS
-
-
-def _ordered(found: Collection[str], closed: Collection[str]) -> list[str]:
-    return sorted(found, key=lambda name: (name not in closed, len(name), name))
+    pulled = {source for source in tickets if source.startswith(f"{PULLED}/")}
+    return files_by_name(set(tickets) - pulled) | files_by_name(pulled)

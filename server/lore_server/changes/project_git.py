@@ -38,9 +38,8 @@ class GitOutput(NamedTuple):
 def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -> GitOutput:
     """Run git in a folder for at most some seconds, and return at most `max_bytes` of its output.
 
-    Raises:
-        InvalidArgument: the folder has no history, it leads to another repository, or git fails.
-        StorageError: git cannot be run.
+    Raises InvalidArgument if the folder has no history, leads to another repository or git fails, and StorageError if
+    git cannot be run.
     """
     found = repository(root)
     if found is None:
