@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from lore_server.console.logs import LEVEL_VARIABLES, configure_logging
+from lore_server.console.terminal import LEVEL_VARIABLES, configure_logging
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from lore_server.console.logs import OneLine
+from lore_server.console.terminal import OneLine
 
 CRAFTED = "key `touch x`\n$(touch y)\r\x1b[31mred\x9b\x07"
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_server.console import output, terminal
-from lore_server.console.logs import configure_logging
 from lore_server.console.output import fail, print_json
+from lore_server.console.terminal import configure_logging
 from tests.harness.texts import STEERING
 
 

@@ -12,8 +12,8 @@ import typer
 
 from lore_server import __version__
 from lore_server.console import output
-from lore_server.console.logs import configure_logging
 from lore_server.console.output import fail
+from lore_server.console.terminal import configure_logging
 from lore_server.owner.session import Session
 
 cli = typer.Typer(

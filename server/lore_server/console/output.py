@@ -12,6 +12,8 @@ from lore_server.console import terminal
 from lore_server.execution.progress import ignore_text
 from lore_server.replies.problem import problem
 
+print_json = terminal.out_json
+
 
 def line(text: str = "", root: Path | None = None) -> None:
     """Print a line to standard output, see `terminal.out`."""
@@ -19,7 +21,6 @@ def line(text: str = "", root: Path | None = None) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line to standard error."""
     terminal.err(text + "\n")
 
 
@@ -76,10 +77,6 @@ class StreamedAnswer:
     def finish(self, operation: str, result: JSON, root: Path) -> None:
         """Print the rest of the reply; all of it if it does not continue the printed text."""
         print_result(operation, result, root, self._printed)
-
-
-def print_json(value: object) -> None:
-    terminal.out_json(value)
 
 
 def fail(error: BaseException, as_json: bool) -> int:

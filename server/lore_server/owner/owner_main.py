@@ -19,7 +19,7 @@ def main() -> int:
     from lore_etl.core.errors import LoreError
     from lore_etl.system.processes import has_reader
     from lore_etl.system.text_streams import use_utf8
-    from lore_server.console.logs import configure_logging
+    from lore_server.console.terminal import configure_logging
 
     use_utf8()
     configure_logging(verbose=False, default=logging.INFO)
