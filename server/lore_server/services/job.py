@@ -1,4 +1,4 @@
-"""A build of the index: its progress, its passes over the files, and its end.
+"""A build of the index: its progress, its passes over the files, its end, and its report within the limit of a reply.
 
 The last job of an index is stored in a file, so that another process can show it or resume an interrupted job.
 """
@@ -9,26 +9,31 @@ import json
 import secrets
 import threading
 import time
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import SyncReport
+from lore_etl.core.model import SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Plan
-from lore_server.replies import render_index
-from lore_server.services.job_report import pace, report_record
+from lore_server.replies import budget, render_index
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import ErrorRecord, JobRecord
+    from lore_server.replies.records import ErrorRecord, JobRecord, ProblemsRecord, SyncResultRecord
 
 JOB = "job.json"
 LONGEST = 1_000_000
 RESUMPTIONS = 3  # a build that kills its owner would kill the next owner too
 ACTIONS = frozenset({"sync", "create", "embed", "delete"})
+MAXIMUM_ROWS = 1000
+ROWS = ("warnings", "failed", "skipped")
+ROWS_CHARACTERS = 18_000  # of the 24,000 characters of a reply; the job's other values use the rest
+STATUS_CHARACTERS = 12_000  # the same for the status, which also has the inventory
+LONGEST_REASON = 500
 LOST: ErrorRecord = {
     "error": True,
     "code": "UNAVAILABLE",
@@ -100,7 +105,13 @@ class Job:
                 "seconds": round(max(0.0, (self.ended or time.time()) - self.started), 3),
             }
             if base["state"] == "running":
-                return {**base, **pace(*self.step)}
+                base["stage"], base["done"], base["total"], since = self.step
+                elapsed = time.monotonic() - since
+                if base["done"] and elapsed > 0:
+                    rate = base["done"] / elapsed
+                    base["rate"] = round(rate, 2)
+                    base["eta_seconds"] = round(max(0, base["total"] - base["done"]) / rate, 1)
+                return base
             if self.problem is not None and not state:
                 base["problem"] = self.problem
             if self.report is not None:
@@ -111,13 +122,10 @@ class Job:
         """Return the ended job for the list of the last builds."""
         report = self.report or SyncReport()
         cause = ("a request" if self.is_scan else "changed files") if self.begun else "written knowledge"
-        figures = {name: getattr(report, name) for name in ("files", "created", "updated", "deleted")}
         record = self.record()
-        return {
-            **{name: record[name] for name in ("id", "action", "state", "started_at", "seconds")},
-            **figures,
-            "cause": cause,
-        }
+        shown = {name: record[name] for name in ("id", "action", "state", "started_at", "seconds")}
+        figures = {name: getattr(report, name) for name in ("files", "created", "updated", "deleted")}
+        return {**shown, **figures, "cause": cause}
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,6 @@ class StoredJob:
 
     @property
     def is_interrupted(self) -> bool:
-        """Return whether its process ended during the job."""
         return bool(self.record["state"] == "running")
 
     @property
@@ -151,14 +158,10 @@ class StoredJob:
         """Return the record as the contract defines it: an interrupted job has failed."""
         if not self.is_interrupted:
             return self.record
-        return {
-            "id": self.record["id"],
-            "action": self.record["action"],
-            "started_at": self.record["started_at"],
-            "seconds": self.record["seconds"],
-            "state": "failed",
-            "problem": LOST,
+        known = {
+            name: value for name, value in self.record.items() if name in ("id", "action", "started_at", "seconds")
         }
+        return cast("JobRecord", {**known, "state": "failed", "problem": LOST})
 
     def cancelled(self) -> StoredJob:
         """Return an interrupted job as cancelled, so that it is not resumed."""
@@ -166,7 +169,6 @@ class StoredJob:
 
 
 def write_job(folder: Path, job: StoredJob) -> None:
-    """Replace the file. Raises StorageError."""
     write_atomically(folder / JOB, (json.dumps(asdict(job)),))
 
 
@@ -180,3 +182,54 @@ def read_job(folder: Path) -> StoredJob | None:
         return job if is_known and is_whole else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def report_record(action: str, report: SyncReport, known: Collection[str]) -> SyncResultRecord:
+    """Return the report with as many new problems as fit, and the number of the others, whose digests are `known`."""
+    record = {"action": action, **asdict(report)}
+    if record["inventory"] is None:
+        del record["inventory"]
+    new = {name: [row for row in record[name] if _digest(row) not in known] for name in ROWS}
+    if repeated := sum(len(record[name]) - len(new[name]) for name in ROWS):
+        record["known"] = repeated
+    return cast("SyncResultRecord", {**record, **_fitting(new, ROWS_CHARACTERS)})
+
+
+def digests(report: SyncReport) -> frozenset[str]:
+    """Return a digest of each problem of the report."""
+    return frozenset(_digest(row) for rows in _problems(report).values() for row in rows)
+
+
+def problems_record(report: SyncReport) -> ProblemsRecord:
+    """Return all problems of the report for the status, as many as fit."""
+    return cast("ProblemsRecord", _fitting(_problems(report), STATUS_CHARACTERS))
+
+
+def _problems(report: SyncReport) -> dict[str, list[Any]]:
+    record = asdict(report)
+    return {name: record[name] for name in ROWS}
+
+
+def _digest(row: Any) -> str:
+    return sha256(canonical_json(row))[:16]
+
+
+def _fitting(problems: Mapping[str, list[Any]], left: int) -> dict[str, Any]:
+    """Return as many rows of each kind as fit, and a line that counts the omitted ones."""
+    shown, cut = dict[str, Any](), []
+    for number, name in enumerate(ROWS):
+        rows = [_brief(row) for row in problems[name][:MAXIMUM_ROWS]]
+        kept = budget.fitting(rows, left // (len(ROWS) - number))
+        left -= budget.size(kept)
+        if len(kept) < len(problems[name]):
+            cut.append(f"{len(problems[name]) - len(kept):,} {name}")
+        shown[name] = kept
+    if cut:
+        shown["truncated"] = f"{' and '.join(cut)} omitted to stay within {budget.REPLY_TOKENS:,} tokens."
+    return shown
+
+
+def _brief(row: Any) -> Any:
+    if isinstance(row, str):
+        return budget.clipped(row, LONGEST_REASON)
+    return {**row, "reason": budget.clipped(row["reason"], LONGEST_REASON)}

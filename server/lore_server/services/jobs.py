@@ -26,8 +26,7 @@ from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sy
 from lore_etl.system.memory import release_unused_memory
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.replies.problem import error_record
-from lore_server.services.job import Job, StoredJob, read_job, write_job
-from lore_server.services.job_report import digests, problems_record
+from lore_server.services.job import Job, StoredJob, digests, problems_record, read_job, write_job
 
 if TYPE_CHECKING:
     from lore_server.replies.records import JobRecord
@@ -41,10 +40,6 @@ SCANNING = ("sync", "create")  # the actions that read the files, and so know th
 TURN_SECONDS = 0.1
 
 
-def _nothing(report: SyncReport) -> None:
-    """Do nothing after a pass: the default if nothing depends on the index."""
-
-
 class JobService:
     """The jobs of an index. The last job is stored, and resumed if its process was killed.
 
@@ -52,7 +47,7 @@ class JobService:
     callers. `after` is called with the report of each pass over the files, before its job ends.
     """
 
-    def __init__(self, index: Index, after: Callable[[SyncReport], None] = _nothing) -> None:
+    def __init__(self, index: Index, after: Callable[[SyncReport], None]) -> None:
         self._index = index
         self._after = after
         self._guard = threading.Lock()
@@ -67,10 +62,8 @@ class JobService:
     ) -> JobRecord:
         """Start a job or join the running job, and wait at most `wait_seconds` for its end.
 
-        Raises:
-            ConfirmationRequired: `delete` without `confirm`.
-            Busy: a job of another kind is running, or another process owns the index.
-            LoreError: the error that ended the job, if it failed during the wait.
+        Raises ConfirmationRequired for `delete` without `confirm`, Busy if a job of another kind is running or another
+        process owns the index, and the error that ended the job, if it failed during the wait.
         """
         if action == "delete" and not confirm:
             raise ConfirmationRequired("Deleting the index requires confirmation.")
@@ -101,19 +94,19 @@ class JobService:
     def get(self, *, id: str, wait_seconds: float, listener: Listener = NOBODY) -> JobRecord:
         """Return a job after waiting at most `wait_seconds` for its end; resume it if its process was killed.
 
-        A job is resumed if it is requested by its id, not as `latest`.
-
-        Raises:
-            JobNotFound: there is no such job.
+        A job is resumed if it is requested by its id, not as `latest`. Raises JobNotFound.
         """
         job = self._find(id)
         if isinstance(job, StoredJob):
             if not job.may_resume or id == LATEST:
                 return job.shown()
             try:
-                return self._wait(self._resumed(job), None, wait_seconds, listener)
+                resumed, _, _ = self._start_or_join(job.action, allow_mass_delete=job.allow_mass_delete)
             except Busy:  # a job of another kind is running
                 return job.shown()
+            with self._guard:
+                self._jobs[job.id] = resumed
+            job = resumed
         return self._wait(job, None, wait_seconds, listener)
 
     def builds(self) -> list[JSON]:
@@ -133,12 +126,10 @@ class JobService:
         return job.record()
 
     def running(self) -> JobRecord | None:
-        """Return the running job, if any."""
         job = self._current
         return job.record() if job is not None and job.state == "running" else None
 
     def running_id(self) -> str | None:
-        """Return the id of the running job, if any."""
         job = self._current
         return job.id if job is not None and job.state == "running" else None
 
@@ -215,13 +206,6 @@ class JobService:
             job.id, job.resumed = left.id, left.resumed + 1
             job.allow_mass_delete |= left.allow_mass_delete
 
-    def _resumed(self, left: StoredJob) -> Job:
-        """Return the job that completes a stored, interrupted job."""
-        job, _, _ = self._start_or_join(left.action, allow_mass_delete=left.allow_mass_delete)
-        with self._guard:
-            self._jobs[left.id] = job
-        return job
-
     def _work(self, job: Job) -> None:
         try:
             while not self._turn.acquire(timeout=TURN_SECONDS):
@@ -280,7 +264,6 @@ class JobService:
         return sync_knowledge(self._index, job.record_progress) if self._is_loaded() else SyncReport()
 
     def _is_loaded(self) -> bool:
-        """Return whether a sync has filled the index."""
         return self._index.exists() and self._index.catalogue.meta("loaded") is not None
 
     def _end(self, job: Job, state: str, error: BaseException) -> None:
@@ -312,8 +295,7 @@ class JobService:
     def _wait(self, job: Job, number: int | None, seconds: float, listener: Listener) -> JobRecord:
         """Wait until the pass (or the job) has ended or the time is over, and report the plan and the steps meanwhile.
 
-        Raises:
-            LoreError: the job failed, and the caller started or joined it.
+        Raises the error of a failed job, if the caller started or joined it.
         """
         deadline, told = time.monotonic() + seconds, ""
         seen: tuple[str, int, int, float] | None = None
@@ -326,7 +308,9 @@ class JobService:
                     continue
                 step, seen, found = job.step, job.step, job.found
             if has_ended or left <= 0:
-                record = job.record("done") if has_ended and job.state == "running" else _checked(job, number)
+                if number is not None and job.state == "failed" and job.error is not None:
+                    raise type(job.error)(job.error.message, job.error.hint)
+                record = job.record("done" if has_ended and job.state == "running" else "")
                 self._note_reported(job, record)
                 return record
             if found != told:
@@ -370,10 +354,3 @@ class JobService:
 
     def _stored(self) -> StoredJob | None:
         return read_job(self._index.folder) if self._index.exists() else None
-
-
-def _checked(job: Job, number: int | None) -> JobRecord:
-    """Return the job's record; if the caller started or joined a job that failed, raise the job's error."""
-    if number is not None and job.state == "failed" and job.error is not None:
-        raise type(job.error)(job.error.message, job.error.hint)
-    return job.record()
