@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,10 +24,14 @@ from lore_etl.stores.integrity import SEAL, is_suspect, mark
 from lore_server.contract import load_contract
 from lore_server.query.freshness import Freshness
 from lore_server.services.health import HealthService
+from lore_server.services.verification import Verifier
 from tests.harness.damaging import flip, turn_cached_vectors_around
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, copy_project, open_index, write_project
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import DriftRecord
 
 pytestmark = [pytest.mark.promise(7), pytest.mark.usefixtures("prepared_python")]
 MANY = 1_010  # more than Chroma keeps in its log, so that its HNSW files exist
@@ -246,7 +251,12 @@ def asked_for_a_sync(project: Path, use: Callable[[Index], object]) -> None:
 def part(project: Path, name: str) -> str:
     """Return the state of a part of the health check."""
     with closing(open_index(project)) as index:
-        checks = HealthService(index, load_contract(), lambda: None, lambda: None, Freshness(index)).check()["checks"]
+        verifier = Verifier(index, lambda: None)
+        drift: DriftRecord = {"score": 0, "total": 0, "violations": []}
+        service = HealthService(
+            index, load_contract(), lambda: None, lambda: None, Freshness(index), verifier, lambda: drift
+        )
+        checks = service.check()["checks"]
     return next(check["status"] for check in checks if check["part"] == name)
 
 

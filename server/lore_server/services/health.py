@@ -46,15 +46,15 @@ class HealthService:
         job: Callable[[], JobRecord | None],
         owner: Callable[[], HealthOwnerRecord | None],
         freshness: Freshness,
-        verifier: Verifier | None = None,
-        drift: Callable[[], DriftRecord] | None = None,
+        verifier: Verifier,
+        drift: Callable[[], DriftRecord],
     ) -> None:
         self._index = index
         self._contract = contract
         self._job = job
         self._owner = owner
         self._freshness = freshness
-        self._verifier = verifier or Verifier(index, lambda: None)
+        self._verifier = verifier
         self._drift = drift
         self._guard = threading.Lock()
         self._probe: tuple[float, Verdict] | None = None
@@ -63,19 +63,33 @@ class HealthService:
         """Return the state of each part; with `refresh`, the model is probed again."""
         if refresh:
             self.forget()
-        record = self._record()
+        checks = self._checks()
+        statuses = [check["status"] for check in checks]
+        folder = self._index.index_folder
+        record: HealthRecord = {
+            "status": "unhealthy" if "failed" in statuses else "degraded" if "degraded" in statuses else "healthy",
+            "checks": checks,
+            "counts": self._known(Catalogue.counts, {}),
+            "files": self._known(Catalogue.files_with_chunks, 0),
+            "size_bytes": size_of(folder) if is_ours(folder) else 0,
+            "model": model_name(self._index.settings.embedding),
+            "database": self._index.settings.database.mode,
+            "project": self._index.root.name,
+            "version": __version__,
+            "index_age_seconds": seconds_since(self._meta("synced_at")),
+        }
         if job := self._job():
             record["job"] = job
         if owner := self._owner():
             record["owner"] = owner
-        if counted := self._known(lambda catalogue: catalogue.meta("inventory"), None):
+        if counted := self._meta("inventory"):
             record["inventory"] = json.loads(counted)
-        if found := self._known(lambda catalogue: catalogue.meta("problems"), None):
+        if found := self._meta("problems"):
             record["problems"] = json.loads(found)
         with contextlib.suppress(LoreError):  # the checks report the cause
             if self._index.exists():
                 record["freshness"] = self._freshness.record()
-                if self._drift and (drift := self._drift())["total"]:
+                if (drift := self._drift())["total"]:
                     record["drift"] = drift
         return record
 
@@ -84,36 +98,25 @@ class HealthService:
         with self._guard:
             self._probe = None
 
-    def _record(self) -> HealthRecord:
-        parts: list[tuple[str, Callable[[], Verdict]]] = [
-            ("contract", self._check_contract),
-            ("database", self._check_database),
-            ("collection", self._check_collection),
-            ("keywords", self._check_keywords),
-            ("verification", self._check_verification),
-            ("embedding", self._check_embedding),
-            ("answers", self._check_answers),
-            ("disk", self._check_disk),
-        ]
+    def _checks(self) -> list[CheckRecord]:
+        parts: dict[str, Callable[[], Verdict]] = {
+            "contract": lambda: ("ok", f"{len(self._contract.operations)} operations."),
+            "database": self._check_database,
+            "collection": self._check_collection,
+            "keywords": self._check_keywords,
+            "verification": self._check_verification,
+            "embedding": self._check_embedding,
+            "answers": self._check_answers,
+            "disk": self._check_disk,
+        }
         checks: list[CheckRecord] = []
-        for part, check in parts:
+        for part, check in parts.items():
             try:
                 status, detail = check()
             except LoreError as error:
                 status, detail = "failed", f"{error.message} {error.hint}"
             checks.append({"part": part, "status": status, "detail": detail[:500]})
-        return {
-            "status": _overall([check["status"] for check in checks]),
-            "checks": checks,
-            "counts": self._known(Catalogue.counts, {}),
-            "files": self._known(Catalogue.files_with_chunks, 0),
-            "size_bytes": size_of(self._index.index_folder) if is_ours(self._index.index_folder) else 0,
-            "model": model_name(self._index.settings.embedding),
-            "database": self._index.settings.database.mode,
-            "project": self._index.root.name,
-            "version": __version__,
-            "index_age_seconds": seconds_since(self._known(lambda catalogue: catalogue.meta("synced_at"), None)),
-        }
+        return checks
 
     def _known(self, read: Callable[[Catalogue], T], default: T) -> T:
         """Return a value of the catalogue; the default if it cannot be read, because the checks report the cause."""
@@ -122,8 +125,8 @@ class HealthService:
         except LoreError:
             return default
 
-    def _check_contract(self) -> Verdict:
-        return "ok", f"{len(self._contract.operations)} operations."
+    def _meta(self, name: str) -> str | None:
+        return self._known(lambda catalogue: catalogue.meta(name), None)
 
     def _repaired(self, status: str, detail: str, remedy: str = "Run `lore sync`.") -> Verdict:
         """Return the verdict on a part that a sync repairs. While a build runs, the part is only unfinished."""
@@ -179,19 +182,14 @@ class HealthService:
     def _check_embedding(self) -> Verdict:
         with self._guard:
             if self._probe is None or time.monotonic() - self._probe[0] >= PROBE_SECONDS:
-                self._probe = None
-                verdict = self._probed()
-                self._probe = (time.monotonic(), verdict) if verdict[0] == "ok" else None
-                return verdict
+                self._probe, started = None, time.monotonic()
+                length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
+                if abs(length - 1) > 0.01:
+                    return "failed", "The model returns vectors whose length is not 1."
+                milliseconds = 1000 * (time.monotonic() - started)
+                verdict = "ok", f"{self._index.embedder.name}, a probe took {milliseconds:.0f} ms."
+                self._probe = time.monotonic(), verdict
             return self._probe[1]
-
-    def _probed(self) -> Verdict:
-        started = time.monotonic()
-        length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
-        if abs(length - 1) > 0.01:
-            return "failed", "The model returns vectors whose length is not 1."
-        milliseconds = 1000 * (time.monotonic() - started)
-        return "ok", f"{self._index.embedder.name}, a probe took {milliseconds:.0f} ms."
 
     def _check_answers(self) -> Verdict:
         provider = chosen(self._index.settings.answer)
@@ -221,9 +219,3 @@ def size_of(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += Path(parent, name).lstat().st_size
     return total
-
-
-def _overall(statuses: list[str]) -> str:
-    if "failed" in statuses:
-        return "unhealthy"
-    return "degraded" if "degraded" in statuses else "healthy"

@@ -57,12 +57,11 @@ class InsightsService:
         is_right = VERDICTS[verdict]
         if is_right is not None and not self._index.catalogue.of_source(source):
             raise DocumentNotFound(f"`{source[:200]}` is not indexed.", "`lore docs` lists the indexed files.")
-        kept = self._log.mark(query, source, is_right)
-        return {"query": kept, "source": source, "verdict": _verdict(is_right)}
+        return {"query": self._log.mark(query, source, is_right), "source": source, "verdict": verdict}
 
     def marks(self) -> records.MarkListRecord:
         rows: list[records.MarkRecord] = [
-            {"query": mark.query, "source": mark.source, "verdict": _verdict(mark.is_right)}
+            {"query": mark.query, "source": mark.source, "verdict": "right" if mark.is_right else "wrong"}
             for mark in self._log.marks()
         ]
         return {"marks": rows}
@@ -79,7 +78,7 @@ def grouped(asked: Iterable[AskedQuestion], limit: int, fewest: int = 1) -> list
     """Return distinct questions that were asked so often, most frequent and most recent first."""
     groups: dict[str, list[AskedQuestion]] = defaultdict(list)
     for one in asked:
-        groups[_normal(one.query)].append(one)
+        groups[" ".join(one.query.casefold().strip(" ?!.").split())].append(one)
     kept = [group for group in groups.values() if len(group) >= fewest]
     kept.sort(key=lambda group: (len(group), group[-1].at), reverse=True)
     return [{"query": group[-1].query, "count": len(group), "last": group[-1].at} for group in kept[:limit]]
@@ -118,30 +117,13 @@ def unfound(asked: Sequence[AskedQuestion], types: Mapping[str, str], limit: int
 
 
 def latencies(asked: Iterable[AskedQuestion]) -> list[records.LatencyRecord]:
-    """Return the percentiles of each operation's latency in milliseconds."""
+    """Return percentiles of each operation's latency in milliseconds: values that 50, 95 and 99 % do not exceed."""
     groups: dict[str, list[float]] = defaultdict(list)
     for one in asked:
         groups[one.operation].append(one.milliseconds)
-    return [
-        {
-            "operation": operation,
-            "calls": len(values),
-            "p50": _percentile(sorted(values), 0.50),
-            "p95": _percentile(sorted(values), 0.95),
-            "p99": _percentile(sorted(values), 0.99),
-        }
-        for operation, values in sorted(groups.items())
-    ]
-
-
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least this share of the values does not exceed."""
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
-def _normal(query: str) -> str:
-    return " ".join(query.casefold().strip(" ?!.").split())
-
-
-def _verdict(is_right: bool | None) -> str:
-    return next(name for name, value in VERDICTS.items() if value is is_right)
+    rows: list[records.LatencyRecord] = []
+    for operation, values in sorted(groups.items()):
+        values.sort()
+        p50, p95, p99 = (values[math.ceil(share * len(values)) - 1] for share in (0.50, 0.95, 0.99))
+        rows.append({"operation": operation, "calls": len(values), "p50": p50, "p95": p95, "p99": p99})
+    return rows

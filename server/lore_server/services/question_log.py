@@ -78,8 +78,7 @@ class ResultMark(NamedTuple):
 class QuestionLog:
     """The questions about one project and the marks of their results.
 
-    Raises:
-        StorageError: from the methods that read, mark and clear; `note` ignores errors.
+    The methods that read, mark and clear raise StorageError; `note` ignores errors.
     """
 
     def __init__(self, root: Path, settings: InsightsSettings, now: Callable[[], float] = time.time) -> None:
@@ -131,9 +130,8 @@ class QuestionLog:
         def write(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM mark WHERE query = ? AND source = ?", (query, source))
             if is_right is not None:
-                connection.execute(
-                    "INSERT INTO mark VALUES (?, ?, ?, ?)", (query, source, is_right, timestamp(self._now()))
-                )
+                row = query, source, is_right, timestamp(self._now())
+                connection.execute("INSERT INTO mark VALUES (?, ?, ?, ?)", row)
                 oldest = "SELECT rowid FROM mark ORDER BY rowid DESC LIMIT -1 OFFSET ?"
                 connection.execute(f"DELETE FROM mark WHERE rowid IN ({oldest})", (MAX_MARKS,))
 
@@ -160,8 +158,7 @@ class QuestionLog:
         self._writer.shutdown()
 
     def _all(self, sql: str, *values: str) -> list[Any]:
-        nothing: list[Any] = []
-        return self._run(lambda connection: connection.execute(sql, values).fetchall(), nothing)
+        return self._run(lambda connection: connection.execute(sql, values).fetchall(), list[Any]())
 
     def _run(self, work: Callable[[sqlite3.Connection], T], missing: T, may_create: bool = False) -> T:
         """Run after all earlier writes; return `missing` if there is no log yet."""
@@ -201,14 +198,10 @@ class QuestionLog:
                 if row[1] == SEARCH:
                     _forget_unfinished(connection, row[2], self._now())
                 connection.execute(f"INSERT INTO asked ({COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
-            self._trim(connection)
-
-    def _trim(self, connection: sqlite3.Connection) -> None:
-        connection.execute(
-            "DELETE FROM asked WHERE at < ?", (timestamp(self._now() - self._settings.days * DAY_SECONDS),)
-        )
-        newest = "SELECT number FROM asked ORDER BY number DESC LIMIT 1 OFFSET ?"
-        connection.execute(f"DELETE FROM asked WHERE number <= ({newest})", (self._settings.max_questions,))
+            since = timestamp(self._now() - self._settings.days * DAY_SECONDS)
+            connection.execute("DELETE FROM asked WHERE at < ?", (since,))
+            newest = "SELECT number FROM asked ORDER BY number DESC LIMIT 1 OFFSET ?"
+            connection.execute(f"DELETE FROM asked WHERE number <= ({newest})", (self._settings.max_questions,))
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
