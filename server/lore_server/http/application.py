@@ -8,7 +8,6 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server.transport_security import TransportSecuritySettings
-from openapi_core import OpenAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,7 +20,7 @@ from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
 from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.threads import Calls
 from lore_server.http.access import ANYONE_HERE
-from lore_server.http.arguments import Reader
+from lore_server.http.arguments import arguments_of
 from lore_server.http.events import events_of, streaming_operations, wants_events
 from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
 from lore_server.http.page import Pulse, page_routes, pulse_routes, rendering_routes
@@ -132,15 +131,13 @@ NEEDED = {"database", "collection", "keywords", "verification"}  # the parts wit
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
     """Return one route per operation, and one for the contract."""
-    streaming, checker = streaming_operations(contract), OpenAPI.from_dict(contract.document)
+    streaming = streaming_operations(contract)
 
     def route(operation: Operation) -> Route:
-        reader = Reader(contract, operation, checker)
-
         async def endpoint(request: Request) -> Response:
             try:
                 check(operation, request.scope, site)
-                arguments = await reader.arguments(request)
+                arguments = await arguments_of(request, operation)
                 if operation.id in streaming and wants_events(request):
                     return await events_of(operation, arguments, calls)
                 return JSONResponse(await calls.run(operation.id, arguments))
