@@ -19,12 +19,10 @@ from hypothesis import strategies as st
 from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.threads import Calls
 from lore_server.http.application import build_http
 from lore_server.http.page import Pulse
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.http.site import site_of
-from lore_server.mcp.mcp_server import build_server
 from tests.harness import http_client
 from tests.harness.models import HashModel
 from tests.harness.owners import wait_until
@@ -65,9 +63,8 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
 @contextlib.contextmanager
 def serving(app: App, protocol: type[LimitedProtocol]) -> Iterator[Address]:
     """Serve the application with this protocol, and yield the address."""
-    calls = Calls(app.contract, app.call)
-    mcp, site = build_server(app.contract, calls), site_of(app.index.root, Settings(), port=0)
-    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, app.health, anyio.Event()))
+    site = site_of(app.index.root, Settings(), port=0)
+    web = build_http(app.contract, app.call, site, Pulse(lambda: contextlib.nullcontext(app), anyio.Event()))
     server = uvicorn.Server(uvicorn.Config(web, http=protocol, port=0, log_level="error", access_log=False))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

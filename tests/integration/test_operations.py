@@ -21,11 +21,10 @@ from lore_server.app import App
 from lore_server.contract import Contract, Operation
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
+from lore_server.http.access import Token
 from lore_server.http.application import api_routes
-from lore_server.http.crowd import Crowd
-from lore_server.http.guard import Guard
+from lore_server.http.guard import Crowd, Guard
 from lore_server.http.site import Site
-from lore_server.http.token import Token
 from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import OPERATIONS, entry, render
 from lore_server.replies.reply_text import ReplyText

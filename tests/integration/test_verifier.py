@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,9 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.model import row_id
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.threads import Calls
 from lore_server.http.application import build_http
 from lore_server.http.page import Pulse
 from lore_server.http.site import site_of
-from lore_server.mcp.mcp_server import build_server
 from lore_server.operations.table import render
 from lore_server.services.verification import RESULT, Pace
 from tests.harness.models import HashModel
@@ -65,9 +63,8 @@ def part(app: App) -> tuple[str, str]:
 
 def ready(app: App) -> tuple[int, JSON]:
     """Return the response of `/readyz`."""
-    calls = Calls(app.contract, app.call)
-    mcp, site = build_server(app.contract, calls), site_of(app.index.root, Settings(), port=0)
-    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, app.health, anyio.Event()))
+    site = site_of(app.index.root, Settings(), port=0)
+    web = build_http(app.contract, app.call, site, Pulse(lambda: nullcontext(app), anyio.Event()))
 
     async def get() -> tuple[int, JSON]:
         transport = httpx2.ASGITransport(app=web)

@@ -14,7 +14,7 @@ from lore_server.answer.answer_markdown import addresses, without_links
 from lore_server.answer.answer_model import Statement
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import verified
-from lore_server.http.markdown_tree import elements_of
+from lore_server.http.rendering import elements_of
 from tests.harness.chunks import make_chunk
 
 GOOD = "https://docs.example.org/guide"

@@ -12,9 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 
-from lore_server.http.colours import CLASSES, coloured
-from lore_server.http.markdown_tree import DEEPEST, EMPTY, TAGS, elements_of, is_safe
-from lore_server.http.page import LONGEST, MARKDOWN, rendered, rendering_routes
+from lore_server.http.rendering import (
+    CLASSES,
+    DEEPEST,
+    EMPTY,
+    LONGEST,
+    MARKDOWN,
+    TAGS,
+    coloured,
+    elements_of,
+    is_safe,
+    rendered,
+    rendering_route,
+)  # fmt: skip
 
 KNOWN_TAGS = {*TAGS.values(), *EMPTY.values(), "pre", "code", "span", "h2", "h3", "h4", "h5", "h6"}
 KNOWN_ATTRIBUTES = {"href", "start", "class", "data-language"}
@@ -134,7 +144,7 @@ def test_front_matter_is_separated_and_text_over_the_limit_stays_plain() -> None
 
 def test_the_route_accepts_text_as_json_and_reports_other_input() -> None:
     async def post(**given: Any) -> httpx2.Response:
-        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(Starlette(routes=rendering_routes()))) as client:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(Starlette(routes=[rendering_route()]))) as client:
             return await client.post(f"http://localhost{MARKDOWN}", **given)
 
     def asked(**given: Any) -> tuple[int, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import UsageError
-from lore_server.http.many import chosen
+from lore_server.http.guard import chosen
 from lore_server.owner.projects import named_apart, read_projects
 
 

@@ -6,7 +6,7 @@ import heapq
 import random
 from itertools import pairwise
 
-from lore_server.http.crowd import LONGEST_SECONDS, Crowd
+from lore_server.http.guard import LONGEST_SECONDS, Crowd
 
 
 class Clock:

@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError
-from lore_server.http.crowd import Crowd
-from lore_server.http.guard import Guard
+from lore_server.contract import load_contract
+from lore_server.http.guard import Crowd, Guard
 from lore_server.http.page import filled, page_routes, page_settings
 from lore_server.http.site import is_loopback, listening, site_of
 
@@ -84,7 +84,7 @@ def test_a_host_name_allowed_by_the_projects_configuration_does_not_receive_the_
     monkeypatch.setenv("LORE_TOKEN", LONG)
     site = site_of(tmp_path, settings(allowed_hosts=["evil.example"]))
     (tmp_path / "index.html").write_text('<meta name="lore-token" content="">')
-    app = Guard(Starlette(routes=page_routes(site, tmp_path)), site, Crowd())
+    app = Guard(Starlette(routes=page_routes(site, load_contract(), tmp_path)), site, Crowd())
 
     async def get(url: str, **headers: str) -> httpx2.Response:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:

@@ -11,7 +11,7 @@ import pytest
 
 from lore_etl.core.errors import ConfigError, StorageError
 from lore_etl.stores.claim import MARK, claim
-from lore_server.http.token import FILE, VARIABLE, token_of
+from lore_server.http.access import FILE, VARIABLE, token_of
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -20,15 +20,17 @@ from lore_etl.stores.owner_file import SERVE
 from lore_etl.system.sockets import reserve_address
 from lore_server.console import terminal
 from lore_server.contract import load_contract
+from lore_server.execution.lanes import PROJECTS
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Call, Calls
 
 if TYPE_CHECKING:
+    from starlette.routing import Route
+
     from lore_server.app import App
     from lore_server.http.page import Pulse
     from lore_server.http.site import Site
     from lore_server.owner.listen import Connections
-    from lore_server.owner.projects import Projects
     from lore_server.owner.session import Session
 
 _ADDRESSES = "MCP at /mcp/<project> and /mcp, API at /projects/<project>/api and /api"
@@ -85,20 +87,17 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
     from lore_server.owner.find import make_way
     from lore_server.owner.process import Owner, leave
 
-    site = site_of(session.root, session.settings, host, port)
-    with _listening(site, toolsets) as (listener, address):
+    with _listening(site_of(session.root, session.settings, host, port), toolsets) as server:
         make_way(session.place)
         owner = Owner(session.root, session.config_file, SERVE)
-
-        def ready() -> None:
-            about = f"page at {address}/, MCP at {address}/mcp, API at {address}/api"
-            terminal.err(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
+        at = server.address
 
         async def serve(app: App, connections: Connections) -> None:
-            await _serve(app.call, site, listener, toolsets, Pulse(app.state, app.health, connections.stopping))
+            about = f"{session.root.name}: page at {at}/, MCP at {at}/mcp, API at {at}/api"
+            await server.run(about, app.call, Pulse(lambda: contextlib.nullcontext(app), connections.stopping))
 
         try:
-            anyio.run(owner.run, ready, serve, address)
+            anyio.run(owner.run, serve, at)
         finally:
             owner.close()
     leave()
@@ -108,25 +107,23 @@ def serve_projects(
     session: Session, where: Path, host: str | None, port: int | None, toolsets: list[str] | None
 ) -> None:
     """Serve many projects until interrupted; each has its own index, which is owned while it is in use."""
-    from lore_server.http.page import Pulse
+    from lore_server.http.page import Pulse, routes_of_many
     from lore_server.http.site import site_of
     from lore_server.owner.process import leave
     from lore_server.owner.projects import Projects, read_projects
 
     projects = Projects(read_projects(where), session.config_file, load_contract())
     roots = {name: project.root for name, project in projects.all.items()}
-    site = site_of(session.root, session.settings, host, port, roots)
-    with _listening(site, toolsets) as (listener, address):
-        projects.address = address
 
-        async def serve(stopping: anyio.Event) -> None:
-            terminal.err(f"Lore serves {counted(len(roots), 'project')}: page at {address}/, {_ADDRESSES}\n")
-            terminal.err("".join(f"{project.problem}\n" for project in projects.all.values() if project.problem))
-            terminal.err(f"{site.notice}\n")
-            pulse = Pulse(projects.page_state, projects.page_health, stopping)
-            await _serve(projects.call, site, listener, toolsets, pulse, projects)
+    async def serve() -> None:
+        about = f"{counted(len(roots), 'project')}: page at {server.address}/, {_ADDRESSES}"
+        problems = (str(project.problem) for project in projects.all.values() if project.problem)
+        pulse = Pulse(lambda: projects.opened(PROJECTS.get()[0]), anyio.Event())
+        await server.run("\n".join([about, *problems]), projects.call, pulse, routes_of_many(projects.states))
 
-        anyio.run(projects.run, partial(_until_signal, serve))
+    with _listening(site_of(session.root, session.settings, host, port, roots), toolsets) as server:
+        projects.address = server.address
+        anyio.run(projects.run, serve)
     leave()
 
 
@@ -147,42 +144,87 @@ def serve_replica(
         replica = Replica(session.settings, load_contract(), branch, Path(folder).resolve())
         replica.refresh()
         site = site_of(Path(replica.published.project), session.settings, host, port, is_replica=True)
-        with _listening(site, toolsets) as (listener, address):
 
-            async def serve(stopping: anyio.Event) -> None:
-                terminal.err(f"Lore serves {site.project} of {branch}: MCP at {address}/mcp, API at {address}/api\n")
-                terminal.err(f"{site.notice}\n")
-                pulse = Pulse(replica.state, replica.health, stopping)
-                await _serve(replica.call, site, listener, toolsets, pulse, created=lambda: replica.published.created)
+        async def run() -> None:
+            about = f"{site.project} of {branch}: MCP at {server.address}/mcp, API at {server.address}/api"
+            pulse = Pulse(replica.opened, anyio.Event())
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(replica.follow)
+                await server.run(about, replica.call, pulse, created=lambda: replica.published.created)
+                tasks.cancel_scope.cancel()
 
-            anyio.run(_until_signal, serve, replica.follow)
+        with _listening(site, toolsets) as server:
+            anyio.run(run)
         replica.close()
     leave()
 
 
-async def _until_signal(
-    serve: Callable[[anyio.Event], Awaitable[None]], *beside: Callable[[], Coroutine[Any, Any, None]]
-) -> None:
-    """Serve, and do the work beside it, until a signal asks this process to stop."""
-    from lore_server.owner.process import stop_on_signal
+@dataclass
+class Server:
+    """An HTTP server whose address is reserved."""
 
-    stopping = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(stop_on_signal, stopping)
-        for work in beside:
-            tasks.start_soon(work)
-        await serve(stopping)
-        tasks.cancel_scope.cancel()
+    site: Site
+    toolsets: list[str] | None
+    listener: socket.socket
+
+    @property
+    def address(self) -> str:
+        name = f"[{self.site.host}]" if ":" in self.site.host else self.site.host
+        return f"http://{name}:{self.listener.getsockname()[1]}"
+
+    async def run(
+        self,
+        about: str,
+        call: Call,
+        pulse: Pulse,
+        more: Sequence[Route] = (),
+        created: Callable[[], float] | None = None,
+    ) -> None:
+        """Announce the server and answer requests, until a signal or `pulse.stopping`."""
+        terminal.err(f"Lore serves {about}\n{self.site.notice}\n")
+        import uvicorn
+
+        from lore_server.http.application import build_http
+        from lore_server.http.protocol import LimitedProtocol
+        from lore_server.owner.process import stop_on_signal
+
+        class Quiet(uvicorn.Server):
+            @contextlib.contextmanager
+            def capture_signals(self) -> Iterator[None]:
+                """Leave signals to `stop_on_signal`."""
+                yield
+
+        if is_installed("team"):
+            from lore_server.http.metrics import Meter
+
+            meter = Meter(created)
+            call, more = meter.metered(call), [*more, meter.route()]
+        web = build_http(load_contract(), call, self.site, pulse, self.toolsets, more)
+        config = uvicorn.Config(
+            web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
+        )
+        server = Quiet(config)
+
+        async def end() -> None:
+            await pulse.stopping.wait()
+            server.should_exit = True
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stop_on_signal, pulse.stopping)
+            tasks.start_soon(end)
+            await server.serve(sockets=[self.listener])
+            pulse.stopping.set()
+            tasks.cancel_scope.cancel()
 
 
 @contextlib.contextmanager
-def _listening(site: Site, toolsets: list[str] | None) -> Iterator[tuple[socket.socket, str]]:
-    """Yield a listening socket and its address. Raises ConfigError for an unknown toolset, StorageError."""
+def _listening(site: Site, toolsets: list[str] | None) -> Iterator[Server]:
+    """Yield a server that listens. Raises ConfigError for an unknown toolset, StorageError."""
     from lore_server.mcp.mcp_server import check_toolsets
 
     if toolsets is not None:
         check_toolsets(load_contract(), toolsets)
-    family, name = (socket.AF_INET6, f"[{site.host}]") if ":" in site.host else (socket.AF_INET, site.host)
+    family = socket.AF_INET6 if ":" in site.host else socket.AF_INET
     # with the protocol named instead of 0, asyncio sets TCP_NODELAY; without it each reply waits 45 ms for an
     # acknowledgement
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
@@ -190,56 +232,4 @@ def _listening(site: Site, toolsets: list[str] | None) -> Iterator[tuple[socket.
             reserve_address(listener)
             listener.bind((site.host, site.port))
             listener.listen(512)
-        yield listener, f"http://{name}:{listener.getsockname()[1]}"
-
-
-async def _serve(
-    call: Call,
-    site: Site,
-    listener: socket.socket,
-    toolsets: list[str] | None,
-    pulse: Pulse,
-    projects: Projects | None = None,
-    created: Callable[[], float] | None = None,
-) -> None:
-    import uvicorn
-
-    from lore_server.http.application import build_http
-    from lore_server.http.audit import audited
-    from lore_server.http.many import Chooser, routes_of_many
-    from lore_server.http.protocol import LimitedProtocol
-    from lore_server.mcp.mcp_server import build_server
-
-    class Server(uvicorn.Server):
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Leave signals to the owner."""
-            yield
-
-    contract = load_contract()
-    more = routes_of_many(projects.states) if projects else []
-    if is_installed("team"):
-        from lore_server.http.metrics import Meter
-
-        meter = Meter(created)
-        call, more = meter.metered(call), [*more, meter.route()]
-    calls = Calls(contract, audited(call, contract, site))
-    mcp = build_server(contract, calls, toolsets)
-    web = build_http(contract, calls, mcp, site, pulse, more)
-    config = uvicorn.Config(
-        Chooser(web, site.many) if projects else web,
-        http=LimitedProtocol,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=5,
-    )
-    server = Server(config)
-    async with anyio.create_task_group() as tasks:
-
-        async def end() -> None:
-            await pulse.stopping.wait()
-            server.should_exit = True
-
-        tasks.start_soon(end)
-        await server.serve(sockets=[listener])
-        pulse.stopping.set()
+        yield Server(site, toolsets, listener)

@@ -1,30 +1,43 @@
-"""Who may do what: named tokens with rights per project. Only their hashes are stored; each expires or is revoked."""
+"""Who may do what: the server's token, and named tokens with rights per project.
+
+Of named tokens only the hashes are stored; each expires or is revoked.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from lore_etl.config.user_folders import private_folder
 from lore_etl.core.atomic import replace_content
-from lore_etl.core.errors import Conflict, InvalidArgument, NotFound, StorageError, os_errors_as
-from lore_etl.system.nofollow import read_regular
+from lore_etl.core.errors import ConfigError, Conflict, InvalidArgument, NotFound, StorageError, os_errors_as
+from lore_etl.stores.claim import claim, is_ours
+from lore_etl.system.durable import replace
+from lore_etl.system.nofollow import open_regular, read_regular
+from lore_etl.system.ownership import is_private
 from lore_server.contract import Operation
 
-FILE = "tokens.json"
+VARIABLE = "LORE_TOKEN"
+FILE, NAMED_FILE = "token", "tokens.json"
+SHORTEST = 16
 LARGEST_BYTES = 10_000_000
 PREFIX = "lore_"
 KEYS = ("sha256", "rights", "expires", "per_minute")
 ALL = "*"  # every project
+_ALLOWED = re.compile(rf"[!-~]{{{SHORTEST},512}}")
 _NAME = re.compile(r"[\w.@-]{1,100}")
 _ADMINISTRATION = frozenset({"manage_database", "delete_project", "sync_storage", "clear_insights"})
 DAY = 86_400
@@ -50,9 +63,8 @@ class Access:
 
     def level(self, projects: Sequence[str]) -> Level:
         """Return what is allowed in each of these projects; without any, what is allowed in all."""
-        return min(
-            (max(self.rights.get(one, Level.NONE), self.everywhere) for one in projects), default=self.everywhere
-        )
+        levels = (self.rights.get(one, Level.NONE) for one in projects)
+        return max(self.everywhere, min(levels, default=self.everywhere))
 
     @property
     def everywhere(self) -> Level:
@@ -60,19 +72,15 @@ class Access:
 
     def may(self, operation: Operation, projects: Sequence[str]) -> bool:
         """Return whether a call is allowed. Knowledge belongs to no served project, so it needs a right for all."""
-        return self.level(() if operation.is_about_knowledge else projects) >= needed(operation)
+        needed = Level.WRITE if operation.changes_state else Level.READ
+        if operation.is_private or operation.id in _ADMINISTRATION:
+            needed = Level.ADMIN
+        return self.level(() if operation.is_about_knowledge else projects) >= needed
 
 
 ANYONE_HERE = Access("", {ALL: Level.READ}, is_anonymous=True)
 OWNER = Access("the server's token", {ALL: Level.ADMIN})
 ACCESS = ContextVar("access", default=ANYONE_HERE)
-
-
-def needed(operation: Operation) -> Level:
-    """Return the level that an operation needs."""
-    if operation.is_private or operation.id in _ADMINISTRATION:
-        return Level.ADMIN
-    return Level.WRITE if operation.changes_state else Level.READ
 
 
 @dataclass
@@ -94,7 +102,7 @@ class NamedTokens:
 
     def all(self) -> dict[str, dict[str, Any]]:
         """Return the records of all tokens by name. Raises StorageError."""
-        file = self.folder / FILE
+        file = self.folder / NAMED_FILE
         with os_errors_as(StorageError, f"Cannot read {file}"):
             try:
                 info = file.lstat()
@@ -115,23 +123,31 @@ class NamedTokens:
             raise InvalidArgument("A token's name has up to 100 letters, digits or `_.@-`.")
         if not rights:
             raise InvalidArgument("The token would allow nothing.", "Give --read, --write or --admin.")
-        if name in self.all():
-            raise Conflict(f"There is a token `{name}`.", f"Run `lore token revoke {name}` first.")
         token = PREFIX + secrets.token_urlsafe(32)
         expires = time.time() + days * DAY
         record = {"sha256": _digest(token), "rights": dict(rights), "expires": expires, "per_minute": per_minute}
-        self._write({**self.all(), name: record})
+        with self._changed() as records:
+            if name in records:
+                raise Conflict(f"There is a token `{name}`.", f"Run `lore token revoke {name}` first.")
+            records[name] = record
         return token
 
     def revoke(self, name: str) -> None:
         """Delete a token. Raises NotFound, StorageError."""
-        if name not in self.all():
-            raise NotFound(f"There is no token `{name}`.", "`lore token list` lists them.")
-        self._write({other: record for other, record in self.all().items() if other != name})
+        with self._changed() as records:
+            if name not in records:
+                raise NotFound(f"There is no token `{name}`.", "`lore token list` lists them.")
+            del records[name]
 
-    def _write(self, records: Mapping[str, object]) -> None:
-        with os_errors_as(StorageError, f"Cannot write {FILE}"):
-            replace_content(private_folder(self.folder) / FILE, [json.dumps(records, indent=1)], 0o600)
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Yield the records and write them afterwards; other processes wait meanwhile."""
+        with os_errors_as(StorageError, f"Cannot write {NAMED_FILE}"):
+            file = private_folder(self.folder) / NAMED_FILE
+            with FileLock(f"{file}.lock", mode=0o600):
+                records = dict(self.all())
+                yield records
+                replace_content(file, [json.dumps(records, indent=1)], 0o600)
 
 
 class Limits:
@@ -153,3 +169,73 @@ class Limits:
 def _digest(token: str) -> str:
     """Return the hash of a token. Tokens are random, so a fast hash is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Token:
+    """A secret and its location, which users may see. The `repr` does not contain the secret, so it is not logged."""
+
+    value: str = field(repr=False)
+    place: str
+
+    def is_in(self, authorization: bytes) -> bool:
+        """Return whether an Authorization header carries the token, in constant time."""
+        scheme, _, given = authorization.partition(b" ")
+        return scheme.lower() == b"bearer" and secrets.compare_digest(given.strip(), self.value.encode())
+
+
+def token_of(folder: Path, make: bool = True, is_index: bool = True) -> Token:
+    """Return `LORE_TOKEN`, or the token in an index folder or the user's state folder, created on first use.
+
+    Raises:
+        ConfigError: the variable is too short or has characters that a header cannot contain; or there is no token and
+            `make` is False.
+        StorageError: the file cannot be created or read.
+    """
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        if not _ALLOWED.fullmatch(given):
+            rule = f"Use at least {SHORTEST} characters, without spaces, for example from `openssl rand -hex 32`."
+            raise ConfigError(f"{VARIABLE} is not a valid token.", rule)
+        return Token(given, f"the environment variable {VARIABLE}")
+    file = folder / FILE
+    with os_errors_as(StorageError, f"Cannot create or read the token in {FILE}"):
+        value = _read(file) if not is_index or is_ours(folder) else None
+        if value is None and not make:
+            raise ConfigError("There is no token yet.", f"Set {VARIABLE}, or run `lore serve` on this machine once.")
+        if value is None:
+            (claim if is_index else private_folder)(folder)
+            value = _make(file)
+    return Token(value, f"the file {file}")
+
+
+def _read(file: Path) -> str | None:
+    """Return the token if only this user can read it: a file from a project, or readable by others, is not secret."""
+    try:
+        descriptor = open_regular(file)
+    except FileNotFoundError:
+        return None
+    with open(descriptor, encoding="ascii", errors="replace") as opened:
+        is_ours_alone = is_private(os.fstat(descriptor))
+        text = opened.read(1024).strip()
+    return text if is_ours_alone and _ALLOWED.fullmatch(text) else None
+
+
+def _make(file: Path) -> str:
+    """Create a token file atomically and readable only by its owner; the first of two writers wins."""
+    value = secrets.token_urlsafe(32)
+    temporary = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "w", encoding="ascii") as opened:
+            opened.write(value + "\n")
+        try:
+            os.link(temporary, file)
+        except FileExistsError:
+            other = _read(file)
+            if other is not None:
+                return other
+            replace(temporary, file)
+        return value
+    finally:
+        temporary.unlink(missing_ok=True)

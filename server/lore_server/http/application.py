@@ -16,28 +16,46 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
+from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation, contract_file
-from lore_server.execution.threads import Calls
-from lore_server.http.access import ANYONE_HERE
+from lore_server.execution.progress import Listener
+from lore_server.execution.threads import Call, Calls, noting
+from lore_server.http.access import ACCESS, ANYONE_HERE
 from lore_server.http.arguments import arguments_of
 from lore_server.http.events import events_of, streaming_operations, wants_events
 from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
-from lore_server.http.page import Pulse, page_routes, pulse_routes, rendering_routes
+from lore_server.http.page import READY, Pulse, page_routes, pulse_route
 from lore_server.http.protocol import LimitedProtocol
+from lore_server.http.rendering import rendering_route
 from lore_server.http.site import Site
+from lore_server.knowledge.activity_log import ActivityLog
 from lore_server.mcp.follow import Context
 from lore_server.mcp.lines import MCPServer
+from lore_server.mcp.mcp_server import build_server
 from lore_server.mcp.tools import result_of
 from lore_server.replies.problem import in_envelope, problem
 
+API = "/api"
+AUDIT = "audit.log"
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+LONGEST_ARGUMENT = 200  # characters in the audit log; texts are longer, and the history of the knowledge has them
+NEEDED = {"database", "collection", "keywords", "verification"}  # the parts without which answers may be wrong
 
 
 def build_http(
-    contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pulse: Pulse, more: Sequence[Route] = ()
+    contract: Contract,
+    call: Call,
+    site: Site,
+    pulse: Pulse,
+    toolsets: Sequence[str] | None = None,
+    more: Sequence[Route] = (),
 ) -> ASGIApp:
-    """Return the application with all routes, and `more` before the others."""
+    """Return the application with all routes, and `more` before the others, which logs each `call` for a change."""
+    calls = Calls(contract, audited(call, contract, site))
+    mcp = build_server(contract, calls, toolsets)
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
         streamable_http_path="/mcp",
@@ -45,6 +63,8 @@ def build_http(
         max_request_body_size=max(operation.max_body_bytes for operation in contract),
         transport_security=GUARDED_ALREADY,
     )
+
+    (mcp_route,) = (route for route in mcp_app.routes if isinstance(route, Route))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -55,11 +75,12 @@ def build_http(
         routes=[
             *more,
             *(site.issuer.routes() if site.issuer is not None else ()),
-            *page_routes(site, contract=contract),
-            *rendering_routes(),
-            *pulse_routes(pulse),
+            *page_routes(site, contract),
+            rendering_route(),
+            pulse_route(pulse),
             *api_routes(contract, calls, site),
-            *_mcp_routes(mcp_app),
+            mcp_route,
+            Route("/mcp/", mcp_route.endpoint),  # as many clients are configured; a redirect would lose the body
         ],
         exception_handlers={HTTPException: _not_routed, ClientDisconnect: _left, Exception: _unforeseen},
         lifespan=lifespan,
@@ -69,25 +90,38 @@ def build_http(
     return Guard(compressed, site, LimitedProtocol.crowd)
 
 
-def _mcp_routes(mcp_app: Starlette) -> list[Route]:
-    """Route `/mcp` and `/mcp/`: many clients are configured with the slash, and a redirect would lose the body."""
-    (route,) = (route for route in mcp_app.routes if isinstance(route, Route))
-    return [route, Route(f"{route.path}/", route.endpoint)]
-
-
 async def _left(request: Request, error: Exception) -> Response:
     """Return a response for a client that disconnected during its request; nobody reads it."""
     return Response(status_code=400)
 
 
 async def _not_routed(request: Request, error: Exception) -> Response:
-    status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
+    assert isinstance(error, HTTPException)
     body = problem(UnknownOperation(f"{request.method} {request.url.path[:200]} is not served here."))
-    return JSONResponse(body, status, headers)
+    return JSONResponse(body, error.status_code, error.headers)
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     return JSONResponse(problem(error), 500)
+
+
+def audited(call: Call, contract: Contract, site: Site) -> Call:
+    """Return the call with a line in the log, with author, projects and outcome, if it may change something."""
+    log = ActivityLog(private_folder(user_state_folder()), name=AUDIT)
+
+    def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
+        if not contract[operation].changes_state:
+            return call(operation, arguments, listener)
+
+        def note(outcome: str) -> None:
+            short = {name: value for name, value in arguments.items() if len(str(value)) <= LONGEST_ARGUMENT}
+            record = {"at": timestamp(), "author": ACCESS.get().author, "projects": site.asked()}
+            log.add({**record, "operation": operation, "arguments": short, "outcome": outcome})
+
+        with noting(note):
+            return call(operation, arguments, listener)
+
+    return run
 
 
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
@@ -124,11 +158,6 @@ def _refusal(operation: Operation, context: Context, site: Site) -> types.CallTo
     return None
 
 
-API = "/api"
-READY = "/readyz"
-NEEDED = {"database", "collection", "keywords", "verification"}  # the parts without which answers may be wrong
-
-
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
     """Return one route per operation, and one for the contract."""
     streaming = streaming_operations(contract)
@@ -157,18 +186,16 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
         indexed = {name: health.get("freshness", {}).get(name) for name in ("branch", "commit")}
         return JSONResponse({"ready": is_ready, **indexed, "checks": checks}, 200 if is_ready else 503)
 
+    async def live(request: Request) -> Response:
+        """Tell a supervisor that the process answers; it needs no token and opens nothing."""
+        return JSONResponse({"live": True})
+
+    async def contract_text(request: Request) -> Response:
+        return Response(contract_file().read_text(encoding="utf-8"), media_type="application/yaml")
+
     return [
         *map(route, contract),
-        Route(f"{API}/openapi.yaml", _contract_text, methods=["GET"]),
-        Route(READY, ready, methods=["GET"]),
-        Route(LIVE, _live, methods=["GET"]),
+        Route(f"{API}/openapi.yaml", contract_text),
+        Route(READY, ready),
+        Route(LIVE, live),
     ]
-
-
-async def _live(request: Request) -> Response:
-    """Tell a supervisor that the process answers; it needs no token and opens nothing."""
-    return JSONResponse({"live": True})
-
-
-async def _contract_text(request: Request) -> Response:
-    return Response(contract_file().read_text(encoding="utf-8"), media_type="application/yaml")

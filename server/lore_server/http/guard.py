@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import random
+import time
+from collections.abc import Callable, Collection, Iterable
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.responses import JSONResponse
@@ -13,7 +16,6 @@ from lore_etl.core.errors import Forbidden, InvalidArgument, LimitReached, LoreE
 from lore_server.contract import Operation
 from lore_server.execution.lanes import CLIENT, PROJECTS
 from lore_server.http.access import ACCESS, Access, Level, Limits
-from lore_server.http.crowd import Crowd
 from lore_server.http.site import ASSETS, PROJECT, Site
 from lore_server.replies.problem import problem
 
@@ -30,12 +32,53 @@ HEADERS = [
 ]
 PORTS = {"http": 80, "https": 443}
 LIVE = "/livez"
+LIST = "/projects"
+MCP = "/mcp/"  # precedes the name of one of many projects, as `PROJECT` does
 METADATA = "/.well-known/oauth-protected-resource"
+Headers = Iterable[tuple[bytes, bytes]]
 RIGHTS = "lore.access"  # of a request, in its scope
+WINDOW_SECONDS = 5.0
+LONGEST_SECONDS = 60
+
+
+class Crowd:
+    """The requests that were answered and refused in the last seconds; older ones count exponentially less.
+
+    It tells refused clients when to return, so that a crowd does not spend the server's time on further refusals.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic, chance: random.Random | None = None) -> None:
+        self._now = now
+        self._chance = chance or random.Random()
+        self._answered = self._refused = 0.0
+        self._at = now()
+
+    def count_answer(self) -> None:
+        self._fade()
+        self._answered += 1
+
+    def count_refusal(self) -> int:
+        """Return the seconds for `Retry-After`: about the time that answering the refused requests would take.
+
+        They differ by a factor of up to three, so that clients that were refused together do not return together.
+        """
+        self._fade()
+        self._refused += 1
+        seconds = WINDOW_SECONDS * self._refused / max(1.0, self._answered)
+        return min(LONGEST_SECONDS, max(1, round(seconds * self._chance.uniform(0.5, 1.5))))
+
+    def _fade(self) -> None:
+        now = self._now()
+        share = math.exp((self._at - now) / WINDOW_SECONDS)
+        self._answered, self._refused, self._at = self._answered * share, self._refused * share, now
 
 
 class Guard:
-    """A filter that rejects requests that a foreign web page could have caused, and remote requests without a token."""
+    """A filter that rejects requests that a foreign web page could have caused, and remote requests without a token.
+
+    Of many projects, it serves `/mcp/<project>` and `/projects/<project>/…` as one for a single project would. Several
+    names, with commas between them, choose several projects, and no name chooses all.
+    """
 
     def __init__(self, app: ASGIApp, site: Site, crowd: Crowd) -> None:
         self._app = app
@@ -53,20 +96,27 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = with_our_headers(message.get("headers", ()))
-                if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
-                    headers.append((b"retry-after", b"%d" % self._crowd.count_refusal()))
-                else:
-                    self._crowd.count_answer()
-                if message["status"] == HTTPStatus.UNAUTHORIZED and self._site.issuer is not None:
-                    headers = [one for one in headers if one[0] != b"www-authenticate"]
-                    challenge = f'Bearer realm="lore", resource_metadata="{self._site.issuer.metadata_url}"'
-                    headers.append((b"www-authenticate", challenge.encode()))
-                message = {**message, "headers": headers}
+                message = {**message, "headers": self._headers(message["status"], message.get("headers", ()))}
             await send(message)
 
-        refusal = await self._refusal(scope)
-        await (self._app if refusal is None else refusal)(scope, receive, send_guarded)
+        if self._site.many:
+            names, path = chosen(scope["path"], self._site.many)
+            PROJECTS.set(names)
+            scope = {**scope, "path": path}
+        await (await self._refusal(scope) or self._app)(scope, receive, send_guarded)
+
+    def _headers(self, status: int, given: Headers) -> list[tuple[bytes, bytes]]:
+        """Return the headers of a response, and count it."""
+        headers = with_our_headers(given)
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            headers.append((b"retry-after", b"%d" % self._crowd.count_refusal()))
+        else:
+            self._crowd.count_answer()
+        if status == HTTPStatus.UNAUTHORIZED and self._site.issuer is not None:
+            headers = [one for one in headers if one[0] != b"www-authenticate"]
+            challenge = f'Bearer realm="lore", resource_metadata="{self._site.issuer.metadata_url}"'
+            headers.append((b"www-authenticate", challenge.encode()))
+        return headers
 
     async def _refusal(self, scope: Scope) -> JSONResponse | None:
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
@@ -78,10 +128,8 @@ class Guard:
             hint = "In a browser, only this server's own page may call it."
             return refused(InvalidArgument("Requests with this Origin are refused.", hint), 403)
         if scope["method"] == "OPTIONS":
-            unasked = InvalidArgument(
-                "Other origins are not allowed.", "Call it from outside a browser, without a preflight request."
-            )
-            return refused(unasked, 405, {"Allow": "GET, POST"})
+            hint = "Call it from outside a browser, without a preflight request."
+            return refused(InvalidArgument("Other origins are not allowed.", hint), 405, {"Allow": "GET, POST"})
         is_free = scope["path"] in ("/", LIVE) or scope["path"].startswith((ASSETS, METADATA))
         try:
             await self._admit(scope, name.hostname)
@@ -106,13 +154,28 @@ class Guard:
             raise LimitReached(f"The limit of {access.per_minute} requests in a minute is reached.")
         if access.everywhere >= Level.READ:
             return
-        is_unknown = scope["path"].startswith((PROJECT, "/mcp/")) and scope["path"] != "/mcp/"  # else it was rewritten
+        is_unknown = scope["path"].startswith((PROJECT, MCP)) and scope["path"] != MCP  # else `chosen` changed it
         asked = self._site.asked()
         if self._site.many and not PROJECTS.get():
             asked = tuple(one for one in asked if access.level((one,)))
             PROJECTS.set(asked)
         if is_unknown or not asked or access.level(asked) < Level.READ:
             raise Forbidden("This token does not give access to this project.")
+
+
+def chosen(path: str, known: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """Return the projects that a path names, and the path of the route within a project."""
+    if path == "/":
+        return (), LIST
+    for start in (PROJECT, MCP):
+        name, _, below = path.removeprefix(start).partition("/")
+        names = (name,) if name in known else tuple(dict.fromkeys(name.split(",")))
+        if path.startswith(start) and all(one in known for one in names):
+            if start == PROJECT:
+                return names, f"/{below}"
+            if not below:
+                return names, MCP.rstrip("/")
+    return (), path
 
 
 def check(operation: Operation, scope: Scope, site: Site) -> None:
@@ -153,7 +216,7 @@ def _is_same(origin: SplitResult | None, host: SplitResult) -> bool:
     return (origin.hostname, origin.port or usual) == (host.hostname, host.port or usual)
 
 
-def with_our_headers(headers: Any) -> list[tuple[bytes, bytes]]:
+def with_our_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Add the security headers; default to `Cache-Control: no-store`."""
     given = list(headers)
     names = {name.lower() for name, _ in given}

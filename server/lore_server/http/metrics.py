@@ -51,4 +51,4 @@ class Meter:
                 return refused(Forbidden("This token does not give access to all projects."))
             return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
-        return Route(METRICS, metrics, methods=["GET"])
+        return Route(METRICS, metrics)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import anyio.to_thread
 import httpx
 import jwt
-from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from pydantic import AnyHttpUrl
 from starlette.routing import Route
@@ -27,7 +26,7 @@ LONGEST = 16_384  # characters of a token
 
 
 class Issuer:
-    """The provider that signs tokens for this server: a `TokenVerifier` of `mcp.server.auth`."""
+    """The provider that signs tokens for this server."""
 
     def __init__(self, settings: AuthSettings, now: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
@@ -44,20 +43,19 @@ class Issuer:
 
     async def access(self, token: str) -> Access | None:
         """Return the rights of a token; None if it is not valid here. Raises ProviderUnavailable."""
-        found = await self.verify_token(token)
-        if found is None or found.claims is None:
+        claims = await anyio.to_thread.run_sync(self._claims, token)
+        if claims is None:
             return None
+        named = claims.get(self._settings.groups_claim)
+        groups = [one for one in (named if isinstance(named, list) else [named]) if isinstance(one, str)]
         rights: dict[str, Level] = {}
-        for group in _groups(found.claims, self._settings.groups_claim):
+        for group in groups:
             for project, level in self._settings.groups.get(group, {}).items():
                 rights[project] = max(rights.get(project, Level.NONE), Level[level.upper()])
-        return Access(f"openid:{found.subject}", rights)
+        return Access(f"openid:{claims['sub']}", rights)
 
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """Verify signature, issuer, audience and time of a token. Raises ProviderUnavailable."""
-        return await anyio.to_thread.run_sync(self._verified, token)
-
-    def _verified(self, token: str) -> AccessToken | None:
+    def _claims(self, token: str) -> dict[str, Any] | None:
+        """Return what a token says, after its signature, issuer, audience and time. Raises ProviderUnavailable."""
         try:
             head = jwt.get_unverified_header(token) if len(token) <= LONGEST else {}
             key = self._key(str(head.get("kid", "")))
@@ -74,9 +72,7 @@ class Issuer:
             )
         except jwt.PyJWTError:
             return None
-        client = str(claims.get("client_id") or claims.get("azp") or "")
-        resource, subject = self._settings.audience, str(claims["sub"])
-        return AccessToken(token=token, client_id=client, scopes=[], resource=resource, subject=subject, claims=claims)
+        return claims
 
     def _key(self, name: str) -> Any:
         """Return the provider's key with this name; its keys are read again if there is none, and every hour."""
@@ -99,9 +95,3 @@ def _json(address: str) -> dict[str, Any]:
     reply.raise_for_status()
     found: dict[str, Any] = reply.json()
     return found
-
-
-def _groups(claims: Mapping[str, Any], name: str) -> list[str]:
-    value = claims.get(name)
-    named = value if isinstance(value, list) else [value]
-    return [one for one in named if isinstance(one, str)]

@@ -1,7 +1,4 @@
-"""The web page: its files in `server/lore_server/web`, its stream of the index's state, and its rendered Markdown.
-
-The page has no build step. Rendering reads no data, so neither route is an operation.
-"""
+"""The web page: its files in `server/lore_server/web`, without a build step, and its stream of the index's state."""
 
 from __future__ import annotations
 
@@ -11,11 +8,12 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
@@ -25,41 +23,32 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import InvalidArgument, LoreError
-from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_lines, front_matter_values
 from lore_etl.core.json_types import JSON
-from lore_etl.sources.source import syntax_of
 from lore_server import __version__
 from lore_server.contract import Contract
-from lore_server.http.arguments import json_of
-from lore_server.http.colours import coloured
+from lore_server.execution.lanes import PROJECTS
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
-from lore_server.http.guard import refused
-from lore_server.http.markdown_tree import elements_of
-from lore_server.http.site import ASSETS, EDITOR, Site
-from lore_server.knowledge.document import KnowledgeDocument
-from lore_server.knowledge.limits import DOCUMENT_BYTES, checked_text
-from lore_server.services.chapters import metadata_of
+from lore_server.http.guard import LIST
+from lore_server.http.site import ASSETS, EDITOR, PROJECT, Site
+
+if TYPE_CHECKING:
+    from lore_server.app import App
 
 WEB = Path(__file__).parents[1] / "web"
 SHELL = "index.html"
 TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 STATE = "/page/state"
+READY = "/readyz"
 IDLE_SECONDS = 0.5  # between two checks while no job runs
 HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
 HEALTH_SECONDS = 60.0
 READING = 4  # threads for all pages together
-MARKDOWN = "/page/markdown"
-MAX_BYTES = 32_000_000
-LONGEST = 100_000  # characters: prose takes 0.3 s, the worst case (brackets) 3 s
-AT_ONCE = 2
 _META = re.compile(r'(<meta name="lore-(\w+)" content=")[^"]*(")')
 
 
-def page_routes(site: Site, folder: Path = WEB, contract: Contract | None = None) -> list[Route]:
+def page_routes(site: Site, contract: Contract, folder: Path = WEB) -> list[Route]:
     """Return the routes `/` and `/assets/…`. Deep links are fragments, so there is no other page."""
-    schemas = contract.document["components"]["schemas"] if contract else {"Error": {"properties": {"code": {}}}}
-    advice = json.dumps(schemas["Error"]["properties"]["code"].get("x-advice", {}))
+    advice = json.dumps(contract.document["components"]["schemas"]["Error"]["properties"]["code"]["x-advice"])
 
     def shell(request: Request) -> Response:
         version, assets = assets_of(folder)
@@ -76,7 +65,7 @@ def page_routes(site: Site, folder: Path = WEB, contract: Contract | None = None
         headers = {"Cache-Control": "public, max-age=31536000, immutable"}
         return Response(assets[name], headers=headers, media_type=TYPES[Path(name).suffix])
 
-    return [Route("/", shell, methods=["GET"]), Route(ASSETS + "{version}/{name:path}", asset, methods=["GET"])]
+    return [Route("/", shell), Route(ASSETS + "{version}/{name:path}", asset)]
 
 
 def addressed(page: str, version: str) -> str:
@@ -107,27 +96,35 @@ def filled(page: str, values: Mapping[str, str]) -> str:
     """Fill the `lore-…` metas of the page with escaped values."""
 
     def fill(match: re.Match[str]) -> str:
-        return match[1] + html.escape(values.get(match[2], ""), quote=True) + match[3]
+        return match[1] + html.escape(values.get(match[2], "")) + match[3]
 
     return _META.sub(fill, page)
 
 
 @dataclass(frozen=True)
 class Pulse:
-    """The source of event streams: `state` and `health` are called in a thread; every stream ends with `stopping`."""
+    """The source of event streams: they show the application that `opened` yields, and end with `stopping`."""
 
-    state: Callable[[], JSON]
-    health: Callable[[], JSON]
+    opened: Callable[[], AbstractContextManager[App]]
     stopping: anyio.Event
 
+    async def read(self, part: Callable[[App], JSON], limiter: anyio.CapacityLimiter) -> JSON:
+        """Return a part of the application's state, read in a thread."""
 
-def pulse_routes(pulse: Pulse) -> list[Route]:
+        def work() -> JSON:
+            with self.opened() as app:
+                return part(app)
+
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+
+
+def pulse_route(pulse: Pulse) -> Route:
     limiter = anyio.CapacityLimiter(READING)
 
     async def state(request: Request) -> Events:
         return Events(_states(pulse, limiter))
 
-    return [Route(STATE, state, methods=["GET"])]
+    return Route(STATE, state)
 
 
 async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
@@ -136,68 +133,49 @@ async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
     `health` follows each change of anything but the progress of a job, and comes every minute.
     """
     shown: object = None
-    shown_at = checked_at = 0.0
     checked: object = None
+    shown_at = checked_at = 0.0
     while not pulse.stopping.is_set():
-        state = await anyio.to_thread.run_sync(pulse.state, abandon_on_cancel=True, limiter=limiter)
-        is_running = state.get("job", {}).get("state") == "running"
+        state = await pulse.read(lambda app: app.state(), limiter)
+        job = state.get("job", {})
+        is_running = job.get("state") == "running"
         lasting = {part: without_clocks(value) for part, value in state.items()}
         longest = QUIET_SECONDS if is_running else HEARTBEAT_SECONDS
         if lasting != shown or time.monotonic() - shown_at >= longest:
             yield event_of("state", {**state, "now": timestamp()})
             shown, shown_at = lasting, time.monotonic()
-        parts = {**lasting, "job": (state.get("job", {}).get("id"), state.get("job", {}).get("stage"), is_running)}
+        parts = {**lasting, "job": (job.get("id"), job.get("stage"), is_running)}
         if parts != checked or time.monotonic() - checked_at >= HEALTH_SECONDS:
-            health = await anyio.to_thread.run_sync(pulse.health, abandon_on_cancel=True, limiter=limiter)
-            yield event_of("health", health)
+            yield event_of("health", await pulse.read(lambda app: app.health(), limiter))
             checked, checked_at = parts, time.monotonic()
         with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
             await pulse.stopping.wait()
 
 
-def rendering_routes() -> list[Route]:
-    working = anyio.CapacityLimiter(AT_ONCE)
+def routes_of_many(states: Callable[[], Mapping[str, str]]) -> list[Route]:
+    """Return the list of the projects, as a page and for monitoring; `states` has the state of each."""
 
-    async def markdown(request: Request) -> Response:
-        """Render a document, or `parts` of files: Markdown, or code by the name of its file."""
-        try:
-            given = await json_of(request, MAX_BYTES)
-            text, parts = given.get("text"), given.get("parts")
-            if isinstance(parts, list):
-                return JSONResponse({"parts": await anyio.to_thread.run_sync(_rendered_parts, parts, limiter=working)})
-            if not isinstance(text, str):
-                raise InvalidArgument("`text` is missing or not a string.")
-            checked_text(text, DOCUMENT_BYTES, "document")
-            return JSONResponse(await anyio.to_thread.run_sync(rendered, text, limiter=working))
-        except LoreError as error:
-            return refused(error)
+    def permitted() -> list[tuple[str, str]]:
+        return [(name, state) for name, state in states().items() if name in (PROJECTS.get() or states())]
 
-    return [Route(MARKDOWN, markdown, methods=["POST"])]
+    async def listed(request: Request) -> Response:
+        rows = (
+            f'<li><a href="{PROJECT}{quote(name)}/">{html.escape(name)}</a> {html.escape(state)}</li>'
+            for name, state in permitted()
+        )
+        return HTMLResponse(addressed(_PAGE.format("".join(rows)), assets_of(WEB)[0]))
 
+    async def ready(request: Request) -> Response:
+        """Tell which projects answer; the server is ready as long as any does."""
+        found = dict(permitted())
+        is_ready = any(state in ("open", "closed") for state in found.values())
+        return JSONResponse({"ready": is_ready, "projects": found}, 200 if is_ready else 503)
 
-def _rendered_parts(parts: list[Any]) -> list[list[Any]]:
-    """Return the elements of each part, `{"text": …, "path": …}`. Raises InvalidArgument."""
-    found, left = [], LONGEST
-    for part in parts:
-        match part:
-            case {"text": str(text), "path": str(path)} if not path or syntax_of(path) == "markdown":
-                found.append(elements_of(text[:left]))
-            case {"text": str(text), "path": str(path)}:
-                found.append([["pre", {}, ["code", {}, *coloured(text, path)]]])
-            case _:
-                raise InvalidArgument("A part has a `text` and a `path`.")
-        left = max(0, left - len(text))
-    return found
+    return [Route(LIST, listed), Route(READY, ready)]
 
 
-def rendered(text: str) -> JSON:
-    """Return the front matter, the elements of the text, and the rest if it is too long to render."""
-    document = KnowledgeDocument(text)
-    body = body_of(text)
-    end = len(body) if len(body) <= LONGEST else body.rfind("\n", 0, LONGEST) + 1 or LONGEST
-    front: JSON = {}
-    with suppress(FrontMatterError):
-        front = front_matter_values(text, as_text=True)
-    metadata = metadata_of(document.title, document.metadata)
-    elements = elements_of(body[:end], front_matter_lines(text) + 1)
-    return {"metadata": metadata, "front": front, "elements": elements, "rest": body[end:]}
+_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Lore</title>'
+    '<link rel="stylesheet" href="/assets/shared/base.css"></head>'
+    "<body><main><h1>Projects</h1><ul>{}</ul></main></body></html>"
+)

@@ -9,8 +9,7 @@ from http import HTTPStatus
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lore_etl.core.errors import Busy, InvalidArgument, LoreError
-from lore_server.http.crowd import Crowd
-from lore_server.http.guard import refused, with_our_headers
+from lore_server.http.guard import Crowd, refused, with_our_headers
 
 
 class LimitedProtocol(HttpToolsProtocol):

@@ -17,8 +17,7 @@ from lore_etl.config.user_folders import user_state_folder
 from lore_etl.core.errors import ConfigError, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
 from lore_server.execution.lanes import PROJECTS
-from lore_server.http.access import ANYONE_HERE, OWNER, Access, NamedTokens
-from lore_server.http.token import Token, token_of
+from lore_server.http.access import ANYONE_HERE, OWNER, Access, NamedTokens, Token, token_of
 
 if TYPE_CHECKING:
     from lore_server.http.openid import Issuer
@@ -107,18 +106,13 @@ class Site:
 
 
 def listening(settings: Settings, host: str | None = None, port: int | None = None) -> ServerSettings:
-    """Return where to listen: the configuration, overridden by the command line.
-
-    Raises:
-        ConfigError: an address or a name is invalid, or the port is out of range.
-    """
+    """Return where to listen: the configuration, overridden by the command line. Raises ConfigError."""
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     try:
-        server = ServerSettings.model_validate({**settings.server.model_dump(), **given})
+        return ServerSettings.model_validate({**settings.server.model_dump(), **given})
     except ValidationError as error:
         key = error.errors()[0]["loc"][0]
         raise ConfigError(f"`{given.get(str(key))}` is not a valid {key}: {error.errors()[0]['msg']}.") from error
-    return server
 
 
 def site_of(
@@ -158,10 +152,10 @@ def site_of(
 def _issuer(settings: AuthSettings) -> Issuer | None:
     if not settings.issuer:
         return None
-    from lore_server.http.openid import Issuer
-
     if not settings.audience:
         raise ConfigError("`auth.issuer` needs `auth.audience`.", "Set it to the public address of MCP on this server.")
+    from lore_server.http.openid import Issuer
+
     return Issuer(settings)
 
 

@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +41,8 @@ _STATE = "Check the permissions of the state folder (LORE_STATE, default ~/.loca
 _SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or LORE_RUNTIME to a folder for sockets.'
 
 
-async def wait_for_stop_signal() -> None:
-    """Return at the first signal. The main thread must run the event loop."""
+async def stop_on_signal(stopping: anyio.Event) -> None:
+    """Set the event at the first signal that asks this process to stop. The main thread must run the event loop."""
     if sys.platform == "win32":  # its event loop does not support signal handlers
         requested = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK):
@@ -52,8 +51,8 @@ async def wait_for_stop_signal() -> None:
             await anyio.sleep(_LOOK_SECONDS)
     else:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for _ in signals:
-                return
+            await anext(aiter(signals))
+    stopping.set()
 
 
 if TYPE_CHECKING:
@@ -87,8 +86,8 @@ class Owner:
         )
         self.app.index.own(kind)
 
-    async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
-        """Answer requests until the owner is idle or asked to stop, or until `serve` returns."""
+    async def run(self, serve: Serving, web: str = "") -> None:
+        """Answer requests until `serve` returns, which is called once the owner is ready."""
         connections = self._connections = Connections()
         token = secrets.token_hex(16)
         server = SocketServer(self.app, token, connections, self._status)
@@ -100,30 +99,29 @@ class Owner:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(entrance.admit, server.welcome, tasks)
                 tasks.start_soon(self._stay_reachable, entrance, server, tasks)
-                if self._kind != SERVE_MANY:
-                    tasks.start_soon(stop_on_signal, connections.stopping)
-                ready()
-                tasks.start_soon(_abandoned, partial(self._warm, server))
+                tasks.start_soon(self._warm, server)
                 if self.settings.owner.watch:
-                    from lore_server.owner.watch import watch
-
-                    tasks.start_soon(watch, self.app, connections.stopping)
-                if serve is not None:
-                    await serve(self.app, connections)
-                else:
-                    idle_seconds = 60 * self.settings.owner.idle_minutes
-                    await until_quiet(connections, idle_seconds, lambda: self.app.jobs.running_id() is not None)
+                    tasks.start_soon(self._watch, connections.stopping)
+                await serve(self.app, connections)
                 connections.stopping.set()
                 tasks.cancel_scope.cancel()
         finally:
             await entrance.close()
 
-    def _warm(self, server: SocketServer) -> None:
-        if self._kind != SERVE_MANY:  # of many, most are asked rarely, and their objects should not stay in memory
-            self.app.warm()
-            server.prepare()
-            keep_present_objects()
-        self.app.verify_when_quiet()
+    async def _warm(self, server: SocketServer) -> None:
+        def warm() -> None:
+            if self._kind != SERVE_MANY:  # of many, most are asked rarely, and their objects should not stay in memory
+                self.app.warm()
+                server.prepare()
+                keep_present_objects()
+            self.app.verify_when_quiet()
+
+        await anyio.to_thread.run_sync(warm, abandon_on_cancel=True)
+
+    async def _watch(self, stopping: anyio.Event) -> None:
+        from lore_server.owner.watch import watch  # its import would delay the first client
+
+        await watch(self.app, stopping)
 
     async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
         """Restore the note and the socket if they vanish, and end if the index folder does."""
@@ -200,8 +198,17 @@ class Owner:
 def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
     """Own the index in the background until the owner ends. Raises LoreError."""
     owner = Owner(root, config, "background")
+
+    async def serve(app: App, connections: Connections) -> None:
+        ready()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stop_on_signal, connections.stopping)
+            idle_seconds = 60 * owner.settings.owner.idle_minutes
+            await until_quiet(connections, idle_seconds, lambda: app.jobs.running_id() is not None)
+            tasks.cancel_scope.cancel()
+
     try:
-        anyio.run(owner.run, ready)
+        anyio.run(owner.run, serve)
     finally:
         owner.close()
     leave()
@@ -212,13 +219,3 @@ def leave() -> None:
     logging.shutdown()
     sys.stderr.flush()
     os._exit(0)
-
-
-async def _abandoned(work: Callable[[], None]) -> None:
-    await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
-
-
-async def stop_on_signal(stopping: anyio.Event) -> None:
-    """Set the event at the first signal that asks this process to stop."""
-    await wait_for_stop_signal()
-    stopping.set()

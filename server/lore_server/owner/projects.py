@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -155,16 +154,6 @@ class Projects:
         with self.opened(names[0]) as app:
             return app.call(operation, arguments, listener)
 
-    def page_state(self) -> JSON:
-        """Return `App.state` of the chosen project. Raises LoreError."""
-        with self.opened(PROJECTS.get()[0]) as app:
-            return app.state()
-
-    def page_health(self) -> JSON:
-        """Return `App.health` of the chosen project. Raises LoreError."""
-        with self.opened(PROJECTS.get()[0]) as app:
-            return app.health()
-
     @contextmanager
     def opened(self, name: str) -> Iterator[App]:
         """Keep a project open, from a worker thread. Raises LoreError if it cannot be opened."""
@@ -231,21 +220,20 @@ class Projects:
 
     async def _own(self, project: Project, owner: Owner, *, task_status: TaskStatus[None]) -> None:
         """Own the index of a project until it is idle."""
-
         is_open = False
 
-        def ready() -> None:
+        async def serve(app: App, connections: Connections) -> None:
             nonlocal is_open
-            is_open, project.app, project.used_at = True, owner.app, time.monotonic()
+            is_open, project.app, project.used_at = True, app, time.monotonic()
             task_status.started()
+            await self._stay(project, app, connections)
 
         try:
-            await owner.run(ready, partial(self._stay, project), f"{self.address}{AT}{quote(project.name)}/")
+            await owner.run(serve, f"{self.address}{AT}{quote(project.name)}/")
         except Exception as error:
             if not is_open:
-                raise (
-                    error if isinstance(error, LoreError) else StorageError("The project cannot be opened.")
-                ) from error
+                reason = error if isinstance(error, LoreError) else StorageError("The project cannot be opened.")
+                raise reason from error
             log.exception("the project %s was closed", project.name)
         finally:
             project.app = None

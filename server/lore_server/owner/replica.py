@@ -71,7 +71,7 @@ class Replica:
         old = self._served
         if old is not None and found.created <= old.published.created:
             return False
-        new = self._opened(found)
+        new = self._fetched(found)
         with self._changed:
             self._served = new
             if old is not None:
@@ -94,25 +94,16 @@ class Replica:
         """Run an operation in the current snapshot. Raises LoreError, and Forbidden if it would change something."""
         if not self._contract[operation].is_replicated:
             raise Forbidden(f"A replica does not serve {operation}.", "Ask the server of the project itself.")
-        with self._held() as app:
+        with self.opened() as app:
             return app.call(operation, arguments, listener)
-
-    def state(self) -> JSON:
-        """Return `App.state` of the current snapshot."""
-        with self._held() as app:
-            return app.state()
-
-    def health(self) -> JSON:
-        """Return `App.health` of the current snapshot. Raises LoreError."""
-        with self._held() as app:
-            return app.health()
 
     def close(self) -> None:
         if self._served is not None:
             _close(self._served)
 
     @contextmanager
-    def _held(self) -> Iterator[App]:
+    def opened(self) -> Iterator[App]:
+        """Keep the current snapshot open."""
         with self._changed:
             served = self._served
             assert served is not None
@@ -124,7 +115,7 @@ class Replica:
                 served.uses -= 1
                 self._changed.notify_all()
 
-    def _opened(self, published: Published) -> Served:
+    def _fetched(self, published: Published) -> Served:
         """Fetch a snapshot into a folder of its own and open it, ready for the first call. Raises LoreError."""
         self._number += 1
         folder = self._folder / str(self._number)
