@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lore_etl.config.user_folders import STATE
-from lore_server.owner.entrance import VARIABLE
+from lore_server.owner.line import VARIABLE
 from tests.harness.memory_server import running
 
 LORE = str(Path(sys.executable).with_name("lore"))

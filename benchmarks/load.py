@@ -31,7 +31,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from benchmarks.http_load import LORE, Connection, Server, serving
-from lore_server.owner.entrance import VARIABLE
+from lore_server.owner.line import VARIABLE
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 ANOTHER = "127.0.0.2"  # the address of the light client

@@ -23,7 +23,7 @@ from typing import Any
 from lore_etl.config.user_folders import STATE
 from lore_etl.stores.owner_file import read_note
 from lore_server.owner import ending
-from lore_server.owner.entrance import VARIABLE
+from lore_server.owner.line import VARIABLE
 
 ROOT = Path(__file__).parents[1]
 LORE = str(Path(sys.executable).with_name("lore"))

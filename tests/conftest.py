@@ -20,8 +20,8 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract, load_contract
-from lore_server.owner.entrance import VARIABLE
 from lore_server.owner.find import KEYS
+from lore_server.owner.line import VARIABLE
 from tests.harness import commands
 from tests.harness.disk import in_memory
 from tests.harness.memory_server import MemoryServer, running

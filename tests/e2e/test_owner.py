@@ -16,8 +16,8 @@ import pytest
 
 from lore_etl.stores.owner_file import note_of, read_note, write_note
 from lore_server.owner import ending
-from lore_server.owner.entrance import runtime_folder
 from lore_server.owner.line import dial
+from lore_server.owner.listen import runtime_folder
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until, without_clients

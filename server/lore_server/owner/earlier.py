@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from lore_etl.config.user_folders import user_state_folder
 from lore_etl.stores.claim import LOCK
@@ -26,18 +25,32 @@ MODULES = ("server.owner.main", "lore_server.owner.owner_main")
 _HELD = re.compile(r"^lock:\s*\d+: FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s", re.MULTILINE)
 
 
-def earlier_owners() -> Iterator[tuple[Path, Note]]:
-    """Yield the index folder of each owner that holds its lock, with a note that names the process, but no address."""
-    for holder in holders(LOCK):
-        is_of_us = user_state_folder(holder.environment) == user_state_folder()
-        if is_of_us and (kind := _kind(holder.command)):
-            command = "lore in the background" if kind == "background" else "lore serve"
-            yield holder.file.parent, Note(holder.pid, holder.born, command, "", kind)
-
-
 def earlier_owner(index: Path) -> Note | None:
     """Return the owner of an index, if it holds the lock."""
     return next((note for folder, note in earlier_owners() if folder == index), None)
+
+
+def earlier_owners() -> Iterator[tuple[Path, Note]]:
+    """Yield the index folder of each owner that holds its lock, with a note that names the process, but no address."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or may not be examined
+            if process.stat().st_uid == user_id():
+                yield from _owned_by(process)
+
+
+def _owned_by(process: Path) -> Iterator[tuple[Path, Note]]:
+    pid = int(process.name)
+    began, kind = born(pid), _kind(_texts(process / "cmdline"))
+    variables = (text.partition("=") for text in _texts(process / "environ"))
+    state_folder = user_state_folder({name: value for name, _, value in variables})
+    if not began or not kind or state_folder != user_state_folder():
+        return
+    note = Note(pid, began, "lore in the background" if kind == "background" else "lore serve", "", kind)
+    for opened in (process / "fd").iterdir():
+        file = opened.readlink()
+        is_held = file.name == LOCK and _is_locked_by(pid, process / "fdinfo" / opened.name)
+        if is_held and os.path.samestat(opened.stat(), file.lstat()):  # in a container, the path can be another file
+            yield file.parent, note
 
 
 def _kind(command: Sequence[str]) -> str:
@@ -46,37 +59,6 @@ def _kind(command: Sequence[str]) -> str:
         return "background"
     is_lore = any(Path(part).name == "lore" for part in command[:2])
     return "serve" if is_lore and "serve" in command[2:] else ""
-
-
-class Holder(NamedTuple):
-    """A process with the locked file, by the path under which it was opened, and how the process was started."""
-
-    file: Path
-    pid: int
-    born: str
-    command: list[str]
-    environment: dict[str, str]
-
-
-def holders(name: str) -> Iterator[Holder]:
-    """Yield the processes of this user that have locked a file with this name."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or may not be examined
-            if process.stat().st_uid == user_id():
-                yield from _held_by(process, name)
-
-
-def _held_by(process: Path, name: str) -> Iterator[Holder]:
-    pid = int(process.name)
-    began = born(pid)
-    for opened in (process / "fd").iterdir():
-        file = opened.readlink()
-        is_held = file.name == name and _is_locked_by(pid, process / "fdinfo" / opened.name)
-        # in a container, the same path can be another file
-        if began and is_held and os.path.samestat(opened.stat(), file.lstat()):
-            variables = (text.partition("=") for text in _texts(process / "environ"))
-            environment = {variable: value for variable, _, value in variables}
-            yield Holder(file, pid, began, _texts(process / "cmdline"), environment)
 
 
 def _texts(facts: Path) -> list[str]:

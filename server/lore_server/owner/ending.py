@@ -1,21 +1,36 @@
-"""Ask a running owner, and stop it. Standard library only."""
+"""Ask a running owner, stop it, or decide to use one that does not suit a client. Standard library only.
+
+An owner makes way once it is free: nothing runs in it, and all its clients would follow to the next owner, because
+they read the same configuration files. Until then, a client waits for it, or uses it as it is.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
+import os
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-from lore_etl.core.errors import Busy
+from lore_etl.config.layers import user_config
+from lore_etl.config.project import Place, knowledge_home
+from lore_etl.core.errors import Busy, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_in_use
 from lore_etl.stores.owner_file import Note, read_note, remove_note
 from lore_etl.system.processes import is_stopped, kill, terminate
-from lore_server.owner.line import dial
+from lore_server import __version__
+from lore_server.console import terminal
+from lore_server.owner.line import LineSocket, dial
 
 STOP_SECONDS = 30.0
 KILL_SECONDS = 5.0
 PAUSE_SECONDS = 0.02
+LONG_PAUSE_SECONDS = 0.1
+GRACE_SECONDS = 1.0  # a short command or an automatic sync may be about to end
+STOP_IT = "Stop it with `lore stop`; the next call starts a matching owner."
 
 
 def ask(note: Note, want: str) -> JSON | None:
@@ -23,17 +38,26 @@ def ask(note: Note, want: str) -> JSON | None:
     if is_stopped(note.pid):
         return None
     try:
-        return _reply(note, {"want": want})
+        return _reply(note, want)
     except OSError:
         return None
 
 
-def _reply(note: Note, request: JSON) -> JSON:
-    line, reply = dial(note.address, {**request, "token": note.token})
+def _reply(note: Note, want: str, **more: object) -> JSON:
+    line, reply = introduce(note, {"want": want, **more})
     line.close()
-    if not reply.get("ok"):
-        raise ConnectionError("the owner rejected its token")
     return reply
+
+
+def introduce(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
+    """Connect to this owner. Raises OSError if it is unavailable now, LoreError if it will stay so."""
+    line, reply = dial(note.address, {**hello, "token": note.token})
+    if reply.get("ok"):
+        return line, reply
+    line.close()
+    if "problem" in reply:
+        raise from_record(reply["problem"])
+    raise ConnectionError("the owner rejected its token")
 
 
 def stop(folder: Path, note: Note) -> bool:
@@ -54,10 +78,10 @@ def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
         Busy: the owner was free, but does not end.
         OSError: the owner does not respond.
     """
-    status = _reply(note, {"want": "status", "follows": follows})
+    status = _reply(note, "status", follows=follows)
     if not status.get("free", not status.get("clients") and not status.get("job")):
         return False
-    if _reply(note, {"want": "stop", "if_free": True, "follows": follows}).get("stays"):
+    if _reply(note, "stop", if_free=True, follows=follows).get("stays"):
         return False
     if not _has_ended(folder, note, is_asked=True):
         raise _unstoppable(note)
@@ -74,27 +98,110 @@ def _unstoppable(note: Note) -> Busy:
     return Busy(f"The owner of this index (pid {note.pid}) does not stop.", "Run `lore stop`, then try again.")
 
 
-def _is_given_up(folder: Path) -> bool:
-    """Return whether a process that owns several indexes has closed this one."""
-    return read_note(folder) is None and not is_in_use(folder)
-
-
 def _has_ended(folder: Path, note: Note, is_asked: bool) -> bool:
-    now = time.monotonic()
-    deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")
-    if not is_asked:
-        terminate_at, kill_at = now, now if is_stopped(note.pid) else now + KILL_SECONDS
-    while note.is_alive and not (note.is_one_of_many and _is_given_up(folder)):
-        now = time.monotonic()
-        if now > deadline:
+    """Wait for the end of an owner, or until a process that owns several indexes has closed this one."""
+    began = time.monotonic()
+    kill_seconds = 0.0 if is_stopped(note.pid) else KILL_SECONDS
+    signals = [] if is_asked else [(0.0, terminate), (kill_seconds, kill)]
+    while note.is_alive and not (note.is_one_of_many and read_note(folder) is None and not is_in_use(folder)):
+        seconds = time.monotonic() - began
+        if seconds > STOP_SECONDS:
             return False
-        if now > terminate_at:
-            terminate(note.pid)
-            terminate_at = float("inf")
-        if now > kill_at:
-            kill(note.pid)
-            kill_at = float("inf")
+        if signals and seconds >= signals[0][0]:
+            signals.pop(0)[1](note.pid)
         time.sleep(PAUSE_SECONDS)
     with contextlib.suppress(OSError):
         remove_note(folder, note)
     return True
+
+
+class OwnerRequirements(NamedTuple):
+    """The required build of Lore, configuration with knowledge folder, and API keys (if any) of an owner."""
+
+    build: str
+    config: str
+    key: str
+
+    def is_met_by(self, note: Note) -> bool:
+        """Return whether the owner is suitable. An owner with more keys also suits a client with fewer."""
+        return self.is_same_program(note) and {*self.key.split()} <= {*note.key.split()}
+
+    def is_same_program(self, note: Note) -> bool:
+        """Return whether the owner differs at most in its keys."""
+        return (note.build, note.config) == (self.build, self.config)
+
+    def is_same_store(self, note: Note) -> bool:
+        """Return whether the owner has the client's knowledge folder and understands its calls."""
+        return note.version == __version__ and self._has_knowledge_of(note)
+
+    def difference(self, note: Note) -> str:
+        """Return the first difference of an unsuitable owner, as the end of a sentence about it."""
+        if note.version != __version__ or note.build != self.build:
+            return "runs another version of Lore"
+        if not self._has_knowledge_of(note):
+            return "uses another knowledge folder"
+        return "has another configuration" if note.config != self.config else "has other API keys"
+
+    def _has_knowledge_of(self, note: Note) -> bool:
+        return note.config.rpartition("-")[2] == self.config.rpartition("-")[2]
+
+
+class Misfit:
+    """The decision about unsuitable owners during one attempt to connect.
+
+    A client that `must_fit` waits without a limit; another one waits for a moment, then uses the present owner.
+    """
+
+    def __init__(self, must_fit: bool) -> None:
+        self._must_fit = must_fit
+        self._since = 0.0
+        self._said = ""
+
+    def is_usable(self, place: Place, need: OwnerRequirements, note: Note, may_replace: bool) -> bool:
+        """Return whether the client uses the owner as it is. Otherwise stop the owner, or wait if it is not free.
+
+        Raises:
+            Busy: the owner stays, and the client cannot use it.
+            OSError: the owner does not respond.
+        """
+        can_change = may_replace and not note.is_server
+        if can_change and stop_if_free(place.folder, note, configuration_of(place)):
+            return False
+        self._since = self._since or time.monotonic()
+        owner = f"The owner of this index (`{note.command}`, pid {note.pid}) {need.difference(note)}"
+        if can_change and self._must_fit:
+            self._say(f"{owner} and is in use: waiting until it is free. `lore stop` ends it.")
+        elif not can_change or time.monotonic() > self._since + GRACE_SECONDS:
+            if self._must_fit or not need.is_same_store(note):
+                raise Busy(f"{owner}.", STOP_IT)
+            self._say(f"{owner}{' and is in use' if can_change else ''}: this command uses it as it is.")
+            return True
+        time.sleep(LONG_PAUSE_SECONDS)
+        return False
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            terminal.err(f"{text}\n")
+        self._said = text
+
+
+def wait_until_free(place: Place, note: Note, seconds: float) -> None:
+    """Stop an owner as soon as it is free, or if it does not respond. Raises Busy if it is not free in time."""
+    last = time.monotonic() + seconds
+    wait = f"The owner of this index (pid {note.pid}) is in use: waiting until it is free. `lore stop` ends it.\n"
+    try:
+        while note.is_alive and not stop_if_free(place.folder, note, configuration_of(place)):
+            if time.monotonic() > last:
+                raise Busy(f"Another owner (pid {note.pid}) uses this index.", "`lore stop` in the project ends it.")
+            terminal.err(wait)
+            wait = ""
+            time.sleep(LONG_PAUSE_SECONDS)
+    except OSError:
+        end(place.folder, note)
+
+
+def configuration_of(place: Place) -> str:
+    """Return a digest of the files and folders that a configuration comes from, not of their content."""
+    config = place.config and place.config.resolve()
+    sources: list[Path | None] = [place.root, config, user_config(os.environ), knowledge_home(os.environ)]
+    return hashlib.sha256(json.dumps([str(source) for source in sources]).encode()).hexdigest()[:16]

@@ -26,33 +26,27 @@ from lore_etl.system.nofollow import open_regular
 from lore_etl.system.ownership import may_write
 from lore_etl.system.processes import cpu_seconds, detached, is_stopped
 from lore_server.console import terminal
+from lore_server.owner import ending
 from lore_server.owner.earlier import earlier_owner
-from lore_server.owner.ending import PAUSE_SECONDS, end
-from lore_server.owner.line import LineSocket, dial
-from lore_server.owner.misfit import STOP_IT, Misfit, OwnerRequirements, configuration_of, wait_until_free
+from lore_server.owner.line import LineSocket
 
 START_SECONDS = 60.0
 DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to end
 LOG, LOG_BYTES = "owner.log", 1_000_000
 REFUSED_SECONDS = 3.0  # an owner checks its socket every second
 SILENT_SECONDS = 10.0  # the owner listens, but may be busy
-WORKING_SHARE = (
-    0.02  # of the time: less than a busy machine leaves to a process that computes, more than an idle one uses
-)
+WORKING_SHARE = 0.02  # of the time: a process that computes gets more, also on a busy machine, and an idle one less
 NAMELESS_SECONDS = 5.0  # an owner checks its note every second
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 """Variables from which an owner reads keys, and the addresses that receive them."""
 
 
-def wanted(place: Place) -> OwnerRequirements:
+def wanted(place: Place) -> ending.OwnerRequirements:
     """Return the current requirements for the owner of this place."""
     folders = (Path(package.__path__[0]) for package in (lore_server, lore_etl))
-    return OwnerRequirements(build_of(*folders), f"{place.digest}-{home_digest()}", key_digests(os.environ))
-
-
-def home_digest() -> str:
-    """Return a digest of the knowledge folder, because an owner writes to the folder that its environment named."""
-    return hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
+    # an owner writes to the knowledge folder that its environment named
+    home = hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
+    return ending.OwnerRequirements(build_of(*folders), f"{place.digest}-{home}", key_digests(os.environ))
 
 
 def key_digests(environment: Mapping[str, str]) -> str:
@@ -73,10 +67,10 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
     Raises:
         LoreError: another process holds the index, or an owner cannot start.
     """
-    need, began, misfit = wanted(place), time.monotonic(), Misfit(must_fit)
+    need, began, misfit = wanted(place), time.monotonic(), ending.Misfit(must_fit)
     starting, silence, nameless_since = None, Silence(), 0.0
     while (now := time.monotonic()) < began + START_SECONDS:
-        note = _running(place.folder)
+        note = living_note(place.folder)
         if note is not None and note.address:
             if not need.is_met_by(note):
                 place = place_of(place.root, place.config)  # it may have been edited meanwhile
@@ -84,10 +78,11 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
             is_returning = not may_replace and need.is_same_program(note)
             will_do = need.is_met_by(note) or (is_returning and bool(note.key))
             try:
-                if not is_ours(place.folder):  # it was deleted while the owner ran
+                # the folder was deleted while the owner ran, or a signal stopped the owner, which would never answer
+                if not is_ours(place.folder) or is_stopped(note.pid):
                     _replace(place.folder, note)
                 elif will_do or misfit.is_usable(place, need, note, may_replace or is_returning):
-                    return _introduced(note, {**hello, "follows": configuration_of(place)})
+                    return ending.introduce(note, {**hello, "follows": ending.configuration_of(place)})
                 else:
                     began, silence = time.monotonic(), Silence()  # it answered
                 continue
@@ -96,8 +91,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
                     _replace(place.folder, note, may_answer=False)
                     silence = Silence()
         elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
-            message = f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}."
-            raise Busy(message)
+            raise Busy(f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}.")
         elif starting is None and note is None:
             starting = Starting(place)
         elif starting is not None and starting.is_over:
@@ -105,18 +99,9 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
             starting, nameless_since = None, nameless_since or now
             if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
                 raise nameless(place.folder)
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(ending.PAUSE_SECONDS)
     hint = f"See {LOG} in {place.folder.name}/; `lore stop` stops it."
     raise Busy("The owner of this index does not respond.", hint)
-
-
-def _running(folder: Path) -> Note | None:
-    """Return the note of the owner, after ending one that a signal has stopped: it would never answer."""
-    note = living_note(folder)
-    if note is None or not note.address or not is_stopped(note.pid):
-        return note
-    _replace(folder, note)
-    return living_note(folder)
 
 
 class Silence:
@@ -140,17 +125,6 @@ class Silence:
         return is_refused or cpu_seconds(note.pid) - self._computed < WORKING_SHARE * seconds
 
 
-def _introduced(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
-    """Connect to this owner. Raises OSError if it is unavailable now, LoreError if it will stay so."""
-    line, reply = dial(note.address, {**hello, "token": note.token})
-    if reply.get("ok"):
-        return line, reply
-    line.close()
-    if "problem" in reply:
-        raise from_record(reply["problem"])
-    raise ConnectionError("the owner rejected its token")
-
-
 def holder(folder: Path) -> Note | None:
     """Return the note of the process that holds an index. Wait for a missing note, and for an owner to listen."""
     began = time.monotonic()
@@ -159,7 +133,7 @@ def holder(folder: Path) -> Note | None:
         is_settled = not note.is_starting if note is not None else not is_in_use(folder)
         if is_settled or time.monotonic() > began + (START_SECONDS if note is not None else NAMELESS_SECONDS):
             return note
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(ending.PAUSE_SECONDS)
 
 
 def make_way(place: Place, seconds: float = math.inf) -> None:
@@ -173,13 +147,13 @@ def make_way(place: Place, seconds: float = math.inf) -> None:
         return
     if note.is_server:
         raise Busy(f"`lore serve` (pid {note.pid}) already serves this index at {note.web}.", "`lore stop` stops it.")
-    wait_until_free(place, note, seconds)
+    ending.wait_until_free(place, note, seconds)
 
 
 def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
     if note.is_server:
-        raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", STOP_IT)
-    end(folder, note, may_answer)
+        raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", ending.STOP_IT)
+    ending.end(folder, note, may_answer)
 
 
 class Starting:
@@ -196,7 +170,6 @@ class Starting:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the owner is ready or has failed."""
         return bool(self._output) or not self._thread.is_alive()
 
     def check(self) -> None:
@@ -241,6 +214,6 @@ def _log(file: Path) -> BinaryIO:
 def nameless(folder: Path) -> Busy:
     """Return the error for an index that is held by a process without a note."""
     if owner := earlier_owner(folder):
-        return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", STOP_IT)
+        return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", ending.STOP_IT)
     hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
     return Busy("An unidentified process holds this index.", hint)

@@ -17,6 +17,7 @@ from typing import Any
 from lore_etl.core.json_types import JSON
 from lore_etl.system.ownership import user_id
 
+VARIABLE = "LORE_RUNTIME"  # names the folder of the sockets
 CONNECT_SECONDS = 5.0
 UNIX, TCP, LOOPBACK = "unix:", "tcp:", "127.0.0.1"
 

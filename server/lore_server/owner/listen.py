@@ -1,40 +1,51 @@
-"""Accept the connections to an owner, serve their requests, and detect when the owner is idle."""
+"""Listen on an owner's socket, serve the requests of its clients, and detect when the owner is idle.
+
+The folder of the sockets can differ between shells, because `TMPDIR` and `XDG_RUNTIME_DIR` do. So a note stores the
+full address of its owner, and the user's state folder records the indexes.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import logging
 import os
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
-from anyio.abc import ByteStream
+from anyio.abc import ByteStream, Listener, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from lore_etl.config.user_folders import private_folder
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import born
+from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 from lore_server.app import App
 from lore_server.execution.lanes import CLIENT
 from lore_server.execution.progress import Listener as Hearer
 from lore_server.execution.progress import ignore_text
 from lore_server.execution.threads import Calls
-from lore_server.owner.line import parsed
+from lore_server.owner.line import LOOPBACK, TCP, UNIX, VARIABLE, parsed
 from lore_server.replies.problem import problem
 
 log = logging.getLogger(__name__)
+LONGEST_SOCKET = 100  # bytes: unix(7) allows 107, and macOS 103
 LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
 HELLO_SECONDS = 10.0
 LOOK_SECONDS = 1.0
 PROGRESS_SECONDS = 0.1
 STARTER_SECONDS = 5.0
 _Disconnected = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
+Welcome = Callable[[ByteStream], Awaitable[None]]
 
 
 class Connections:
@@ -75,6 +86,85 @@ class Connections:
         return 0.0 if self.clients else time.monotonic() - self._quiet_since
 
 
+class Entrance:
+    """A listening socket. Connected clients stay connected when it is reopened."""
+
+    def __init__(self, index: Path, transport: str) -> None:
+        self._index = index
+        self._transport = transport
+        self._listener: Listener[ByteStream] | None = None
+        self._file: Path | None = None
+        self._identity: tuple[int, int] | None = None
+        self.address = ""
+
+    async def open(self) -> None:
+        """Listen, and set `address`. Raises OSError."""
+        await self._hang_up()
+        self._file = _socket_of(self._index) if self._transport == "unix" and HAS_UNIX_SOCKETS else None
+        if self._file is None:
+            tcp = await anyio.create_tcp_listener(local_host=LOOPBACK)
+            self.address = f"{TCP}{LOOPBACK}:{tcp.extra(anyio.abc.SocketAttribute.local_port)}"
+            self._listener = tcp
+        else:
+            self._file.unlink(missing_ok=True)  # left by an owner that ended: we hold the lock
+            before = os.umask(0o177)
+            try:
+                self._listener = await anyio.create_unix_listener(self._file, mode=0o600)
+            finally:
+                os.umask(before)
+            self.address = f"{UNIX}{self._file}"
+            self._identity = _identity(self._file)
+
+    async def admit(self, welcome: Welcome, tasks: TaskGroup) -> None:
+        """Accept clients until the socket is closed or reopened; serve each of them in the task group."""
+        assert self._listener is not None
+        with suppress(anyio.ClosedResourceError):
+            await self._listener.serve(welcome, tasks)
+
+    def is_there(self) -> bool:
+        """Return whether clients can still connect: the system may clear temporary folders."""
+        return self._file is None or _identity(self._file) == self._identity
+
+    async def close(self) -> None:
+        """Stop accepting clients, and delete the socket."""
+        await self._hang_up()
+        if self._file is not None and self.is_there():
+            self._file.unlink(missing_ok=True)
+
+    async def _hang_up(self) -> None:
+        if self._listener is not None:
+            await self._listener.aclose()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        info = path.lstat()
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
+
+
+def runtime_folder() -> Path:
+    """Return `LORE_RUNTIME`, `$XDG_RUNTIME_DIR/lore` or a folder of this user in the temporary folder.
+
+    Raises:
+        OSError: the folder cannot be created, is a symlink, or belongs to another user.
+    """
+    base = os.environ.get(VARIABLE)
+    if base is None and os.environ.get("XDG_RUNTIME_DIR"):
+        base = str(Path(os.environ["XDG_RUNTIME_DIR"], "lore"))
+    if base is None:
+        user = os.getuid() if hasattr(os, "getuid") else "me"
+        base = str(Path(tempfile.gettempdir(), f"lore-{user}"))
+    return private_folder(Path(base).absolute())
+
+
+def _socket_of(index: Path) -> Path | None:
+    """Return the path of the socket of an index's owner; None if it would be too long."""
+    path = runtime_folder() / f"{hashlib.sha256(os.fsencode(index)).hexdigest()[:16]}.sock"
+    return path if len(os.fsencode(path)) <= LONGEST_SOCKET else None
+
+
 class SocketServer:
     """The server of the connections to the socket."""
 
@@ -94,24 +184,19 @@ class SocketServer:
         """Serve one client from its first message to its end. Invalid input ends at most its own connection."""
         try:
             async with stream:
-                await self._greet(BufferedByteReceiveStream(stream), stream)
+                await self._serve(BufferedByteReceiveStream(stream), stream)
         except (*_Disconnected, anyio.DelimiterNotFound, TimeoutError, OSError):
             return
         except Exception:
             log.exception("a connection was closed")
 
-    async def _greet(self, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+    async def _serve(self, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         with anyio.fail_after(HELLO_SECONDS):
             hello = parsed(await received.receive_until(b"\n", LONGEST_HELLO))
-        given = str(hello.get("token")).encode("utf-8", "surrogatepass")
+        want, given = hello.get("want"), str(hello.get("token")).encode("utf-8", "surrogatepass")
         if not hmac.compare_digest(given, self._token.encode()):
             await _send(stream, {"ok": False})
-            return
-        await self._serve(hello, received, stream)
-
-    async def _serve(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
-        want = hello.get("want")
-        if want == "status":
+        elif want == "status":
             await _send(stream, {"ok": True, **self._status(), "free": self._is_free(hello)})
         elif want == "stop":
             stays = bool(hello.get("if_free")) and not self._is_free(hello)
@@ -135,20 +220,19 @@ class SocketServer:
         from lore_server.mcp.lines import serve_lines
         from lore_server.mcp.mcp_server import build_server
 
-        contract = self._app.contract
+        chosen = hello.get("toolsets")
+        names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
         try:
-            chosen = hello.get("toolsets")
-            names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
-            server = build_server(contract, self._calls, names)
+            server = build_server(self._app.contract, self._calls, names)
         except LoreError as error:
             await _send(stream, {"ok": False, "problem": problem(error)})
             return
-        repeatable = [operation.id for operation in contract if operation.is_repeatable]
+        repeatable = [operation.id for operation in self._app.contract if operation.is_repeatable]
         me = os.getpid()
         await _send(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
         await serve_lines(server, received, stream)
 
-    async def _shell(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+    async def _shell(self, _: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         """Run the shell's calls one after the other: send progress during each, then the result or the error record."""
         await _send(stream, {"ok": True})
         while True:
@@ -157,9 +241,8 @@ class SocketServer:
             if not isinstance(operation, str) or not isinstance(arguments, dict):
                 return
             try:
-                on_text = _text_to(stream) if request.get("streams") else ignore_text
-                result = await self._calls.run(operation, arguments, Hearer(_progress_to(stream), on_text))
-                await _send(stream, {"result": result})
+                hearer = _hearer(stream, hears_text=bool(request.get("streams")))
+                await _send(stream, {"result": await self._calls.run(operation, arguments, hearer)})
             except _Disconnected:
                 raise
             except Exception as error:  # noqa: BLE001 - the outermost boundary of a call
@@ -179,32 +262,25 @@ async def _send(stream: ByteStream, message: JSON) -> None:
     await stream.send(json.dumps(message).encode() + b"\n")
 
 
-def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
-    """Return a function that sends progress to the client as lines; worker threads call it."""
+def _hearer(stream: ByteStream, hears_text: bool) -> Hearer:
+    """Return callbacks that send progress, and the parts of an answer, to the client; worker threads call them.
+
+    If the client disconnects, the operation continues, but an answer ends.
+    """
     loop, sent_at, sent = anyio.lowlevel.current_token(), 0.0, ""
 
     def report(stage: str, done: int, total: int) -> None:
         nonlocal sent_at, sent
         now = time.monotonic()
-        if stage == sent and now - sent_at < PROGRESS_SECONDS and done < total:
-            return
-        sent_at, sent = now, stage
-        try:
-            anyio.from_thread.run(_send, stream, {"progress": [stage, done, total]}, token=loop)
-        except (*_Disconnected, anyio.RunFinishedError):
-            return  # the client disconnected; the operation continues
+        if stage != sent or now - sent_at >= PROGRESS_SECONDS or done >= total:
+            sent_at, sent = now, stage
+            with suppress(*_Disconnected, anyio.RunFinishedError):
+                anyio.from_thread.run(_send, stream, {"progress": [stage, done, total]}, token=loop)
 
-    return report
-
-
-def _text_to(stream: ByteStream) -> Callable[[str], None]:
-    """Return a function that sends an answer's parts to a client as lines, and ends the answer if the client left."""
-    loop = anyio.lowlevel.current_token()
-
-    def report(text: str) -> None:
+    def report_text(text: str) -> None:
         try:
             anyio.from_thread.run(_send, stream, {"text": text}, token=loop)
         except (*_Disconnected, anyio.RunFinishedError) as error:
             raise Cancelled("The client disconnected.") from error
 
-    return report
+    return Hearer(report, report_text if hears_text else ignore_text)

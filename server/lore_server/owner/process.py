@@ -27,9 +27,8 @@ from lore_etl.system.memory import keep_present_objects, limit_heaps
 from lore_server import __version__
 from lore_server.app import App
 from lore_server.contract import load_contract
-from lore_server.owner.entrance import Entrance
 from lore_server.owner.find import wanted
-from lore_server.owner.listen import LOOK_SECONDS, Connections, SocketServer, until_quiet
+from lore_server.owner.listen import LOOK_SECONDS, Connections, Entrance, SocketServer, until_quiet
 from lore_server.services.verification import Pace
 
 _LOOK_SECONDS = 0.2
@@ -79,31 +78,32 @@ class Owner:
         self.settings = load_settings(root, config)
         self._kind = kind
         self._note: Note | None = None
-        self._connections: Connections | None = None
         pace = Pace(share=Pace.share / MOST_OPEN) if kind == SERVE_MANY else None
-        self.app = App(
-            root, self.settings, load_contract(), model(self.settings.embedding), owner=self._record, pace=pace
-        )
+        embedding = model(self.settings.embedding)
+        self.app = App(root, self.settings, load_contract(), embedding, owner=self._record, pace=pace)
         self.app.index.own(kind)
+        self._connections = Connections()
 
     async def run(self, serve: Serving, web: str = "") -> None:
         """Answer requests until `serve` returns, which is called once the owner is ready."""
-        connections = self._connections = Connections()
-        token = secrets.token_hex(16)
-        server = SocketServer(self.app, token, connections, self._status)
+        need, token = wanted(self.place), secrets.token_hex(16)
+        facts = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
+        note = my_note(self._kind, token=token, **facts)
+        server = SocketServer(self.app, token, self._connections, self._status)
         entrance = Entrance(self.place.folder, self.settings.owner.transport)
         with os_errors_as(StorageError, "The owner cannot open its socket", _SOCKET):
             await entrance.open()
         try:
-            self._note = self._written(entrance.address, token, web)
+            with os_errors_as(StorageError, "Cannot write the owner's note", _STATE):
+                self._keep_note(note._replace(address=entrance.address))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(entrance.admit, server.welcome, tasks)
-                tasks.start_soon(self._stay_reachable, entrance, server, tasks)
+                tasks.start_soon(self._stay_reachable, note, entrance, server, tasks)
                 tasks.start_soon(self._warm, server)
                 if self.settings.owner.watch:
-                    tasks.start_soon(self._watch, connections.stopping)
-                await serve(self.app, connections)
-                connections.stopping.set()
+                    tasks.start_soon(self._watch)
+                await serve(self.app, self._connections)
+                self._connections.stopping.set()
                 tasks.cancel_scope.cancel()
         finally:
             await entrance.close()
@@ -118,14 +118,13 @@ class Owner:
 
         await anyio.to_thread.run_sync(warm, abandon_on_cancel=True)
 
-    async def _watch(self, stopping: anyio.Event) -> None:
+    async def _watch(self) -> None:
         from lore_server.owner.watch import watch  # its import would delay the first client
 
-        await watch(self.app, stopping)
+        await watch(self.app, self._connections.stopping)
 
-    async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
+    async def _stay_reachable(self, note: Note, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
         """Restore the note and the socket if they vanish, and end if the index folder does."""
-        assert self._connections is not None
         was_restored = True
         while not self._connections.stopping.is_set():
             await anyio.sleep(LOOK_SECONDS)
@@ -137,20 +136,19 @@ class Owner:
                 if not entrance.is_there():
                     await entrance.open()
                     tasks.start_soon(entrance.admit, server.welcome, tasks)
-                self._restore_note(entrance.address)
+                self._keep_note(note._replace(address=entrance.address))
                 was_restored = True
             except OSError as error:
                 if was_restored:
                     log.warning("the owner is unreachable until this is repaired: %s", error)
                 was_restored = False
 
-    def _restore_note(self, address: str) -> None:
-        """Rewrite the note if it is missing, damaged or belongs to another owner. Raises OSError."""
-        assert self._note is not None
-        self._note = self._note._replace(address=address)
+    def _keep_note(self, note: Note) -> None:
+        """Write the note if it is missing, damaged or belongs to another owner. Raises OSError."""
+        self._note = note
         found = read_note(self.place.folder)
-        if found is None or (found.pid, found.address, found.token) != (os.getpid(), address, self._note.token):
-            write_note(self.place.folder, self._note)
+        if found is None or (found.pid, found.address, found.token) != (note.pid, note.address, note.token):
+            write_note(self.place.folder, note)
 
     def close(self) -> None:
         """Stop running jobs, close the stores, remove the note and release the lock.
@@ -166,20 +164,11 @@ class Owner:
         if self._note is not None:
             remove_note(self.place.folder, self._note)
 
-    def _written(self, address: str, token: str, web: str) -> Note:
-        need = wanted(self.place)
-        facts = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
-        note = my_note(self._kind, address=address, token=token, **facts)
-        with os_errors_as(StorageError, "Cannot write the owner's note", _STATE):
-            write_note(self.place.folder, note)
-        return note
-
     def _record(self) -> HealthOwnerRecord | None:
         """Return the `owner` of a health report."""
-        note, connections = self._note, self._connections
-        if note is None or connections is None:
+        if self._note is None:
             return None
-        return {"pid": note.pid, "since": note.since, "clients": connections.clients}
+        return {"pid": self._note.pid, "since": self._note.since, "clients": self._connections.clients}
 
     def _status(self) -> JSON:
         """Return the data that `lore ps` shows."""

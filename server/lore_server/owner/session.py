@@ -40,9 +40,7 @@ class Session:
     as_json: bool = False
     verbose: bool = False
     no_daemon: bool = False
-    on_text: Callable[[str], None] = (
-        ignore_text  # receives the text of an answer, or the plan of a build, before the reply
-    )
+    on_text: Callable[[str], None] = ignore_text  # receives the text of an answer, or a build's plan, before the reply
     _answering: OwnerCalls | App | None = field(default=None, repr=False)
 
     @property
@@ -68,8 +66,13 @@ class Session:
                 output.note(warning)
 
     @property
+    def config_file(self) -> Path | None:
+        """Return the absolute path of `-c`, because the owner runs in another folder."""
+        return self.config.resolve() if self.config is not None else None
+
+    @property
     def place(self) -> Place:
-        """Return the place of the project's index, for an owner that runs in another folder. Raises ConfigError."""
+        """Return the place of the project's index. Raises ConfigError."""
         return place_of(self.root, self.config_file)
 
     @property
@@ -93,8 +96,12 @@ class Session:
             raise
 
     def hold_index(self) -> None:
-        """Stop an unused background owner, for a command that opens the index itself."""
-        step_aside(self.place)
+        """Stop a background owner that is idle and has no clients, for a command that opens the index itself."""
+        folder = self.place.folder
+        note = find.holder(folder)
+        if note is not None and note.kind == "background":
+            with suppress(OSError):
+                stop_if_free(folder, note)
 
     def open_app(self) -> App:
         """Open the index in this process. Raises LoreError."""
@@ -112,8 +119,13 @@ class Session:
     def _found(self, operation: str) -> OwnerCalls | App:
         if self.no_daemon:
             self.hold_index()
-        elif self.has_index or _changes_state(operation):
+        elif self.has_index:
             return OwnerCalls(self.place)
+        else:
+            from lore_server.contract import load_contract
+
+            if load_contract()[operation].changes_state:
+                return OwnerCalls(self.place)
         return self.open_app()
 
     def call(self, operation: str, **arguments: object) -> JSON:
@@ -153,17 +165,6 @@ class Session:
         if not self.as_json:
             self.print_result("manage_knowledge_base", done)
 
-    @property
-    def config_file(self) -> Path | None:
-        """Return the absolute path of `-c`, because the owner runs in another folder."""
-        return self.config.resolve() if self.config is not None else None
-
-
-def _changes_state(operation: str) -> bool:
-    from lore_server.contract import load_contract
-
-    return load_contract()[operation].changes_state
-
 
 class OwnerCalls:
     """Operations in the owner of the index, which is started when it is first needed."""
@@ -174,11 +175,7 @@ class OwnerCalls:
         self._fits = False
 
     def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
-        """Run one operation in the owner. If the owner ends during the call, repeat it once if it is repeatable.
-
-        Raises:
-            LoreError: the operation failed, or the owner is not available.
-        """
+        """Run one operation. If the owner ends meanwhile, repeat it once if it is repeatable. Raises LoreError."""
         try:
             return self._call(operation, arguments, listener)
         except OSError:
@@ -197,12 +194,12 @@ class OwnerCalls:
         if must_fit and not self._fits:
             self.close()
         if self._line is None:
-            self._line, self._fits = find.connect(self._place, {"want": "call"}, must_fit=must_fit)[0], must_fit
-        line = self._line
+            self._line, _ = find.connect(self._place, {"want": "call"}, must_fit=must_fit)
+            self._fits = must_fit
         is_followed = listener.text is not ignore_text
-        line.send_message({"operation": operation, "arguments": arguments, "streams": is_followed})
+        self._line.send_message({"operation": operation, "arguments": arguments, "streams": is_followed})
         while True:
-            reply = line.receive()
+            reply = self._line.receive()
             if "progress" in reply:
                 listener.progress(*reply["progress"])
             elif "text" in reply:
@@ -218,11 +215,3 @@ class OwnerCalls:
             with suppress(OSError):
                 self._line.close()
         self._line = None
-
-
-def step_aside(where: Place) -> None:
-    """Stop a background owner that is idle and has no clients, for a command that must hold the index itself."""
-    note = find.holder(where.folder)
-    if note is not None and note.kind == "background":
-        with suppress(OSError):
-            stop_if_free(where.folder, note)
