@@ -25,7 +25,6 @@ BY_PATH = {
     "server/lore_server/services/question_log.py": "the user's state folder",
     "server/lore_server/cli/query_commands.py": "the user's state folder",
     "server/lore_server/answer/spending.py": "the user's state folder",
-    "server/lore_server/http/token.py": "the user's state folder",
     "server/lore_server/http/access.py": "the user's state folder",
     "server/lore_server/library_docs/doc_set.py": "the user's state folder",
     "server/lore_server/owner/": "the owner's log, and the null device",
