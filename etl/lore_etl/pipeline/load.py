@@ -63,6 +63,10 @@ class _Load(Filler):
         gone = ((chunk_id, self.states[chunk_id]) for chunk_id in (*self.plan.changed, *self.plan.deleted))
         return [row_id_of(chunk_id, state.content_hash) for chunk_id, state in gone if state.has_vector]
 
+    def has_vector(self, record: ChunkRecord) -> bool:
+        state = self.states.get(record.id)
+        return state is not None and state.has_vector and state.content_hash == record.content_hash
+
 
 def is_loaded(index: Index) -> bool:
     """Return whether the stores match the catalogue, without opening them."""
@@ -94,7 +98,7 @@ def load(
     if reason:
         _rebuild(run, reason)
     else:
-        _load_vectors(run, _present_rows(run))
+        _load_vectors(run)
     _finish(run, looked)
 
 
@@ -152,7 +156,7 @@ def _load_words(run: _Load, changes: Changes) -> None:
         index.reset_keywords()
         _write_words(run, changes, changed)
         run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
-    stored = ((record, _has_vector(run, record)) for record in changed)
+    stored = ((record, run.has_vector(record)) for record in changed)
     with index.gate.switching():
         index.keywords.publish()
         index.catalogue.apply(
@@ -173,27 +177,20 @@ def _load_words(run: _Load, changes: Changes) -> None:
 
 
 def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -> None:
-    index = run.index
-    more, surplus = _differing_words(run, changes)
-    if changed or more or surplus or run.plan.deleted:
-        others = index.catalogue.records(more)
-        index.keywords.replace((record.chunk for record in chain(changed, others)), [*run.plan.deleted, *surplus])
-
-
-def _differing_words(run: _Load, changes: Changes) -> tuple[list[str], list[str]]:
-    """Return the unchanged chunks that the keyword index lacks or has otherwise, and its surplus ids."""
-    index = run.index
-    index.keywords.verify()
-    is_same = not run.was_dirty and index.keywords.count() == index.catalogue.total()
-    present = None if is_same else index.keywords.versions()
-    if present is None:
-        return [], []
-    wanted = {chunk_id: state.metadata_hash for chunk_id, state in index.catalogue.chunk_states().items()}
-    wanted |= {record.id: record.metadata_hash for record in changes.chunks}
-    for chunk_id in run.plan.deleted:
-        del wanted[chunk_id]
-    differ = [chunk_id for chunk_id, version in wanted.items() if present.get(chunk_id) != version]
-    return [chunk_id for chunk_id in differ if chunk_id not in run.plan.to_write], list(present.keys() - wanted.keys())
+    """Write the changed chunks, and correct the others if the keyword index does not match the catalogue."""
+    keywords, catalogue = run.index.keywords, run.index.catalogue
+    keywords.verify()
+    more, deleted = list[str](), set(run.plan.deleted)
+    if run.was_dirty or keywords.count() != catalogue.total():
+        present = keywords.versions()
+        wanted = {chunk_id: state.metadata_hash for chunk_id, state in catalogue.chunk_states().items()}
+        wanted |= {record.id: record.metadata_hash for record in changes.chunks}
+        wanted = {chunk_id: version for chunk_id, version in wanted.items() if chunk_id not in deleted}
+        known = run.plan.to_write
+        more = [name for name, version in wanted.items() if present.get(name) != version and name not in known]
+        deleted |= present.keys() - wanted.keys()
+    if changed or more or deleted:
+        keywords.replace((record.chunk for record in chain(changed, catalogue.records(more))), deleted)
 
 
 def _rebuild_reason(run: _Load) -> str | None:
@@ -222,40 +219,26 @@ def _rebuild_reason(run: _Load) -> str | None:
     return None
 
 
-def _present_rows(run: _Load) -> dict[str, tuple[str, str]] | None:
-    """Return the rows of the vector store after an interrupted load, and correct the catalogue where they are missing.
+def _differing_rows(run: _Load) -> tuple[list[ChunkKey], list[str]]:
+    """Return the chunks whose rows need new metadata, and the row ids of old contents.
 
-    Return None if the catalogue describes the store.
+    After an interrupted load, correct the catalogue where it records vectors that the store does not contain.
     """
-    expected = run.index.catalogue.with_vector() + len(run.old_rows())
-    if not run.was_dirty and run.index.vectors.count() == expected:
-        return None
-    present = run.index.vectors.rows()
-    lost = [
-        chunk_id
-        for chunk_id, state in run.index.catalogue.chunk_states().items()
-        if state.has_vector and row_id_of(chunk_id, state.content_hash) not in present
-    ]
-    run.index.catalogue.mark_vectors(lost, present=False)
-    return present
-
-
-def _differing_rows(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> tuple[list[ChunkKey], list[str]]:
-    """Return the chunks whose rows need new metadata, and the row ids of old contents."""
-    catalogue = run.index.catalogue
-    if present is None:
+    catalogue, store = run.index.catalogue, run.index.vectors
+    if not run.was_dirty and store.count() == catalogue.with_vector() + len(run.old_rows()):
         retagged = [chunk_id for chunk_id in run.plan.retagged if run.states[chunk_id].has_vector]
         return catalogue.keys_of(retagged), run.old_rows()
-    wanted = {key.row_id: key for key in catalogue.chunk_keys()}
+    present, wanted = store.rows(), {key.row_id: key for key in catalogue.chunk_keys()}
+    catalogue.mark_vectors([key.id for row, key in wanted.items() if row not in present], present=False)
     changed = [key for row, key in wanted.items() if row in present and present[row] != key.row[1:]]
     return changed, [row for row in present if row not in wanted]
 
 
-def _load_vectors(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> None:
+def _load_vectors(run: _Load) -> None:
     """Update the vectors in place: add, update metadata, delete, look up."""
     store = run.index.vectors
+    retagged, stale = _differing_rows(run)
     run.index.catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
-    retagged, stale = _differing_rows(run, present)
     new = run.fill(store, most_useful_first(run.index.catalogue.chunk_keys(waiting_only=True)), mark=True)
     if retagged:
         store.update([key.row for key in retagged])
@@ -279,11 +262,6 @@ def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> b
         f"{len(lost)} vectors cannot be found by a search. Keyword search still finds these chunks."
     )
     return True
-
-
-def _has_vector(run: _Load, record: ChunkRecord) -> bool:
-    state = run.states.get(record.id)
-    return state is not None and state.has_vector and state.content_hash == record.content_hash
 
 
 def _rebuild(run: _Load, reason: str) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import CatalogueDamaged, LoreError
-from lore_etl.core.model import SyncReport
+from lore_etl.core.errors import CatalogueDamaged, IndexMissing, LoreError
+from lore_etl.core.model import SyncReport, canonical_json
 from lore_etl.core.progress import Announce, Progress, silent, unannounced
 from lore_etl.files.git_folder import head
+from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
 from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.extract import extract
-from lore_etl.pipeline.failure import forget_failure, remember_failure
 from lore_etl.pipeline.load import is_loaded, load, load_words, show_words
 from lore_etl.pipeline.shared import share
 from lore_etl.relations.classes import Hierarchy
@@ -126,9 +128,12 @@ def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
             report = SyncReport(warnings=[f"{error.message} It was rebuilt."])
             steps(report)
     except LoreError as error:
-        remember_failure(index, error)
+        with suppress(LoreError):
+            if not index.catalogue.total():
+                index.catalogue.set_meta(failed_sync=canonical_json([error.message, error.hint]))
         raise
-    forget_failure(index)
+    if index.catalogue.meta("failed_sync") is not None:
+        index.catalogue.set_meta(failed_sync=None)
     report.duration = round(time.monotonic() - started, 3)
     return report
 
@@ -143,3 +148,12 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress, change
     report.unchanged = index.catalogue.total()
     if index.catalogue.meta("synced_commit") != commit:  # `synced_at` stays: caches depend on it
         index.catalogue.set_meta(synced_commit=commit)
+
+
+def emptiness(index: Index) -> IndexMissing:
+    """Return the error for an index without chunks, with the reason why it has none."""
+    synced_at, failed = index.catalogue.metas("synced_at", "failed_sync")
+    if failed is not None:
+        message, hint = json.loads(failed)
+        return IndexMissing(f"The index is empty, because the last sync failed: {message}", f"{hint} Then sync again.")
+    return IndexMissing(*NOTHING_TO_INDEX) if synced_at is not None else IndexMissing("The index is empty.")

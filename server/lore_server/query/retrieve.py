@@ -23,7 +23,7 @@ from lore_etl.core.errors import (
 from lore_etl.core.model import Chunk, row_ids
 from lore_etl.index import Index
 from lore_etl.models.embedder import Vectors
-from lore_etl.pipeline.failure import emptiness
+from lore_etl.pipeline.sync import emptiness
 from lore_etl.stores.snapshot import Derived
 from lore_server.query.parse import Query
 from lore_server.query.ranking import Ranked

@@ -17,7 +17,7 @@ from lore_etl.core.clock import seconds_since
 from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.models.embedder import model_name
-from lore_etl.pipeline.failure import emptiness
+from lore_etl.pipeline.sync import emptiness
 from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.claim import is_ours
 from lore_server import __version__
