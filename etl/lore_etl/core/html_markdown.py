@@ -69,7 +69,6 @@ def _tags(page: str) -> list[_Tag]:
 
 
 def links_of(page: str) -> list[str]:
-    """Return the targets of all links of a page, in order."""
     targets = (tag.fact("href") for tag in _tags(page) if tag.name == "a")
     return list(dict.fromkeys(html.unescape(target) for target in targets if target))
 

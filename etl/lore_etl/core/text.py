@@ -35,7 +35,6 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line, with single spaces."""
     return " ".join(text.split())
 
 
@@ -57,7 +56,6 @@ def shortened(text: str, limit: int, trimmed: str | None = None) -> str:
 
 
 def first_distinct(values: Iterable[str], limit: int) -> tuple[str, ...]:
-    """Return the first distinct values, in order."""
     return tuple(islice(dict.fromkeys(values), limit))
 
 

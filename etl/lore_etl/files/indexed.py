@@ -282,12 +282,10 @@ def _path_of(place: Path, roots: Iterable[tuple[Path, str]]) -> str:
 
 
 def is_knowledge(path: str) -> bool:
-    """Return whether a path of the index is a document written by agents."""
     return path.startswith(KNOWLEDGE + "/")
 
 
 def is_library(path: str) -> bool:
-    """Return whether a path of the index is documentation that the user added."""
     return path.startswith(ADDED + "/")
 
 

@@ -37,7 +37,6 @@ class SyncPlan:
 
     @property
     def to_write(self) -> set[str]:
-        """Return the ids of all chunks whose record differs."""
         return {*self.new, *self.changed, *self.retagged}
 
 

@@ -81,7 +81,6 @@ class Extraction:
         self.related = not self.same_layout
 
     def drop(self, path: str) -> None:
-        """Delete the chunks of a file."""
         self.chunks.pop(path, None)
         self.touched.add(path)
         self.related = True

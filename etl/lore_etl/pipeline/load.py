@@ -71,11 +71,12 @@ class _Load(Filler):
 def is_loaded(index: Index) -> bool:
     """Return whether the stores match the catalogue, without opening them."""
     catalogue = index.catalogue
+    dirty, refused, loaded, model = catalogue.metas("dirty", "refused", "loaded", "model")
     return (
-        catalogue.meta("dirty") is None
-        and catalogue.meta("loaded") is not None
-        and catalogue.meta("model") == index.model
-        and catalogue.meta("refused") is None
+        dirty is None
+        and refused is None
+        and loaded is not None
+        and model == index.model
         and catalogue.waiting() == 0
         and not is_suspect(index.folder / CACHE)
         and is_sealed(index.folder / KEYWORDS)

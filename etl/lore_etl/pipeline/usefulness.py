@@ -20,7 +20,6 @@ _CLOSED = frozenset({"closed", "completed", "declined", "done", "duplicate", "fi
 
 
 def tier_of(type_: KnowledgeType) -> int:
-    """Return the rank of a type in the order of usefulness."""
     return _TIER[type_]
 
 

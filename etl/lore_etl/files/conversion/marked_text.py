@@ -88,5 +88,4 @@ def real_title(title: str) -> str:
 
 
 def joined(parts: list[str]) -> str:
-    """Return the parts with an empty line between them."""
     return "\n\n".join(part for part in parts if part.strip())

@@ -51,7 +51,6 @@ def _rejoined(hyphen: re.Match[str]) -> str:
 
 
 def _chapters(document: pypdfium2.PdfDocument) -> dict[int, list[str]]:
-    """Return the titles in the outline by the number of their page."""
     found: dict[int, list[str]] = defaultdict(list)
     for entry in document.get_toc():
         target = entry.get_dest()
