@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lore_etl.core.model import Problem
 from lore_etl.core.text import is_encodable
-from lore_etl.files.rules import IGNORE_FILE, Rules, is_uninteresting
+from lore_etl.files.ignore import IGNORE_FILE, Rules, is_uninteresting
 from lore_etl.system.nofollow import changed_ns, entry_facts, is_link
 from lore_etl.system.open_folder import OpenFolder, open_below, read_below, target_of
 

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Container, Iterator
 
 from lore_etl.core.errors import InvalidFilename, InvalidGroupId, InvalidProjectId, UsageError
-from lore_etl.files.rules import SKIPPED_FOLDERS
+from lore_etl.files.ignore import SKIPPED_FOLDERS
 
 ID_CHARACTERS = 200  # the seed's limit of 100 is too short for the address of a git remote
 FILENAME_CHARACTERS = 255

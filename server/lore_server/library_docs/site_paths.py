@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from lore_etl.core.errors import UsageError
-from lore_etl.files.rules import SKIPPED_FOLDERS
+from lore_etl.files.ignore import SKIPPED_FOLDERS
 
 MAX_ADDRESS = 2_000
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>", re.IGNORECASE)
