@@ -38,6 +38,7 @@ LINES = {
     "removed": "Removed `{name}` from {file}.",
     "absent": "{file} has no `{name}`.",
 }
+_APPROVE = "Read them with `lore trust --show`, then run `lore trust --yes`."
 ClientArgument = Annotated[str, typer.Argument(help=f"{', '.join(list(CLIENTS)[:-1])} or {list(CLIENTS)[-1]}.")]
 NameOption = Annotated[str, typer.Option("--name", help="Name of the entry.")]
 
@@ -234,8 +235,10 @@ def trust(
     if revoke:
         is_changed, is_approved = approvals.revoke(root, os.environ), False
     elif requested and not is_approved and not show_only:
+        if not yes and not sys.stdin.isatty():
+            raise UsageError("These settings are not approved: there is no terminal for the prompt.", _APPROVE)
         if not yes:
-            _confirm()
+            typer.confirm("Approve these settings for this project?", abort=True, err=True)
         approvals.approve(root, requested, os.environ)
         is_changed = is_approved = True
     if session.as_json:
@@ -261,13 +264,3 @@ def _settings(requested: JSON, is_approved: bool) -> Iterator[str]:
 
 def _plain(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
-
-
-def _confirm() -> None:
-    """Raise UsageError if there is no terminal for the prompt, Abort if the answer is no."""
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "These settings are not approved: there is no terminal for the prompt.",
-            "Read them with `lore trust --show`, then run `lore trust --yes`.",
-        )
-    typer.confirm("Approve these settings for this project?", abort=True, err=True)

@@ -41,11 +41,14 @@ def list_(session: Session) -> None:
     """List the tokens, with their rights and the end of their validity."""
     from lore_server.http.access import NamedTokens
 
-    rows = [
-        {"name": name, **{key: value for key, value in record.items() if key != "sha256"}}
-        for name, record in NamedTokens(user_state_folder()).all().items()
-    ]
-    session.show({"tokens": rows}, *map(_row, rows))
+    rows: list[JSON] = []
+    lines = []
+    for name, record in NamedTokens(user_state_folder()).all().items():
+        rows.append({"name": name, **{key: value for key, value in record.items() if key != "sha256"}})
+        day = datetime.datetime.fromtimestamp(record["expires"], datetime.UTC).date()
+        rights = ", ".join(f"{level} {project}" for project, level in record["rights"].items())
+        lines.append(f"{name}  until {day}  {rights}")
+    session.show({"tokens": rows}, *lines)
 
 
 @command
@@ -55,9 +58,3 @@ def revoke(session: Session, name: str) -> None:
 
     NamedTokens(user_state_folder()).revoke(name)
     session.show({"revoked": name}, f"{name} is revoked.")
-
-
-def _row(record: JSON) -> str:
-    day = datetime.datetime.fromtimestamp(record["expires"], datetime.UTC).date()
-    rights = ", ".join(f"{level} {project}" for project, level in record["rights"].items())
-    return f"{record['name']}  until {day}  {rights}"

@@ -50,13 +50,11 @@ def identity_of(root: Path, known: Container[str] = ()) -> Identity:
     A linked worktree has the identity of its repository if that is one of the `known` folders and lists the worktree
     (`git_folder`). Nothing else outside the folder is read, and git does not run in the folder.
     """
-    folder = spelled(root)
-    git = root / ".git"
-    main = _main_folder(root, known)
+    git, main = root / ".git", _main_folder(root, known)
     if main is not None:
         return identity_of(main)
     remote = "" if git.is_symlink() else normalised_remote(_origin(_config(git)))
-    return Identity(folder, remote, _name(PurePosixPath(remote).name if remote else root.name))
+    return Identity(spelled(root), remote, _name(PurePosixPath(remote).name if remote else root.name))
 
 
 def spelled(folder: Path) -> str:

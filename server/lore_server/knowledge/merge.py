@@ -29,25 +29,14 @@ def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: 
         return whole
     if ours is None or theirs is None or base is None:
         raise Clash(path)
-    return _merged_lines(git, path, *_same_date(base, ours, theirs))
-
-
-def _same_date(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bytes, bytes]:
-    """Set `updated` to the later date in all versions: every write sets it, and it must not cause a conflict."""
-    texts = [exact(data) for data in (base, ours, theirs)]
-    dates = [date for text in texts[1:] if (date := read_metadata(text).updated)]
-    if len(dates) < 2:
-        return base, ours, theirs
-    base, ours, theirs = (with_updated(text, max(dates)).encode("utf-8", "surrogateescape") for text in texts)
-    return base, ours, theirs
-
-
-def _merged_lines(git: Git, path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    texts = {"ours": exact(ours), "base": exact(base), "theirs": exact(theirs)}
+    dates = [read_metadata(texts[name]).updated for name in ("ours", "theirs")]
+    if dates[0] and dates[1]:  # every write sets the date, so it must not cause a conflict
+        texts = {name: with_updated(text, max(dates[0], dates[1])) for name, text in texts.items()}
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
-        for name, data in (("ours", ours), ("base", base), ("theirs", theirs)):
-            (Path(folder) / name).write_bytes(data)
-        names = [str(Path(folder) / name) for name in ("ours", "base", "theirs")]
+        for name, text in texts.items():
+            (Path(folder) / name).write_bytes(text.encode("utf-8", "surrogateescape"))
         try:
-            return git.run("merge-file", "-p", "-q", *names)
+            return git.run("merge-file", "-p", "-q", *(str(Path(folder) / name) for name in texts))
         except GitError as error:  # the exit status is the number of conflicts
             raise Clash(path) from error

@@ -64,8 +64,8 @@ class PartKind:
         Raises InvalidContent if it is too long, or if its headings or fences would affect other parts.
         """
         lines = lines_of(stripped(limits.checked_text(content, most, name)))
-        first = heading_of(lines[0].rstrip("\r\n")) if lines else None
-        if first and title and first[1] == title and self._is_own(first[0], level):
+        own, text = (heading_of(lines[0].rstrip("\r\n")) if lines else None) or (0, "")
+        if title and text == title and own <= level and (own in self.levels or own not in self.borders):
             lines = lines_of(stripped("".join(lines[1:])))
         body = "".join(line.rstrip("\r\n") + "\n" for line in lines).rstrip("\n")
         found = outline(body)
@@ -77,10 +77,6 @@ class PartKind:
                 message = f"The {name} contains the heading `{heading.title}`, which would end the {name}."
                 raise InvalidContent(message, f"Add it as a {self.name} of its own, or use a deeper heading.")
         return body
-
-    def _is_own(self, level: int, part: int) -> bool:
-        """Return whether a heading of this level may be the own heading of a part."""
-        return level <= part and (level in self.levels or level not in self.borders)
 
 
 class PartEditor:

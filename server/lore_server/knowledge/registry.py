@@ -50,7 +50,13 @@ class Registry:
         A remote alone never opens existing knowledge: a person must confirm it with `lore knowledge adopt`, for one
         folder or for all clones of the remote.
         """
-        return self._recorded(identity) or self._own(self.confirmed(identity))
+        if recorded := self._recorded(identity):
+            return recorded
+        own = self.confirmed(identity)
+        for name, origin in self.origins.items():
+            if origin == own.origin:
+                return name
+        return f"{own.name}-{mark_of(own.origin)}" if self.knows(own.name) else own.name
 
     def _recorded(self, identity: Identity) -> str | None:
         use = self.folders.get(identity.folder)
@@ -101,12 +107,6 @@ class Registry:
         """Return whether a project has or had this id."""
         return project_id in self.projects or project_id in self.origins
 
-    def _own(self, identity: Identity) -> str:
-        for name, origin in self.origins.items():
-            if origin == identity.origin:
-                return name
-        return f"{identity.name}-{mark_of(identity.origin)}" if self.knows(identity.name) else identity.name
-
 
 class Use(NamedTuple):
     """The project that a folder uses, and the folder's remote at the time of that decision."""
@@ -140,25 +140,23 @@ def index_with(data: bytes | None, project_id: str, folder: str | None) -> bytes
 
 def merged_index(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
     """Return the index with both sides' changes; None if they conflict about a project."""
-    before, left, right = (_whole(data) for data in (base, ours, theirs))
-    old, mine, other = (_table(whole, PROJECTS) for whole in (before, left, right))
-    found = {key: _pick(old.get(key), mine.get(key), other.get(key)) for key in dict.fromkeys([*mine, *other])}
-    projects = {key: value for key, value in found.items() if value is not None}
-    if False in projects.values() or len(set(projects.values())) < len(projects):
-        return None  # a project would have two folders, or a folder two projects
-    return _bytes({**left, PROJECTS: projects})
+    old, mine, other = (_table(_whole(data), PROJECTS) for data in (base, ours, theirs))
+    projects = dict(mine)
+    for key in dict.fromkeys([*mine, *other]):
+        if other.get(key) not in (mine.get(key), old.get(key)):
+            if mine.get(key) != old.get(key):
+                return None  # the project would have two folders
+            projects[key] = other.get(key)
+    projects = {key: value for key, value in projects.items() if value is not None}
+    if len(set(projects.values())) < len(projects):
+        return None  # a folder would have two projects
+    return _bytes({**_whole(ours), PROJECTS: projects})
 
 
 def _means(name: str, identity: Identity) -> bool:
     """Return whether a project that was recorded without an origin may belong to this folder: by name or remote."""
     names = {slug(identity.name), slug(PurePosixPath(identity.folder).name)}
     return slug(name) in names or normalised_remote(name) in (identity.remote or None,)
-
-
-def _pick(base: object, ours: object, theirs: object) -> Any:
-    if theirs in (ours, base):
-        return ours
-    return theirs if ours == base else False
 
 
 def _table(whole: Mapping[str, Any], name: str) -> dict[str, Any]:

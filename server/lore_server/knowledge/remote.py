@@ -215,12 +215,17 @@ class Remote:
         return True
 
     def _merge(self, base: str | None, tip: str | None, theirs: str) -> Changes:
-        """Return the changes to our files that merge theirs. Raises Clash."""
+        """Return the changes to our files that merge theirs. Raises Clash, GitError."""
         history = self._history
         ours = history.changed_between(base, tip) if tip and tip != base else {}
         versions = dict[str, tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]]()
         for path, (old, new) in history.changed_between(base, theirs).items():
-            self._require_document(path, old, new)
+            try:  # the whole remote is refused before any of its files is written
+                history.files.read(path)
+            except InvalidPath as error:
+                raise GitError(f"{REFUSED}: {error.message}") from error
+            if any(entry and entry.mode not in FILE_MODES for entry in (old, new)):
+                raise GitError(f"{REFUSED}: {path} is a symlink or a repository, not a document.")
             versions[path] = (old, new, ours.get(path, (None, old))[1])
         blobs = history.contents(entry.id for entries in versions.values() for entry in entries if entry)
         changes: Changes = {}
@@ -230,12 +235,3 @@ class Remote:
             if found != mine:
                 changes[path] = found
         return changes
-
-    def _require_document(self, path: str, *entries: TreeEntry | None) -> None:
-        """Refuse the whole remote before any of its files is written. Raises GitError."""
-        try:
-            self._history.files.read(path)
-        except InvalidPath as error:
-            raise GitError(f"{REFUSED}: {error.message}") from error
-        if any(entry and entry.mode not in FILE_MODES for entry in entries):
-            raise GitError(f"{REFUSED}: {path} is a symlink or a repository, not a document.")

@@ -167,7 +167,7 @@ class History:
             with self.git.start("update-index", "--add", "--remove", "-z", "--stdin", keep=keep) as indexing:
                 printed = finish(moving, data)
                 try:
-                    finish(indexing, b"".join(_bytes(path) + b"\0" for path in changes))
+                    finish(indexing, "".join(f"{path}\0" for path in changes).encode("utf-8", "surrogateescape"))
                 except GitError:  # another git process has locked the index; the commit exists nevertheless
                     (self.home / ".git" / _BEHIND).touch()
         return printed
@@ -298,10 +298,6 @@ def _has_content(path: Path) -> bool:
 
 def _entry(mode: str, name: str) -> TreeEntry | None:
     return None if set(mode) == {"0"} else TreeEntry(mode, name)
-
-
-def _bytes(path: str) -> bytes:
-    return path.encode("utf-8", "surrogateescape")
 
 
 def _literal(path: str) -> str:
