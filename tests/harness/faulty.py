@@ -6,8 +6,7 @@ from pathlib import Path
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.files.redaction import redact
-from lore_server.knowledge.memory_files import new_memory
-from lore_server.knowledge.memory_store import MemoryStore
+from lore_server.knowledge.memory_store import MemoryStore, new_memory
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT
 

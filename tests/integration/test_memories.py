@@ -10,8 +10,7 @@ import pytest
 
 from lore_etl.core.errors import InvalidPath, MemoryNotFound
 from lore_server.knowledge.git.history import INTERRUPTED
-from lore_server.knowledge.memory_files import new_memory
-from lore_server.knowledge.memory_store import Added, MemoryStore
+from lore_server.knowledge.memory_store import Added, MemoryStore, new_memory
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 from tests.harness.processes import child
@@ -23,7 +22,7 @@ ADDER = """
 import sys
 from pathlib import Path
 from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.memory_files import new_memory
+from lore_server.knowledge.memory_store import new_memory
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
 memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=600))

@@ -16,8 +16,7 @@ from lore_server.contract import Contract
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.identity import spelled
-from lore_server.knowledge.memory_files import new_memory
-from lore_server.knowledge.memory_store import MemoryStore
+from lore_server.knowledge.memory_store import MemoryStore, new_memory
 from lore_server.knowledge.projects import RECORD
 from lore_server.mcp.project_resources import read_project
 from lore_server.operations.table import render

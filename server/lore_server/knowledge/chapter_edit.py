@@ -9,15 +9,182 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from lore_etl.core.errors import InvalidArgument, SectionNotFound
-from lore_etl.core.headings import Heading, heading_line, heading_of
+from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound
+from lore_etl.core.frontmatter import front_matter_lines
+from lore_etl.core.headings import Heading, Outline, heading_line, heading_of, line_end, lines_of, outline
 from lore_etl.core.text import one_line
 from lore_server.knowledge import limits
-from lore_server.knowledge.document import CHAPTER_LEVELS, KnowledgeDocument, position_of
-from lore_server.knowledge.metadata import Value, with_updated, write_metadata
-from lore_server.knowledge.part_editor import Edit, PartEditor, PartKind, Place
+from lore_server.knowledge.document import (
+    CHAPTER_LEVELS,
+    KnowledgeDocument,
+    Value,
+    position_of,
+    stripped,
+    summary_of,
+    with_updated,
+    write_metadata,
+)
+
+Place = Literal["end", "before", "after"]
+
+
+class Edit(NamedTuple):
+    """A change to a text: its description, to which the file name is added, and a function of the text and the time."""
+
+    what: str
+    change: Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class PartKind:
+    """The headings that begin a part (`levels`) and those that end it (`borders`, except deeper ones kept with it).
+
+    `most` is the maximum number of parts, 0 if there is none.
+    """
+
+    name: str
+    whole: str
+    levels: range
+    borders: range
+    has_front_matter: bool
+    most: int = 0
+
+    def headings(self, found: Outline) -> list[Heading]:
+        """Return the headings that begin parts."""
+        return [heading for heading in found.headings if heading.level in self.levels]
+
+    def check_count(self, count: int) -> None:
+        """Raise InvalidContent if there are too many parts."""
+        if self.most and count > self.most:
+            message = f"A {self.whole} can have up to {self.most} {self.name}s, including subheadings, not {count}."
+            raise InvalidContent(message, f"Create another {self.whole}.")
+
+    def body(self, content: str, summary: str, title: str, level: int) -> str:
+        """Return the body of a part, with the summary, if given, as its first paragraph. Raises InvalidContent."""
+        start = one_line(limits.checked_text(summary, limits.CHAPTER_BYTES, "summary"))
+        if len(start) > limits.SUMMARY_CHARACTERS:
+            raise InvalidContent(f"A summary can have up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
+        body = self.checked(content, title, level, self.name, limits.CHAPTER_BYTES)
+        if start and summary_of(body) != start:
+            body = self.checked(f"{start}\n\n{body}", "", level, self.name, limits.CHAPTER_BYTES)
+        return body
+
+    def checked(self, content: str, title: str, level: int, name: str, most: int) -> str:
+        """Return the content with `\\n` as line ends, and without its own heading and the empty lines around it.
+
+        Raises InvalidContent if it is too long, or if its headings or fences would affect other parts.
+        """
+        lines = lines_of(stripped(limits.checked_text(content, most, name)))
+        own, text = (heading_of(lines[0].rstrip("\r\n")) if lines else None) or (0, "")
+        if title and text == title and own <= level and (own in self.levels or own not in self.borders):
+            lines = lines_of(stripped("".join(lines[1:])))
+        body = "".join(line.rstrip("\r\n") + "\n" for line in lines).rstrip("\n")
+        found = outline(body)
+        if found.open_fence is not None:
+            message = f"The code fence in line {found.open_fence + 1} of the {name} is never closed."
+            raise InvalidContent(message, "Close it, then retry.")
+        for heading in found.headings:
+            if heading.level in self.borders and heading.level <= level:
+                message = f"The {name} contains the heading `{heading.title}`, which would end the {name}."
+                raise InvalidContent(message, f"Add it as a {self.name} of its own, or use a deeper heading.")
+        return body
+
+
+class PartEditor:
+    """An editor that returns changed copies of a text. `now` is set as `updated` in the front matter, if there is one.
+
+    Its methods raise InvalidContent if the text would become too long, or if other parts would change.
+    """
+
+    def __init__(self, kind: PartKind, text: str, now: str) -> None:
+        self._kind = kind
+        self._now = now
+        found = self._outline(text)
+        self._lines = found.lines
+        self._borders = [heading for heading in found.headings if heading.level in kind.borders]
+        self.headings = kind.headings(found)
+
+    def update(self, index: int, content: str, summary: str = "") -> str:
+        """Replace the body of a part; its heading and the deeper parts below it stay.
+
+        Raises SectionExists if the content has a sub-heading that the part already has.
+        """
+        heading, end = self.headings[index], self._end(index)
+        body = self._kind.body(content, summary, heading.title, heading.level)
+        added = _titles(self._kind.headings(outline(body)))
+        whole_end = self._end(index, heading.level)
+        below = {other.title for other in self.headings if end <= other.line < whole_end}
+        if again := next((title for _, title in added if title in below), None):
+            message = f"`{heading.title}` already has a sub{self._kind.name} `{again}`."
+            raise SectionExists(message, "Update it by its own title.")
+        if added:
+            self._kind.check_count(len(self.headings) + len(added))
+        head = self._lines[heading.line].rstrip("\r\n") + "\n"
+        block = f"{head}\n{body}\n" if body else head
+        titles = _titles(self.headings)
+        titles[index + 1 : index + 1] = added
+        return self._replaced(heading.line, end, block + "\n" * (end < len(self._lines)), titles)
+
+    def add(self, title: str, content: str, summary: str, place: Place, reference: int | None) -> str:
+        """Add a part at the end, or before or after the reference, with its level. Raises SectionExists."""
+        if any(heading.title == title for heading in self.headings):
+            raise SectionExists(f"The {self._kind.name} `{title}` already exists.")
+        self._kind.check_count(len(self.headings) + 1)
+        at, level = self._spot(place, reference)
+        body = self._kind.body(content, summary, title, level)
+        block = f"{heading_line(level, title)}\n\n{body}".rstrip("\n") + "\n"
+        before = self._lines[at - 1] if at else ""
+        if before and not before.endswith(("\n", "\r")):
+            block = f"\n{block}"
+        if before.strip():
+            block = f"\n{block}"
+        index = sum(heading.line < at for heading in self.headings)
+        titles = _titles(self.headings)
+        titles[index:index] = [(level, title), *_titles(self._kind.headings(outline(body)))]
+        return self._replaced(at, at, block + "\n" * (at < len(self._lines)), titles)
+
+    def remove(self, index: int) -> str:
+        """Remove a part and the deeper parts below it."""
+        first, level, _ = self.headings[index]
+        end = self._end(index, level)
+        kept = [heading for heading in self.headings if not first <= heading.line < end]
+        return self._replaced(first, end, "", _titles(kept))
+
+    def _outline(self, text: str) -> Outline:
+        return outline(text, front_matter_lines(text) if self._kind.has_front_matter else 0)
+
+    def _end(self, index: int, level: int = 6) -> int:
+        """Return the line of the next border of up to this level after a part's heading; 6 ends the part's own body."""
+        first = self.headings[index].line
+        ends = (border.line for border in self._borders if border.line > first and border.level <= level)
+        return next(ends, len(self._lines))
+
+    def _spot(self, place: Place, reference: int | None) -> tuple[int, int]:
+        """Return the line and the level of a new part."""
+        if place == "end":
+            return len(self._lines), self._kind.levels[0]
+        if reference is None:
+            raise InvalidArgument(f"`{place}` needs a reference {self._kind.name}.")
+        line, level, _ = self.headings[reference]
+        return line if place == "before" else self._end(reference, level), level
+
+    def _replaced(self, first: int, end: int, new: str, titles: Sequence[tuple[int, str]]) -> str:
+        """Return the text with the lines from `first` to `end` replaced, if it then has exactly the expected parts."""
+        kind, eol = self._kind, line_end("".join(self._lines[:1]))
+        text = "".join([*self._lines[:first], new.replace("\n", eol), *self._lines[end:]])
+        if kind.has_front_matter:
+            text = with_updated(text, self._now)
+        if _titles(kind.headings(self._outline(text))) != list(titles):
+            message = f"The change would turn other {kind.name}s into text or text into {kind.name}s."
+            raise InvalidContent(message, "Close the open code fence in the document, then call again.")
+        return limits.checked_size(text, limits.DOCUMENT_BYTES, kind.whole)
+
+
+def _titles(headings: Sequence[Heading]) -> list[tuple[int, str]]:
+    return [(heading.level, heading.title) for heading in headings]
+
 
 CHAPTERS = PartKind("chapter", "document", CHAPTER_LEVELS, CHAPTER_LEVELS, has_front_matter=True, most=limits.CHAPTERS)
 SECTIONS = PartKind("section", "main document", range(2, 3), range(1, 3), has_front_matter=False)

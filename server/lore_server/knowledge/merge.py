@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from lore_etl.core.errors import GitError
+from lore_server.knowledge.document import read_metadata, with_updated
 from lore_server.knowledge.git.git_command import Git
-from lore_server.knowledge.metadata import read_metadata, with_updated
 from lore_server.knowledge.reader import exact
 from lore_server.knowledge.registry import INDEX, merged_index
 

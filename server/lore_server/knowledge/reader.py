@@ -9,9 +9,8 @@ from typing import Protocol
 
 from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
 from lore_etl.files.scan import lasting_stamp
-from lore_server.knowledge.document import KnowledgeDocument
+from lore_server.knowledge.document import KnowledgeDocument, Metadata
 from lore_server.knowledge.git.commits import blob_id
-from lore_server.knowledge.metadata import Metadata
 from lore_server.knowledge.names import SUFFIX, ascii_slug, checked_filename, checked_project_id, slug, stem_of
 from lore_server.knowledge.registry import INDEX, read_index
 from lore_server.knowledge.safe_files import Files

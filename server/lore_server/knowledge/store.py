@@ -9,12 +9,12 @@ from typing import NamedTuple
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
 from lore_server.knowledge import limits
+from lore_server.knowledge.chapter_edit import Edit
 from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import LOCK, Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
-from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.past import Past
 from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, exact, missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lore_etl.core.errors import ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
-from lore_server.knowledge.memory_files import file_place
+from lore_server.knowledge.memory_store import file_place
 from lore_server.knowledge.registry import Registry
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library

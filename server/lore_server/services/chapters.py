@@ -9,15 +9,14 @@ from lore_etl.core.dates import problem_of
 from lore_server.knowledge.chapter_edit import (
     ChapterReference,
     NewChapter,
+    Place,
     add_chapter,
     new_document,
     remove_chapter,
     rewrite,
     update_chapter,
 )
-from lore_server.knowledge.document import Chapter
-from lore_server.knowledge.metadata import Metadata
-from lore_server.knowledge.part_editor import Place
+from lore_server.knowledge.document import Chapter, Metadata
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
 from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library

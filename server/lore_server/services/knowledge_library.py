@@ -9,9 +9,9 @@ from pathlib import Path
 from shlex import quote
 
 from lore_etl.core.errors import InvalidProjectId
+from lore_server.knowledge.chapter_edit import Edit
 from lore_server.knowledge.identity import Identity, identity_of
 from lore_server.knowledge.names import checked_project_id
-from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import Registry
 from lore_server.knowledge.store import KnowledgeStore

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lore_etl.core.errors import InvalidSearchQuery
 from lore_etl.core.text import one_line
 from lore_etl.files.scan import lasting_stamp
-from lore_server.knowledge.document import KnowledgeDocument, summary_of
+from lore_server.knowledge.document import KnowledgeDocument, Metadata, summary_of
 from lore_server.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
-from lore_server.knowledge.metadata import Metadata
 from lore_server.knowledge.reader import is_document, shown
 from lore_server.services.chapters import metadata_of
 from lore_server.services.knowledge_library import Library

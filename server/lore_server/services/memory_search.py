@@ -11,8 +11,7 @@ from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import MEMORIES, origin_of_file
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
-from lore_server.knowledge.memory_files import file_place
-from lore_server.knowledge.memory_store import MemoryStore, StoredMemory
+from lore_server.knowledge.memory_store import MemoryStore, StoredMemory, file_place
 from lore_server.knowledge.names import group_folder
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.freshness import Freshness

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Value
-from lore_server.knowledge.memory_files import new_memory
-from lore_server.knowledge.memory_store import Added, MemoryStore
+from lore_server.knowledge.memory_store import Added, MemoryStore, new_memory
 from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import noted

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, ProjectDeleteFailed, StorageError
 from lore_server.knowledge import chapter_edit
-from lore_server.knowledge.part_editor import Place
+from lore_server.knowledge.chapter_edit import Place
 from lore_server.knowledge.writer import WriteRequest, Written
 from lore_server.services.knowledge_library import Library
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.dates import day_or_none
 from lore_etl.relations.supersession import succession
-from lore_server.knowledge.metadata import Metadata
+from lore_server.knowledge.document import Metadata
 from lore_server.query.outdated import no_longer
 
 if TYPE_CHECKING:
