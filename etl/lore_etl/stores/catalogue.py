@@ -21,7 +21,7 @@ from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json,
 from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
-from lore_etl.stores.chunk_record import ChunkRecord, Values
+from lore_etl.stores.chunk_record import ChunkRecord, chunk_of
 from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 from lore_etl.stores.uses import User, replace_uses
@@ -357,9 +357,9 @@ def _where(**wanted: str | None) -> tuple[str, list[str]]:
     return " AND ".join(["WHERE 1", *(f"{column} = ?" for column in given)]), list(given.values())
 
 
-def _chunk_of(row: Sequence[str]) -> Chunk:
+def _chunk_of(row: Any) -> Chunk:
     try:
-        return Values(*row).chunk()
+        return chunk_of(row)
     except (TypeError, ValueError, AttributeError) as error:
         raise sqlite3.DatabaseError("a record differs from its hash") from error
 

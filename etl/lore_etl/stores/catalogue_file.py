@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import position_of
 from lore_etl.stores import integrity, uses
-from lore_etl.stores.chunk_record import Values
+from lore_etl.stores.chunk_record import chunk_of
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.file_facts import check as check_facts
 from lore_etl.stores.snapshot import Derived, Snapshot
@@ -228,7 +228,7 @@ def _check_catalogue(connection: sqlite3.Connection) -> int:
     try:
         columns = "id, source, type, position, content_hash, class, own, relations, metadata_hash"
         for row in connection.execute(f"SELECT {columns} FROM chunk"):
-            chunk = Values(*row[4:]).chunk()
+            chunk = chunk_of(row[4:])
             if row[:4] != (chunk.id, chunk.source, chunk.type, position_of(chunk)):
                 raise ValueError(chunk.id)
             rows += 1

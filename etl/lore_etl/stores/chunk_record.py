@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -24,21 +23,17 @@ def relations_of(class_name: str | None, chain: Iterable[Ancestor], superseded_b
 NO_RELATIONS = relations_of(None, (), None)
 
 
-class Values(NamedTuple):
-    """The texts of a chunk in the catalogue, in the order of its columns, and the hash of all of them."""
+Values = tuple[str, str | None, str, str, str]
+"""The texts of a chunk in the catalogue, in the order of its columns, and the hash of all of them."""
 
-    content_hash: str
-    local_class: str | None
-    own: str
-    relations: str
-    metadata_hash: str
 
-    def chunk(self) -> Chunk:
-        """Return the chunk. Raises ValueError if the values differ from their hash."""
-        if self.metadata_hash != _seal(self.content_hash, self.local_class, self.own.encode(), self.relations):
-            raise ValueError("a record differs from its hash")
-        hashes = f'"content_hash":"{self.content_hash}","metadata_hash":"{self.metadata_hash}"'
-        return parse_chunk(f"{self.own[:-1]},{hashes},{self.relations[1:]}")
+def chunk_of(values: Values) -> Chunk:
+    """Return the chunk. Raises ValueError if the values differ from their hash."""
+    content_hash, local_class, own, relations, metadata_hash = values
+    if metadata_hash != _seal(content_hash, local_class, own.encode(), relations):
+        raise ValueError("a record differs from its hash")
+    hashes = f'"content_hash":"{content_hash}","metadata_hash":"{metadata_hash}"'
+    return parse_chunk(f"{own[:-1]},{hashes},{relations[1:]}")
 
 
 @dataclass(slots=True, eq=False)
@@ -74,12 +69,12 @@ class ChunkRecord:
         return row_id_of(self.id, self.content_hash)
 
     def values(self) -> Values:
-        return Values(self.content_hash, self.local_class, self.own.decode(), self.relations, self.metadata_hash)
+        return self.content_hash, self.local_class, self.own.decode(), self.relations, self.metadata_hash
 
     @property
     def chunk(self) -> Chunk:
         """The chunk, parsed again each time."""
-        return self.values().chunk()
+        return chunk_of(self.values())
 
     def related(self, relations: str) -> ChunkRecord:
         return self if self.relations == relations else replace(self, relations=relations)

@@ -24,7 +24,6 @@ import chromadb
 import numpy as np
 from chromadb.config import Settings
 from chromadb.errors import ChromaError, NotFoundError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import IndexDamaged
@@ -39,14 +38,9 @@ PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds
 
 
 class OurSettings(Settings):  # type: ignore[misc]
-    """Chroma's settings from arguments and defaults alone."""
+    """Chroma's settings from arguments and defaults alone, without the environment or `.env`."""
 
-    @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the constructor's arguments as the only source, without the environment or `.env`."""
-        return quiet.only_arguments(settings_cls, init_settings)
+    settings_customise_sources = staticmethod(quiet.only_arguments)
 
 
 def open_client(folder: Path) -> Any:

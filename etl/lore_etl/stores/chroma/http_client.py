@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -85,41 +86,44 @@ class HttpChroma:
 
     def explain(self, error: Exception) -> LoreError | None:
         """Return the Lore error for a connection error; None for other errors, such as those that Chroma reports."""
-        at = self.address
         if isinstance(error, LoreError):
             return error
         if isinstance(error, httpx.TimeoutException):
-            seconds = min(limit() or at.timeout_seconds, at.timeout_seconds)
-            return DatabaseUnavailable(f"Chroma at {at} did not respond within {seconds:g} s.")
+            seconds = min(limit() or self.address.timeout_seconds, self.address.timeout_seconds)
+            return self._unavailable(f"did not respond within {seconds:g} s")
         if isinstance(error, httpx.HTTPError):
             reason = (str(error) or type(error).__name__).rstrip(".")[:200]
-            return DatabaseUnavailable(f"Chroma at {at} cannot be reached: {reason}.")
-        if isinstance(error, json.JSONDecodeError):
-            return DatabaseUnavailable(f"The server at {at} is not Chroma.", _CHECK_PLACE)
-        return None
+            return self._unavailable(f"cannot be reached: {reason}")
+        return self._not_chroma() if isinstance(error, json.JSONDecodeError) else None
 
     def explain_all(self, error: Exception) -> LoreError | None:
         """Return the Lore error also for an error that Chroma reports."""
         if isinstance(error, NotFoundError):
             return IndexDamaged(f"The collection no longer exists in Chroma at {self.address}.")
         explained = self.explain(error)
-        return self.reported(error) if explained is None and isinstance(error, (ChromaError, ValueError)) else explained
+        if explained is None and isinstance(error, (ChromaError, ValueError)):
+            return self._reported(error)
+        return explained
 
-    def reported(self, error: Exception) -> DatabaseUnavailable:
-        """Return the Lore error for an error that Chroma reports."""
+    def _reported(self, error: Exception) -> DatabaseUnavailable:
         text = f"{type(error).__name__}: {str(error)[:200]}".rstrip(".")
-        return DatabaseUnavailable(f"Chroma at {self.address} reports {text}.", "See the server's log.")
+        return self._unavailable(f"reports {text}", "See the server's log.")
+
+    def _unavailable(self, problem: str, hint: str | None = None) -> DatabaseUnavailable:
+        return DatabaseUnavailable(f"Chroma at {self.address} {problem}.", hint)
+
+    def _not_chroma(self) -> DatabaseUnavailable:
+        return DatabaseUnavailable(f"The server at {self.address} is not Chroma.", _CHECK_PLACE)
 
     def _greet(self) -> tuple[str, str]:
         """Check that the server is Chroma, and return its tenant and database. Raises DatabaseUnavailable."""
-        at = self.address
         try:
             self._api.heartbeat()
         except ChromaError as error:
-            raise self.reported(error) from error
+            raise self._reported(error) from error
         except (KeyError, TypeError, ValueError) as error:
-            raise DatabaseUnavailable(f"The server at {at} is not Chroma.", _CHECK_PLACE) from error
-        tenant, database = at.tenant, at.database
+            raise self._not_chroma() from error
+        tenant, database = self.address.tenant, self.address.database
         if tenant is None or database is None:
             identity = self._api.get_user_identity()
             tenant, database = tenant or identity.tenant, database or _only(identity.databases)
@@ -127,10 +131,8 @@ class HttpChroma:
             self._api.get_tenant(name=tenant)
             self._api.get_database(name=database, tenant=tenant)
         except ChromaError as error:
-            raise DatabaseUnavailable(
-                f"Chroma at {at} has no database `{database}` in a tenant `{tenant}`.",
-                "Check `database.tenant` and `database.database` in your configuration; Lore does not create them.",
-            ) from error
+            hint = "Check `database.tenant` and `database.database` in your configuration; Lore does not create them."
+            raise self._unavailable(f"has no database `{database}` in a tenant `{tenant}`", hint) from error
         return tenant, database
 
     def _check(self, response: httpx.Response) -> None:
@@ -138,38 +140,38 @@ class HttpChroma:
         if response.is_success:
             return
         response.read()
-        status, at = response.status_code, self.address
+        status = response.status_code
         if status in (401, 403):
-            raise DatabaseUnavailable(f"Chroma at {at} denied access (HTTP {status}).", _CHECK_KEY)
+            raise self._unavailable(f"denied access (HTTP {status})", _CHECK_KEY)
         if status == 429:
-            raise DatabaseUnavailable(f"Chroma at {at} is overloaded (HTTP 429).", "Wait, then try again.")
+            raise self._unavailable("is overloaded (HTTP 429)", "Wait, then try again.")
         try:
             name = response.json()["error"]
         except (ValueError, KeyError, TypeError):
             name = None
         if name not in error_types:
-            raise DatabaseUnavailable(f"Chroma at {at} replied with HTTP {status}.", _CHECK_PLACE)
+            raise self._unavailable(f"replied with HTTP {status}", _CHECK_PLACE)
 
 
+@dataclass
 class RemoteBackend:
     """A collection of a server, which manages its own files."""
 
-    def __init__(self, name: str, settings: DatabaseSettings, address: Address, limits: Limits) -> None:
-        self._name = name
-        self._settings = settings
-        self._address = address
-        self._chroma: HttpChroma | None = None
-        self._is_lost = False
-        self.limits = limits
+    name: str
+    settings: DatabaseSettings
+    address: Address
+    limits: Limits
+    _chroma: HttpChroma | None = None
+    _is_lost: bool = False
 
     def open(self, rows: int) -> Any:
-        self._chroma = HttpChroma(self._address)
+        self._chroma = HttpChroma(self.address)
         # Chroma Cloud has another kind of index, and chooses its settings itself
-        configuration = hnsw(self._settings) if self._address.token is None else {"spann": {"space": "cosine"}}
-        return self._chroma.collection(self._name, configuration, rows)
+        configuration = hnsw(self.settings) if self.address.token is None else {"spann": {"space": "cosine"}}
+        return self._chroma.collection(self.name, configuration, rows)
 
     def where(self) -> str:
-        return f"at {self._address}, collection {self._name}"
+        return f"at {self.address}, collection {self.name}"
 
     def is_alive(self) -> bool:
         return not self._is_lost
