@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors that occurred."""
+    """The candidates; the hits of each leg as (chunk id, score), best first; and the error that occurred."""
 
     found: list[Candidate]
     by_meaning: list[tuple[str, float]] = field(default_factory=list)
@@ -76,20 +76,16 @@ class Candidates:
     def joined(self, more: Candidates) -> Candidates:
         """Return these candidates plus new ones from `more`; each leg keeps these hits."""
         known = {candidate.chunk.id for candidate in self.found}
-        return replace(
-            self, found=[*self.found, *(candidate for candidate in more.found if candidate.chunk.id not in known)]
-        )
+        return replace(self, found=[*self.found, *(other for other in more.found if other.chunk.id not in known)])
 
     @cached_property
     def best(self) -> list[Candidate]:
-        """Return the best candidates of each leg."""
         by_meaning = sorted(self.found, key=lambda candidate: candidate.vector or 0.0, reverse=True)[:BEST]
         by_word = sorted(self.found, key=attrgetter("keyword"), reverse=True)[:BEST]
         return list({candidate.chunk.id: candidate for candidate in (*by_meaning, *by_word)}.values())
 
     @cached_property
     def scripts(self) -> frozenset[str]:
-        """Return the scripts of the best candidates."""
         return written_in(candidate.chunk.text for candidate in self.best)
 
 
@@ -104,8 +100,7 @@ class QueryVector:
 def embedded(index: Index, text: str) -> QueryVector:
     """Embed a query. A model can take seconds or fail, so this holds no gate and never compiles a model.
 
-    Raises:
-        ModelMismatch: the vectors were made with another model.
+    Raises ModelMismatch if the vectors were made with another model.
     """
     try:
         _check_model(index)
@@ -128,7 +123,7 @@ def retrieve(
     """Return up to `limit` candidates from each leg, of all chunks of the type or of `among` (chunk id -> row id).
 
     Chunks that define a name in the query are candidates too, whatever else they say. `question` was embedded earlier
-    if the caller holds a gate. `watch` measures the steps.
+    if the caller holds a gate.
 
     Raises:
         IndexMissing: there is nothing to search.
@@ -136,17 +131,22 @@ def retrieve(
         IndexDamaged: a store cannot be read.
     """
     watch = watch or Stopwatch()
-    _check(index)
+    index.require()
+    if not index.catalogue.total():
+        raise emptiness(index)
+    index.keywords.verify()
+    if not index.keywords.count():
+        raise IndexDamaged("The keyword index has lost its chunks.")
     text = query.text
     by_word = index.keywords.search(text, limit, type_, among)
     by_name = [id_ for id_ in definitions(query, index.keywords) if among is None or id_ in among]
     watch.end("keywords")
     question = question or embedded(index, text)
     vector, degraded = question.vector, question.degraded
+    rows = dict[str, float]()
     if vector is not None and not _check_model(index):
         vector = None
-    rows = dict[str, float]()
-    if vector is not None:
+    elif vector is not None:
         try:
             wanted = None if among is None else list(among.values())
             with index.patience.limited():
@@ -170,15 +170,6 @@ def retrieve(
         scored = _scored(index, text, None, found, by_word, by_meaning)
     watch.end("scores")
     return Candidates(scored, by_meaning, by_word, degraded)
-
-
-def _check(index: Index) -> None:
-    index.require()
-    if not index.catalogue.total():
-        raise emptiness(index)
-    index.keywords.verify()
-    if not index.keywords.count():
-        raise IndexDamaged("The keyword index has lost its chunks.")
 
 
 def _check_model(index: Index) -> bool:
@@ -243,15 +234,13 @@ def _rows(index: Index) -> tuple[dict[str, int], Vectors]:
     keys = index.catalogue.chunk_keys()
     known = index.cache.get({key.content_hash for key in keys})
     keys = [key for key in keys if key.content_hash in known]
-    matrix = np.empty((len(keys), index.embedder.dimension), dtype=np.float32)
-    for row, key in enumerate(keys):
-        matrix[row] = known[key.content_hash]
+    matrix = np.array([known[key.content_hash] for key in keys], np.float32).reshape(-1, index.embedder.dimension)
     return {key.id: row for row, key in enumerate(keys)}, matrix
 
 
 def passages_of(candidates: Candidates, leg: str) -> list[Ranked]:
     """Return the chunks that one leg found, in its order."""
-    chunks: dict[str, Chunk] = {candidate.chunk.id: candidate.chunk for candidate in candidates.found}
+    chunks = {candidate.chunk.id: candidate.chunk for candidate in candidates.found}
     hits = candidates.by_meaning if leg == "vectors" else candidates.by_word
     return [Ranked(chunks[id_].source, score, chunks[id_], [(leg, score)]) for id_, score in hits]
 
