@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from lore_etl.digest import Spec
 from lore_server.framework.drift import Drift, drift
 from lore_server.framework.groups import Group
-from lore_server.framework.view import references
-from lore_server.framework.view_entry import ViewEntry
+from lore_server.framework.view import ViewEntry, references
 
 PATHS = st.sampled_from(["a.py", "b.py", "ce/c.py", "../d.py"])
 
@@ -24,7 +23,7 @@ def prp(key: str, path: str = "", **about: object) -> ViewEntry:
 
 
 def violations(found: Drift) -> list[tuple[str, str, str]]:
-    return [(violation.kind.value, violation.key, violation.target) for violation in found.violations]
+    return [(violation.kind, violation.key, violation.target) for violation in found.violations]
 
 
 def test_an_empty_project_has_no_drift() -> None:

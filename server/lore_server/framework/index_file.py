@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +16,7 @@ from lore_etl.core.text import counted
 from lore_etl.index import Index
 from lore_etl.system.open_folder import facts_below, target_of
 from lore_server.framework.drift import Drift, drift
-from lore_server.framework.groups import Group
-from lore_server.framework.layout import FRAMEWORK, layout_of
+from lore_server.framework.groups import SYSTEM, Group, layout_of
 from lore_server.framework.view import Entries, View
 from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.safe_files import Files
@@ -45,13 +43,13 @@ class Output:
         self._files = Files(index.root)
         self._guard = threading.Lock()
 
-    def drift(self, entries: Entries) -> Drift:
+    def _drift(self, entries: Entries) -> Drift:
         changed = self._freshness.changed_of(entries.by_path) if entries.all else set()
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 
     def drift_record(self) -> DriftRecord:
         """Return the drift of the indexed documents, with the first violations."""
-        now = self.drift(self._view.entries() if self._index.exists() else Entries())
+        now = self._drift(self._view.entries() if self._index.exists() else Entries())
         shown = (violation.record() for violation in now.violations[:SHOWN_VIOLATIONS])
         violations = budget.fitting(shown, SHOWN_CHARACTERS)
         return {"score": now.score, "total": len(now.violations), "violations": violations}
@@ -59,9 +57,7 @@ class Output:
     def create(self) -> list[str]:
         """Write the file unconditionally; one that is not ours is kept next to it. Return remarks on the file.
 
-        Raises:
-            InvalidPath: `.ce` or the file is a symlink, or of the wrong kind.
-            StorageError: it cannot be written.
+        Raises InvalidPath if `.ce` or the file is a symlink or of the wrong kind; StorageError.
         """
         with self._guard:
             before, remarks = self._files.read(VIEW_NAME), list[str]()
@@ -86,36 +82,30 @@ class Output:
             report.warnings.append(f"{VIEW_NAME} was not written: {error.message}")
 
     def _written(self, before: bytes | None) -> list[str]:
+        """Write the file if it differs, and return remarks on it."""
         index = self._index
         entries = self._view.entries() if index.exists() else Entries()
-        synced_at = index.catalogue.meta("synced_at") if index.exists() else None
-        record = record_of(index.root, layout_of(index.root).paths(), entries, self.drift(entries), synced_at)
+        now = self._drift(entries)
+        record: JSON = {
+            "version": VERSION,
+            "project_root": str(index.root).encode("utf-8", "replace").decode(),
+            "synced_at": index.catalogue.meta("synced_at") if index.exists() else None,
+            "framework_version": FRAMEWORK_VERSION,
+            "paths": layout_of(index.root).paths(),
+            "knowledge": {group: {entry.key: entry.record() for entry in entries.by_group[group]} for group in Group},
+            "drift": {"score": now.score, "violations": [violation.record() for violation in now.violations]},
+        }
         data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
         if data != before:
-            self._files.remove_temporary_in(FRAMEWORK)
+            self._files.remove_temporary_in(SYSTEM)
             self._files.write(VIEW_NAME, data)
-        return list(_remarks(len(data), entries))
-
-
-def record_of(root: Path, paths: Mapping[str, str], entries: Entries, now: Drift, synced_at: str | None) -> JSON:
-    """Return the content of the file. Pure."""
-    return {
-        "version": VERSION,
-        "project_root": str(root).encode("utf-8", "replace").decode(),
-        "synced_at": synced_at,
-        "framework_version": FRAMEWORK_VERSION,
-        "paths": dict(paths),
-        "knowledge": {group.value: {entry.key: entry.record() for entry in entries.by_group[group]} for group in Group},
-        "drift": {"score": now.score, "violations": [violation.record() for violation in now.violations]},
-    }
-
-
-def _remarks(size: int, entries: Entries) -> Iterator[str]:
-    if size > LARGE_BYTES:
-        yield f"{VIEW_NAME} is large: {size / 1e6:.1f} MB. Tools that read it whole may be slow."
-    if entries.unknown:
-        files = counted(entries.unknown, "file")
-        yield f"{VIEW_NAME} lacks {files} that an older version of Lore indexed: run `lore sync`."
+        remarks = []
+        if len(data) > LARGE_BYTES:
+            remarks.append(f"{VIEW_NAME} is large: {len(data) / 1e6:.1f} MB. Tools that read it whole may be slow.")
+        if entries.unknown:
+            files = counted(entries.unknown, "file")
+            remarks.append(f"{VIEW_NAME} lacks {files} that an older version of Lore indexed: run `lore sync`.")
+        return remarks
 
 
 def exists(root: Path, path: str) -> bool:

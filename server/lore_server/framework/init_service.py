@@ -15,35 +15,20 @@ from lore_etl.config.project import VIEW_NAME
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError, StorageError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_server.execution.progress import NOBODY, Listener
-from lore_server.framework.groups import Group
+from lore_server.framework.groups import GROUP_OF_PLACE, Group, Layout, layout_of
 from lore_server.framework.index_file import Output
-from lore_server.framework.layout import Layout, layout_of
 from lore_server.framework.paths import check_root
 from lore_server.framework.view import Entries, View
 from lore_server.knowledge.safe_files import Files
 from lore_server.services.jobs import JobService
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        DriftRecord,
-        FirstQuestionsRecord,
-        InitResultRecord,
-        JobRecord,
-        PlaceRecord,
-    )
+    from lore_server.replies.records import FirstQuestionsRecord, InitResultRecord, JobRecord, PlaceRecord
 
-
-GROUP_OF_PLACE = {
-    "system_prps": Group.SYSTEM_PRPS,
-    "system_examples": Group.SYSTEM_PATTERNS,
-    "system_rules": Group.SYSTEM_RULES,
-    "user_prps": Group.USER_PRPS,
-    "user_examples": Group.USER_PATTERNS,
-    "memories": Group.MEMORIES,
-}
 _NO_RULE = "it has no line with MANDATORY, REQUIRED, FORBIDDEN, ✅ or ❌, or is"
 
 
@@ -51,10 +36,7 @@ class InitService:
     """The set-up of a project. Every step can be repeated: existing files stay, interrupted steps resume."""
 
     def __init__(self, index: Index, jobs: JobService, view: View, output: Output) -> None:
-        self._index = index
-        self._jobs = jobs
-        self._view = view
-        self._output = output
+        self._index, self._jobs, self._view, self._output = index, jobs, view, output
         self._files = Files(index.root)
 
     def run(
@@ -78,7 +60,8 @@ class InitService:
         warnings = self._put_out(layout)
         job = self._synced(max(0.0, deadline - time.monotonic()), listener) if sync else None
         written = [name for name in names if self._content(name) != before[name]]
-        groups, drift = self._counts()
+        entries = self._view.entries() if self._index.exists() else Entries()
+        groups = {group.value: len(found) for group, found in entries.by_group.items()}
         questions = None
         if job and job["state"] == "done":
             warnings += _empty(layout, groups)
@@ -91,7 +74,7 @@ class InitService:
             "kept": [name for name in names if name not in written and before[name] is not None],
             "warnings": warnings,
             "groups": groups,
-            "drift": drift,
+            "drift": self._output.drift_record(),
         }
         if job:
             reply["job"] = job
@@ -128,10 +111,6 @@ class InitService:
             return self._files.read(name)
         except LoreError as error:
             return error.message
-
-    def _counts(self) -> tuple[dict[str, int], DriftRecord]:
-        entries = self._view.entries() if self._index.exists() else Entries()
-        return {group.value: len(entries.by_group[group]) for group in Group}, self._output.drift_record()
 
 
 def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
@@ -176,10 +155,9 @@ MIN_SUBCLASSES = 2
 
 
 def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRecord | None:
-    """Return a `search` for the longest guide and an `ask` about the class with most subclasses; None for an empty
-    index.
+    """Return a `search` for the longest guide and an `ask` about the class with most subclasses.
 
-    If there is no guide or subclass, both are about the longest class, or else about any file.
+    If there is no guide or subclass, both are about the longest class, or else about any file; None for an empty index.
     `files` are the catalogue's rows: source, type, title and the number of chunks.
     """
     titled = [file for file in files if _PLAIN.fullmatch(file["title"])]
@@ -200,7 +178,7 @@ def _longest(files: Sequence[JSON]) -> str | None:
 
 def _class_name(tree: Hierarchy) -> str | None:
     """Return the short name of the longest class of the project."""
-    lengths = {_short(name): node.lines[1] - node.lines[0] for name, node in tree.nodes.items() if node.lines}
+    lengths = {last_part(name): node.lines[1] - node.lines[0] for name, node in tree.nodes.items() if node.lines}
     return max((name for name in lengths if _PLAIN.fullmatch(name)), key=lengths.__getitem__, default=None)
 
 
@@ -208,9 +186,5 @@ def _about_classes(tree: Hierarchy) -> str | None:
     extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
     for name, count in extended.most_common():
         if count >= MIN_SUBCLASSES and tree.nodes[name].source and _PLAIN.fullmatch(name):
-            return f"Which classes extend {_short(name)}?"
+            return f"Which classes extend {last_part(name)}?"
     return None
-
-
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]

@@ -18,8 +18,8 @@ _LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC does n
 def plain(path: str) -> str:
     """Return the path if it consists of plain names below a folder, such as `PRPs/executed/PRP-1.md`.
 
-    Raises:
-        PathRefused: it is empty, too long, absolute, goes up, or has a character that only looks like a dot or slash.
+    Raises PathRefused if it is empty, too long, absolute, goes up, or has a character that only looks like a dot or
+    slash.
     """
     if not path or len(path) > LONGEST:
         raise PathRefused(f"A path must have 1 to {LONGEST:,} characters; this one has {len(path):,}.")
@@ -37,10 +37,8 @@ def plain(path: str) -> str:
 def leads_to(root: Path, folder: str, path: str) -> str:
     """Return the real target of a path below a project folder, relative to the root, following every symlink.
 
-    `folder` is a path from the root, or empty for the root itself. The target need not exist.
-
-    Raises:
-        PathRefused: the path is not plain, or a symlink leads out of the folder or is being changed.
+    `folder` is a path from the root, or empty for the root itself. The target need not exist. Raises PathRefused if the
+    path is not plain, or a symlink leads out of the folder or is being changed.
     """
     try:
         found = target_of(root, f"{folder}/{plain(path)}".lstrip("/"))
@@ -68,7 +66,7 @@ def check_root(root: Path, project_root: str | None, hint: str) -> None:
 
 
 def has_part(path: str, name: str) -> bool:
-    """Return whether a path contains this name, ignoring case as some systems do."""
+    """Return whether a path contains this name, in any case, because some systems ignore it."""
     return any(part.casefold() == name for part in path.split("/"))
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from lore_etl.config.settings import Settings
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, PathRefused
-from lore_etl.core.model import sha256
 from lore_etl.core.text import nearest_paths
 from lore_etl.digest import tags_of
 from lore_etl.files.indexed import ProjectFiles, is_knowledge
@@ -22,12 +21,12 @@ from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.system.open_folder import facts_below, open_below
 from lore_server.framework.groups import SYSTEM
-from lore_server.framework.paths import has_part, leads_to, plain
+from lore_server.framework.paths import has_part, leads_to
 from lore_server.knowledge.safe_files import Files
 from lore_server.replies import budget, paging
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import DocTextMetadataRecord, DocTextRecord
+    from lore_server.replies.records import DocTextRecord
 
 SUFFIX = ".md"
 FRAMEWORKS = (".ce/docs", SYSTEM)  # folders of a framework's pages if the configuration names none
@@ -37,9 +36,7 @@ class DocReader:
     """A reader of current files: only indexed ones, without secrets, and never through symlinks that lead elsewhere."""
 
     def __init__(self, root: Path, settings: Settings, files: ProjectFiles) -> None:
-        self._root = root
-        self._settings = settings
-        self._files = files
+        self._root, self._settings, self._files = root, settings, files
         self._opened = Files(root)
 
     @cached_property
@@ -48,8 +45,8 @@ class DocReader:
 
     def system(self, *, path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
         """Return a file below `.ce/`. Raises PathRefused, DocumentNotFound."""
-        inside = path.removeprefix(f"{SYSTEM}/")
-        return self._part(path, leads_to(self._root, SYSTEM, inside), SYSTEM, max_tokens, cursor)
+        source = leads_to(self._root, SYSTEM, path.removeprefix(f"{SYSTEM}/"))
+        return self._part(path, source, SYSTEM, max_tokens, cursor)
 
     def user(self, *, path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
         """Return a file of the project. Raises PathRefused, DocumentNotFound."""
@@ -69,31 +66,12 @@ class DocReader:
         return self._part(doc_path, source, folder, max_tokens, cursor)
 
     def _part(self, path: str, source: str, folder: str, max_tokens: int, cursor: str | None) -> DocTextRecord:
-        text, modified = self._read(source, folder)
-        mark = sha256(f"{source}\0{text}")[:12]
-        at = budget.offsets_of(cursor, mark, 2)
-        metadata = self._about(source, text, modified)
-        if cursor:  # the first part has the full metadata
-            metadata["title"], metadata["tags"] = budget.clipped(metadata["title"], budget.SHORT), []
-        reply = {"success": True, "path": path, "source": source, "size": len(text), "metadata": metadata}
-        return cast("DocTextRecord", paging.of_parts(reply, {"content": text}, at, mark, max_tokens))
-
-    def _about(self, source: str, text: str, modified: str) -> DocTextMetadataRecord:
-        kind = self._sources.owner(source)
-        assert kind is not None
-        document, _ = kind.read_leniently(source, text)
-        tags = list(tags_of(document))
-        return {"title": document.title, "tags": tags, "last_modified": modified}
-
-    def _read(self, source: str, folder: str) -> tuple[str, str]:
-        """Return the text and its time of modification.
-
-        Symlinks are rejected at every step, so it reads the file that was checked.
-        """
+        """Symlinks are rejected at every step, so it reads the file that was checked."""
         info = _facts(self._root, source)
         if info is None:
             raise self._not_found(source, folder)
-        if self._files.is_skipped(source) or not self._sources.owner(source):
+        kind = self._sources.owner(source)
+        if self._files.is_skipped(source) or not kind:
             hint = (
                 "list_sources lists the indexed files; .gitignore, [index] and [sources] in lore.toml determine them."
             )
@@ -105,41 +83,39 @@ class DocReader:
             text = redact(text_of(data, self._settings.index.max_file_bytes))[0]
         except Unreadable as error:
             raise PathRefused(f"`{source}` cannot be read as text: {error}.", "Correct the file.") from error
-        return text, timestamp(info.st_mtime)
+        mark = budget.mark_of(source, text)
+        at = budget.offsets_of(cursor, mark, 2)
+        document, _ = kind.read_leniently(source, text)
+        title, tags = document.title, list(tags_of(document))
+        if cursor:  # the first part has the full metadata
+            title, tags = budget.clipped(title, budget.SHORT), []
+        metadata = {"title": title, "tags": tags, "last_modified": timestamp(info.st_mtime)}
+        reply = {"success": True, "path": path, "source": source, "size": len(text), "metadata": metadata}
+        return cast("DocTextRecord", paging.of_parts(reply, {"content": text}, at, mark, max_tokens))
 
     def _not_found(self, source: str, folder: str) -> DocumentNotFound:
         """Return an error with the nearest existing paths, in the form that this tool accepts."""
         here = f"{folder}/" if folder else ""
-        near = nearest_paths(source, [path for path in self._files.scan().files if self._is_for(path, here)])
+        known = [path for path in self._files.scan().files if path.startswith(here) and self._sources.owner(path)]
+        if not folder:
+            known = [path for path in known if not has_part(path, SYSTEM) and not is_knowledge(path)]
         hint = "Find documents by content with knowledge_search."
-        if near:
+        if near := nearest_paths(source, known):
             hint = f"Did you mean {', '.join(path.removeprefix(here) for path in near)}?"
         return DocumentNotFound(f"There is no document `{source}`.", hint)
-
-    def _is_for(self, path: str, here: str) -> bool:
-        is_in_reach = path.startswith(here) and (here or not (has_part(path, SYSTEM) or is_knowledge(path)))
-        return bool(is_in_reach) and self._sources.owner(path) is not None
 
 
 def framework_folder(root: Path, configured: str) -> str:
     """Return the folder of the framework's pages, relative to the project's root.
 
-    Raises:
-        FrameworkNotFound: the folder does not exist.
-        PathRefused: the configured folder is not in the project.
+    Raises FrameworkNotFound if it does not exist, PathRefused if the configured folder is not in the project.
     """
-    if configured:
-        leads_to(root, "", plain(configured.rstrip("/")))
     choices = (configured.rstrip("/"),) if configured else FRAMEWORKS
-    found = next((folder for folder in choices if _is_folder(root, folder)), None)
-    if found is None:
-        raise FrameworkNotFound(f"There is no folder {' or '.join(choices)} with framework documents.")
-    return found
-
-
-def _is_folder(root: Path, path: str) -> bool:
-    facts = facts_below(root, leads_to(root, "", path))
-    return facts is not None and stat.S_ISDIR(facts.st_mode)
+    for folder in choices:
+        facts = facts_below(root, leads_to(root, "", folder))
+        if facts is not None and stat.S_ISDIR(facts.st_mode):
+            return folder
+    raise FrameworkNotFound(f"There is no folder {' or '.join(choices)} with framework documents.")
 
 
 def _facts(root: Path, source: str) -> os.stat_result | None:
@@ -148,14 +124,11 @@ def _facts(root: Path, source: str) -> os.stat_result | None:
     try:
         for part in source.split("/"):
             with open_below(root, above) as opened:
-                if _one_form(part) not in (_one_form(entry.name) for entry in opened.entries()):
-                    return None
+                names = {unicodedata.normalize("NFC", entry.name) for entry in opened.entries()}
+            if unicodedata.normalize("NFC", part) not in names:
+                return None
             above = f"{above}/{part}".lstrip("/")
     except (OSError, ValueError):
         return None
     info = facts_below(root, source)
     return info if info and stat.S_ISREG(info.st_mode) else None
-
-
-def _one_form(name: str) -> str:
-    return unicodedata.normalize("NFC", name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 from lore_etl.core.errors import FrameworkNotFound
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -31,7 +31,7 @@ class Scope:
 
     @cached_property
     def total(self) -> int:
-        """Return the number of documents, with each rule of a file for itself."""
+        """Return the number of documents, counting each rule of a file."""
         return sum(max(1, len(self.entries.by_path.get(path, ()))) for path in self.files)
 
     def tags(self, chunk: Chunk) -> tuple[str, ...]:
@@ -69,7 +69,10 @@ class Scopes:
         return Scope(wanted, found, frozenset(found), entries)
 
     def _scope(self, names: tuple[str, ...], entries: Entries) -> Scope:
-        pages, found = self._pages(), dict[str, str]()
+        pages: tuple[str, ...] = ()
+        with suppress(FrameworkNotFound):
+            pages = (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
+        found = dict[str, str]()
         for path, type_ in self._index.catalogue.types().items():
             group = group_of(path, KnowledgeType(type_))
             is_framework = is_system(path) or path.startswith(pages)  # including the framework's own pages
@@ -79,19 +82,12 @@ class Scopes:
                     break
         return Scope(names, found, frozenset(found), entries)
 
-    def _pages(self) -> tuple[str, ...]:
-        """Return the prefixes of the paths of the framework's pages."""
-        try:
-            return (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
-        except FrameworkNotFound:
-            return ()
-
     def _by_tag(self, entries: Entries) -> Mapping[str, set[str]]:
         """Return the files by tag in lower case: from the view, or from the front matter."""
         others = self._scope(DEFAULT, entries).files - entries.by_path.keys()
-        given = [(entry.path, entry.tags) for entry in entries.all], self._index.catalogue.tags_of(others).items()
+        given = [(entry.path, entry.tags) for entry in entries.all]
         found: dict[str, set[str]] = defaultdict(set)
-        for path, tags in chain(*given):
+        for path, tags in (*given, *self._index.catalogue.tags_of(others).items()):
             for tag in tags:
                 found[tag.casefold()].add(path)
         return found

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.config.settings import DocsSettings
 from lore_etl.core.errors import InvalidArgument
@@ -16,10 +16,11 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import origin_of_file
+from lore_etl.stores.catalogue import UNREAD
 from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.paths import check_root
 from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
-from lore_server.framework.view_entry import ViewEntry, modified_of
+from lore_server.framework.view import ViewEntry
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import lower_outdated, outdated
 from lore_server.query.proximity import stems_of
@@ -40,11 +41,8 @@ READ_FOR_EXCERPT = 4  # passages of a file
 LISTED = 20  # maximum number of tags, and of PRPs that name a pattern, in one result
 
 
-class Hit(NamedTuple):
-    """A document that was found, or a single rule of a file."""
-
-    ranked: Ranked
-    rule: ViewEntry | None = None
+Hit = tuple[Ranked, ViewEntry | None]
+"""A document that was found, or a single rule of a file."""
 
 
 class UnifiedSearch:
@@ -58,11 +56,8 @@ class UnifiedSearch:
         scopes: Scopes,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._index = index
-        self._queries = queries
-        self._freshness = freshness
-        self._scopes = scopes
-        self._clock = clock
+        self._index, self._queries, self._scopes = index, queries, scopes
+        self._freshness, self._clock = freshness, clock
 
     def search(
         self,
@@ -77,15 +72,19 @@ class UnifiedSearch:
         options: Mapping[str, object] | None = None,
         cursor: str | None = None,
     ) -> KnowledgeFoundRecord:
-        """Return the best documents of some sources.
+        """Return the best documents of some sources; `options` can have the arguments, as PRP-29.2 defines them.
 
-        Raises:
-            InvalidArgument: `project_root` is another project, or `options` repeats an argument.
+        Raises InvalidArgument if `project_root` is another project, or `options` repeats an argument.
         """
         check_root(self._index.root, project_root, "Omit it, or use the server of that project.")
-        given = {"sources": sources, "tags": tags, "limit": limit}
-        wanted = _merged({name: value for name, value in given.items() if value is not None}, options or {})
-        sources, tags, limit = wanted.get("sources", []), wanted.get("tags", []), wanted.get("limit", LIMIT)
+        arguments = {"sources": sources, "tags": tags, "limit": limit}
+        given = {name: value for name, value in arguments.items() if value is not None}
+        if twice := sorted(given.keys() & (options or {}).keys()):
+            raise InvalidArgument(
+                f"`{twice[0]}` is given twice: as an argument and in `options`.", "Pass it only once."
+            )
+        wanted: JSON = {"sources": [], "tags": [], "limit": LIMIT, **given, **(options or {})}
+        sources, tags, limit = wanted["sources"], wanted["tags"], wanted["limit"]
         self._index.require()
         mark = sha256(canonical_json([query, sources, tags, self._index.catalogue.meta("loaded")]))[:12]
         start = budget.offset_of(cursor, mark)
@@ -114,7 +113,7 @@ class UnifiedSearch:
         settings = self._index.settings.docs
         stamps = self._index.catalogue.stamps(result.source for result in found.ranked)
         since = self._clock() - settings.recent_days * DAY_SECONDS
-        recent = {path for path, stamp in stamps.items() if modified_of(stamp) >= since}
+        recent = {path for path, stamp in stamps.items() if _modified(stamp) >= since}
         similar: dict[str, float] = {}
         for chunk, vector, *_ in found.candidates:
             similar[chunk.source] = max(similar.get(chunk.source, 0.0), vector or 0.0)
@@ -122,8 +121,8 @@ class UnifiedSearch:
         documents = boosted(asked, found.ranked, found.relevance, similar, scope.tags, recent, found.today, settings)
         wanted = stems_of(asked)
         hits = [hit for document in documents for hit in _rules_or_document(document, wanted, scope)]
-        hits.sort(key=lambda hit: -hit.ranked.score)
-        return [hit for hit in hits if hit.ranked.score > THRESHOLD]
+        hits.sort(key=lambda hit: -hit[0].score)
+        return [hit for hit in hits if hit[0].score > THRESHOLD]
 
     def _suggestion(self, query: str, tags: Sequence[str]) -> str:
         """Return other sources that contain the words, or advice for another search."""
@@ -180,23 +179,18 @@ def _rules_or_document(document: Ranked, wanted: frozenset[str], scope: Scope) -
     shared = [len(wanted & stems_of(rule.excerpt)) for rule in rules]
     most = max(shared, default=0)
     if not most:
-        yield Hit(document)
+        yield document, None
     for rule, count in zip(rules, shared, strict=True):
         if count:
-            lost = document.score * (count / most - 1)
-            why = [*document.why, ("ruleMatch", lost)] if lost else document.why
-            yield Hit(replace(document, score=document.score + lost, why=why), rule)
+            result = replace(document)
+            result.add("ruleMatch", document.score * (count / most - 1))
+            yield result, rule
 
 
-def _merged(arguments: Mapping[str, object], options: Mapping[str, object]) -> JSON:
-    """Return the arguments with those in `options`, as PRP-29.2 defines them.
-
-    Raises:
-        InvalidArgument: an argument is in both.
-    """
-    if twice := sorted(arguments.keys() & options.keys()):
-        raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Pass it only once.")
-    return {**arguments, **options}
+def _modified(stamp: str) -> float:
+    """Return the modification time of a file from its stamp, in seconds since 1970."""
+    parts = stamp.removeprefix(UNREAD).split(":")
+    return int(parts[1]) / 1e9 if len(parts) > 1 else 0.0
 
 
 def _passages(top: Iterable[Ranked], found: SearchOutcome) -> Mapping[str, list[Chunk]]:
@@ -231,6 +225,10 @@ def boosted(
     recently changed files. A superseded document stays behind its replacement.
     """
     wanted = stems_of(question)
+
+    def share_in(text: str) -> float:
+        return len(wanted & stems_of(text)) / len(wanted) if wanted else 0.0
+
     best = max((result.score for result in ranked), default=0.0)
     found: dict[str, Ranked] = {}
     for result in ranked:
@@ -240,27 +238,15 @@ def boosted(
         why: Terms = [(term, value * scale) for term, value in result.why] if scale else []
         why += [("notBelowZero", -sum(value for _, value in why))] if not share else []
         why += [("similarity", base - share)] if base > share else []
+        # the title of code is its path, of which folders match too often
+        title = result.chunk.title if result.chunk.title != result.source else PurePosixPath(result.source).stem
         boosts = (
-            ("tagMatch", weights.tag_weight * _share(wanted, " ".join(tags(result.chunk)))),
-            ("titleMatch", weights.title_weight * _share(wanted, _title(result.chunk))),
+            ("tagMatch", weights.tag_weight * share_in(" ".join(tags(result.chunk)))),
+            ("titleMatch", weights.title_weight * share_in(title)),
             ("recentlyChanged", weights.recent_weight * (result.source in recent)),
         )
         why += [(term, base * value) for term, value in boosts if base * value]
         found[result.source] = Ranked(result.source, base * (1 + sum(value for _, value in boosts)), result.chunk, why)
     lower_outdated(found, {source: result.chunk for source, result in found.items()}, today, _STAYS)
     ordered = sorted(found.values(), key=lambda result: -result.score)
-    return [_at_most_one(result) for result in ordered]
-
-
-def _at_most_one(result: Ranked) -> Ranked:
-    over = result.score - 1
-    return result if over <= 0 else replace(result, score=1.0, why=[*result.why, ("notAboveOne", -over)])
-
-
-def _share(wanted: frozenset[str], text: str) -> float:
-    return len(wanted & stems_of(text)) / len(wanted) if wanted else 0.0
-
-
-def _title(chunk: Chunk) -> str:
-    """Return the title; for code, whose title is its path, only the file name, because folders match too often."""
-    return PurePosixPath(chunk.source).stem if chunk.title == chunk.source else chunk.title
+    return [result.at(1.0, "notAboveOne") if result.score > 1 else result for result in ordered]

@@ -1,25 +1,68 @@
-"""All entries, built from the index."""
+"""The view: an entry for each pattern, PRP, memory and rule, built from the index."""
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
-from lore_etl.digest import Digest
+from lore_etl.core.json_types import JSON
+from lore_etl.core.text import clip
+from lore_etl.digest import Digest, Spec
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import FileRow
 from lore_etl.stores.snapshot import Derived
-from lore_server.framework.groups import PATTERNS, PRPS, Group
-from lore_server.framework.view_entry import ViewEntry, entries_of, other_keys
+from lore_server.framework.groups import PATTERNS, PRPS, Group, group_of
 
 SOURCES = ("patterns", "examples", "prps", "memories", "rules")  # sources of the index whose files have a digest
-
 COMMON = frozenset({"readme", "index", "main", "__init__", "conftest", "template"})  # not specific to any pattern
+DONE = frozenset({"executed", "done", "completed", "implemented"})
+LONGEST_KEY = 80  # characters
+LONGEST_TITLE = 100  # of a rule
+_PRP_ID = re.compile(r"PRP-\d+(?:\.\d+)*", re.IGNORECASE)
+_NOT_IN_KEY = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class ViewEntry:
+    """The data of a document or rule. `key` is unique in its group.
+
+    Only rules have `line`, only PRPs have `spec`, and only patterns have `referenced_by`, the ids of PRPs.
+    """
+
+    key: str
+    group: Group
+    path: str
+    title: str
+    excerpt: str
+    tags: tuple[str, ...]
+    line: int | None = None
+    spec: Spec | None = None
+    referenced_by: tuple[str, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether this is an executed PRP, whose referenced files should exist."""
+        status = (self.spec.status or "").lower() if self.spec else ""
+        return self.spec is not None and (status in DONE or "executed" in self.path.split("/")[:-1])
+
+    def record(self) -> JSON:
+        """Return the entry as stored in `.ce/syntropy-index.json`."""
+        if self.group is Group.SYSTEM_RULES:
+            return {"source": self.path, "line": self.line, "excerpt": self.title}
+        rest = {"tags": list(self.tags), "excerpt": self.excerpt}
+        if self.group in PATTERNS:
+            return {"source": self.path, **rest, "referenced_by": list(self.referenced_by)}
+        if self.spec is None:
+            return {"source": self.path, **rest}
+        about = {"implementations": list(self.spec.implementations), "verified": self.spec.verified}
+        return {"source": self.path, "title": self.title, **about, **rest}
 
 
 @dataclass(frozen=True)
@@ -43,13 +86,11 @@ class Entries:
         return {group: tuple(entry for entry in self.all if entry.group is group) for group in Group}
 
 
-@dataclass(frozen=True)
-class _File:
-    """A file in the catalogue, and its entries."""
+class _File(NamedTuple):
+    """A file in the catalogue, and its entries; None if an older version of Lore indexed it."""
 
     row: FileRow
-    entries: tuple[ViewEntry, ...] = ()
-    is_known: bool = False
+    entries: tuple[ViewEntry, ...] | None
 
 
 ENTRIES = Derived[Entries]("entries of the view")
@@ -67,9 +108,7 @@ class View:
     def entries(self) -> Entries:
         """Return the current entries; a new object whenever any of them changed.
 
-        Raises:
-            IndexMissing: nothing has been indexed.
-            CatalogueDamaged: the catalogue cannot be read.
+        Raises IndexMissing; CatalogueDamaged if the catalogue cannot be read.
         """
         self._index.require()
         with self._guard:
@@ -83,25 +122,46 @@ class View:
         if len(kept) == len(old) == len(rows):
             return self._entries
         for path, facts in catalogue.facts(rows.keys() - kept.keys()).items():
-            kept[path] = _read_file(rows[path], facts)
+            known = json.loads(facts).get("digest")
+            entries = None if known is None else tuple(_entries_of(path, Digest.model_validate(known)))
+            kept[path] = _File(rows[path], entries)
         self._files = kept
-        return _arranged(kept[path] for path in sorted(kept))
+        return _arranged([kept[path].entries for path in sorted(kept)])
 
 
-def _read_file(row: FileRow, facts: str) -> _File:
-    known = json.loads(facts).get("digest")
-    if known is None:
-        return _File(row)
-    return _File(row, tuple(entries_of(row, Digest.model_validate(known))), is_known=True)
+def _entries_of(path: str, digest: Digest) -> Iterator[ViewEntry]:
+    """Yield the entries of a file: one, or one per rule for files of rules; none for files in no group.
+
+    Two entries may still have the same key.
+    """
+    group = group_of(path, digest.type)
+    if group is None:
+        return
+    if group is Group.SYSTEM_RULES:
+        for rule in digest.rules:
+            slug = _NOT_IN_KEY.sub("-", rule.text.lower())[:LONGEST_KEY].strip("-")  # words in any script
+            yield ViewEntry(slug, group, path, clip(rule.text, LONGEST_TITLE), rule.text, (), rule.line)
+        return
+    key = _prp_key(path, digest.spec) if group in PRPS else PurePosixPath(path).stem
+    yield ViewEntry(key, group, path, digest.title, digest.excerpt, digest.tags, spec=digest.spec)
 
 
-def _arranged(files: Iterable[_File]) -> Entries:
+def _prp_key(path: str, spec: Spec | None) -> str:
+    """Return the PRP's id from its file name, otherwise from its front matter, otherwise the name itself."""
+    stem = PurePosixPath(path).stem
+    named = _PRP_ID.search(stem) or _PRP_ID.fullmatch(spec.id or "" if spec else "")
+    return named[0].upper() if named else stem
+
+
+def _arranged(files: Iterable[tuple[ViewEntry, ...] | None]) -> Entries:
     grouped: dict[Group, dict[str, ViewEntry]] = {group: {} for group in Group}
     unknown = 0
-    for file in files:
-        unknown += not file.is_known
-        for entry in file.entries:
-            _put(grouped[entry.group], entry)
+    for entries in files:
+        unknown += entries is None
+        for entry in entries or ():
+            own = grouped[entry.group]
+            unique = replace(entry, key=_other_key(entry, own)) if entry.key in own else entry
+            own[unique.key] = unique
     prps = [entry for group in PRPS for entry in grouped[group].values()]
     named = references((entry for group in PATTERNS for entry in grouped[group].values()), prps)
     for group in PATTERNS:
@@ -110,13 +170,13 @@ def _arranged(files: Iterable[_File]) -> Entries:
     return Entries(tuple(entry for group in Group for entry in grouped[group].values()), unknown)
 
 
-def _put(entries: dict[str, ViewEntry], entry: ViewEntry) -> None:
-    """Add an entry under its key, or under the first free alternative if two files share a name."""
-    if entry.key in entries:
-        *others, last = other_keys(entry)
-        key = next((other for other in others if other not in entries), last)
-        entry = replace(entry, key=key)
-    entries[entry.key] = entry
+def _other_key(entry: ViewEntry, taken: Container[str]) -> str:
+    """Return another key for an entry whose key is taken; the last choice is unique."""
+    if entry.line is not None:
+        others, last = [f"{entry.key}-{entry.line}"], f"{entry.path}:{entry.line}"
+    else:
+        others, last = [PurePosixPath(entry.path).stem, PurePosixPath(entry.path).name], entry.path
+    return next((other for other in others if other not in taken), last)
 
 
 def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapping[str, tuple[str, ...]]:
@@ -131,8 +191,7 @@ def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapp
             meant[name].append(pattern.path)
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for prp in prps:
-        words = prp.spec.names.split(" ") if prp.spec else ()
-        for word in words:
+        for word in prp.spec.names.split(" ") if prp.spec else ():
             for path in meant.get(word, ()):
                 found[path][prp.key] = None
     return {path: tuple(ids) for path, ids in found.items()}
