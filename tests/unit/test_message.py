@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lore_server.mcp.message import Malformed, read_message
+from lore_server.mcp.lines import Malformed, read_message
 from tests.harness.trying import trying
 
 PARSE, REQUEST, PARAMS = types.PARSE_ERROR, types.INVALID_REQUEST, types.INVALID_PARAMS

@@ -17,36 +17,27 @@ MAX_VALUES = 100  # the protocol's limit
 ALL_TOKENS = 1_000_000
 
 
-class Completions:
-    """The completion of arguments by prefix; without an index there are no suggestions."""
-
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
-
-    async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        ref, name, typed = params.ref, params.argument.name, params.argument.value
-        try:
-            found = await self._calls.read(lambda call: _values(call, ref.type, name, typed))
-        except LoreError:
-            found = []
-        values = types.Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
-        return types.CompleteResult(completion=values)
+async def complete(calls: Calls, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    """Complete an argument by its prefix; without an index there are no suggestions."""
+    ref, name, typed = params.ref, params.argument.name, params.argument.value
+    try:
+        found = await calls.read(lambda call: _values(call, ref.type, name, typed))
+    except LoreError:
+        found = []
+    values = types.Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
+    return types.CompleteResult(completion=values)
 
 
 def _values(call: Call, kind: str, name: str, typed: str) -> list[str]:
     match kind, name:
         case "ref/resource", "path":
-            return _paths(call, typed)
+            folder = typed.rpartition("/")[0]
+            return _beginning(typed, _sources(call, **({"under": folder} if folder else {})))
         case "ref/prompt", "class_name":
             return _classes(call, typed)
         case "ref/prompt", "since":
             return _beginning(typed, (PurePosixPath(source).stem for source in _sources(call, type="release")))
     return []
-
-
-def _paths(call: Call, typed: str) -> list[str]:
-    folder = typed.rpartition("/")[0]
-    return _beginning(typed, _sources(call, **({"under": folder} if folder else {})))
 
 
 def _sources(call: Call, **only: str) -> list[str]:

@@ -7,6 +7,7 @@ converted here. Nothing heavy is imported: the handshake and the lists are answe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
@@ -15,11 +16,10 @@ from lore_etl.core.errors import ConfigError
 from lore_server import __version__
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
-from lore_server.mcp.completion import Completions
+from lore_server.mcp.completion import complete
 from lore_server.mcp.lines import MCPServer
-from lore_server.mcp.project_resources import TOOLSET
 from lore_server.mcp.prompts import get_prompt, list_prompts
-from lore_server.mcp.resources import Resources
+from lore_server.mcp.resources import TOOLSET, Resources
 from lore_server.mcp.tools import Tools
 
 DEFAULT_TOOLSETS = ("query", "documents", "manage")
@@ -64,7 +64,7 @@ def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | Non
         on_read_resource=resources.read,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        on_completion=Completions(calls).complete,
+        on_completion=partial(complete, calls),
     )
 
 

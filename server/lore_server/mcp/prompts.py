@@ -34,7 +34,14 @@ RECIPES = {name: Recipe(**values) for name, values in _DATA.items()}
 
 
 async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=[_prompt(name, recipe) for name, recipe in RECIPES.items()])
+    prompts = []
+    for name, recipe in RECIPES.items():
+        argument = types.PromptArgument(
+            name=recipe.argument, title=recipe.argument_title, description=recipe.argument_description, required=True
+        )
+        about = recipe.description
+        prompts.append(types.Prompt(name=name, title=recipe.title, description=about, arguments=[argument]))
+    return types.ListPromptsResult(prompts=prompts)
 
 
 async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -45,13 +52,6 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
     text = recipe.text.format(value=json.dumps(value, ensure_ascii=False), bare=value)
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
     return types.GetPromptResult(description=recipe.description, messages=[message])
-
-
-def _prompt(name: str, recipe: Recipe) -> types.Prompt:
-    argument = types.PromptArgument(
-        name=recipe.argument, title=recipe.argument_title, description=recipe.argument_description, required=True
-    )
-    return types.Prompt(name=name, title=recipe.title, description=recipe.description, arguments=[argument])
 
 
 def _checked(recipe: Recipe, arguments: dict[str, str]) -> str:

@@ -1,23 +1,25 @@
-"""The resources: the handbook, and indexed files and chunks; long content is split.
+"""The resources: the handbook, indexed files and chunks, and the knowledge of projects; long content is split.
 
 The operations resolve paths and ids, so that only indexed content can be read.
 """
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, unquote
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from lore_etl.core.errors import DocumentNotFound, NotFound, UsageError
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, NotFound, ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.follow import Context
-from lore_server.mcp.project_resources import PREFIX, Contents, decoded, project_mains, project_templates, read_project
 from lore_server.replies.budget import REPLY_TOKENS
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import span
@@ -27,7 +29,12 @@ DOCUMENT, SOURCE = "lore://document/", "lore://source/"
 HANDBOOK_FILE = Path(__file__).with_name("handbook.md")
 HANDBOOK_TTL_MS = 3_600_000
 NOT_FOUND_BEFORE_2026 = -32002  # the protocol of 2026-07-28 uses INVALID_PARAMS instead
-PLAIN = "text/plain"
+TOOLSET = "projects"
+PREFIX = "knowledge://projects/"
+PLAIN, MARKDOWN, DATA = "text/plain", "text/markdown", "application/json"
+_PROJECT = re.compile(r"(?P<project>.+)/(?:(?P<what>main|files)|chapters/(?P<filename>[^/]+))")
+_OURS = ("success", "project_id", "version")
+Contents = list[types.TextResourceContents | types.BlobResourceContents]
 _MIME = {
     ".md": "text/markdown", ".markdown": "text/markdown", ".mdx": "text/markdown", ".rst": "text/x-rst",
     ".py": "text/x-python", ".pyi": "text/x-python", ".js": "text/javascript", ".mjs": "text/javascript",
@@ -35,6 +42,15 @@ _MIME = {
     ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
     ".html": "text/html", ".css": "text/css",
 }  # fmt: skip
+_OF_INDEX = (
+    (f"{DOCUMENT}{{id}}", "document", "Chunk", "An indexed chunk, by the id of a search result"),
+    (f"{SOURCE}{{path}}", "source", "File", "An indexed file as of the last sync, by its path from the project root"),
+)
+_OF_PROJECT = (
+    ("main", "project", "Instructions of a project", MARKDOWN),
+    ("files", "files", "A project's documents with title, keywords and dates", DATA),
+    ("chapters/{filename}", "chapters", "A document's chapters with their summaries", DATA),
+)
 
 
 class Resources:
@@ -50,36 +66,32 @@ class Resources:
             name="handbook",
             title="Handbook",
             description="How to use the tools: queries, types, freshness, jobs, cursors, errors",
-            mime_type="text/markdown",
+            mime_type=MARKDOWN,
             size=HANDBOOK_FILE.stat().st_size,
         )
         if not self._has_projects:
             return types.ListResourcesResult(resources=[handbook])
-        mains = await self._calls.read(lambda call: [*project_mains(call)])
+        mains = await self._calls.read(lambda call: [*_project_mains(call)])
         return types.ListResourcesResult(resources=[handbook, *mains], ttl_ms=0, cache_scope="private")
 
     async def templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        document = types.ResourceTemplate(
-            uri_template=f"{DOCUMENT}{{id}}",
-            name="document",
-            title="Chunk",
-            description="An indexed chunk, by the id of a search result",
-        )
-        source = types.ResourceTemplate(
-            uri_template=f"{SOURCE}{{path}}",
-            name="source",
-            title="File",
-            description="An indexed file as of the last sync, by its path from the project root",
-        )
-        more = project_templates() if self._has_projects else []
-        return types.ListResourceTemplatesResult(resource_templates=[document, source, *more])
+        templates = [
+            types.ResourceTemplate(uri_template=uri, name=name, title=title, description=about)
+            for uri, name, title, about in _OF_INDEX
+        ]
+        for path, name, about, mime_type in _OF_PROJECT if self._has_projects else ():
+            uri, title = f"{PREFIX}{{project_id}}/{path}", name.capitalize()
+            templates.append(
+                types.ResourceTemplate(uri_template=uri, name=name, title=title, description=about, mime_type=mime_type)
+            )
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Return a resource, or the part of it that the cursor selects."""
         if params.uri == HANDBOOK:
-            text = _text(HANDBOOK, "text/markdown", HANDBOOK_FILE.read_text(encoding="utf-8"))
+            text = _text(HANDBOOK, MARKDOWN, HANDBOOK_FILE.read_text(encoding="utf-8"))
             return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
         try:
             contents = await self._calls.read(lambda call: _contents(call, params.uri))
@@ -88,13 +100,11 @@ class Resources:
         return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
 
     def _failure(self, error: Exception, uri: str, protocol_version: str) -> MCPError:
-        record = problem(error)
-        code = types.INTERNAL_ERROR
-        if isinstance(error, UsageError):
+        record, code = problem(error), types.INTERNAL_ERROR
+        if isinstance(error, UsageError | NotFound):
             code = types.INVALID_PARAMS
-        elif isinstance(error, NotFound):
-            is_modern = protocol_version in MODERN_PROTOCOL_VERSIONS
-            code = types.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026
+        if isinstance(error, NotFound) and protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            code = NOT_FOUND_BEFORE_2026
         return MCPError(code, f"{record['message']} {record['hint']}", {"uri": uri[:1000], **record})
 
 
@@ -105,15 +115,14 @@ def _contents(call: Call, uri: str) -> Contents:
     cursor = parse_qs(query).get("cursor", [None])[0]
     more: JSON = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
     if place.startswith(DOCUMENT):
-        reply = call("get_document_by_id", {"id": decoded(place.removeprefix(DOCUMENT)), **more}, NOBODY)
+        reply = call("get_document_by_id", {"id": _decoded(place.removeprefix(DOCUMENT)), **more}, NOBODY)
         about = [f"{reply['source']}:{span(reply['lines'])}  [{reply['type']}, {reply['kind']}]"]
     elif place.startswith(SOURCE):
-        reply = call("get_source", {"path": decoded(place.removeprefix(SOURCE)), **more}, NOBODY)
+        reply = call("get_source", {"path": _decoded(place.removeprefix(SOURCE)), **more}, NOBODY)
         about = []
     else:
-        raise DocumentNotFound(
-            f"There is no resource `{uri[:200]}`.", f"Resources: {HANDBOOK}, {DOCUMENT}{{id}}, {SOURCE}{{path}}."
-        )
+        hint = f"Resources: {HANDBOOK}, {DOCUMENT}{{id}}, {SOURCE}{{path}}."
+        raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
     return _in_parts(uri, place, reply, about)
 
 
@@ -131,3 +140,49 @@ def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
 
 def _text(uri: str, mime_type: str, text: str) -> types.TextResourceContents:
     return types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)
+
+
+def _project_mains(call: Call) -> Iterator[types.Resource]:
+    """Yield the existing main documents; nothing if the folder is unreadable, which a tool call reports."""
+    try:
+        projects = call("list_projects", {}, NOBODY)["projects"]
+    except LoreError:
+        return
+    for project in projects:
+        if project["has_main"]:
+            name = project["project_id"]
+            yield types.Resource(
+                uri=f"{PREFIX}{quote(name, safe='')}/main",
+                name=f"{name}/main",
+                title=name,
+                description="Instructions of the project",
+                mime_type=MARKDOWN,
+            )
+
+
+def read_project(uri: str, call: Call) -> Contents:
+    """Return the contents of a resource. Raises NotFound, InvalidArgument and the errors of the operations."""
+    found = _PROJECT.fullmatch(uri.removeprefix(PREFIX))
+    if not found:
+        hint = f"Resources: {', '.join(f'{PREFIX}{{project_id}}/{path}' for path, *_ in _OF_PROJECT)}."
+        raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
+    project = {"project_id": _decoded(found["project"])}
+    if found["what"] == "main":
+        main = call("get_project_main", project, NOBODY)
+        if not main["exists"]:
+            raise ProjectNotFound(f"Project `{project['project_id'][:200]}` has no main document.")
+        return [_text(uri, MARKDOWN, main["content"])]
+    if found["what"] == "files":
+        reply = call("list_knowledge_files", project, NOBODY)
+    else:
+        reply = call("list_chapters", {**project, "filename": _decoded(found["filename"])}, NOBODY)
+    shown = {name: value for name, value in reply.items() if name not in _OURS}
+    return [_text(uri, DATA, json.dumps(shown, ensure_ascii=False, indent=2))]
+
+
+def _decoded(text: str) -> str:
+    """Return a part of a URI, percent-encoded or not."""
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("The URI is not valid UTF-8.", "Percent-encode it in UTF-8.") from error

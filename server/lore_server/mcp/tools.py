@@ -11,6 +11,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import canonical_json
 from lore_server.contract import Contract, Operation, Schema
 from lore_server.execution.threads import Calls
@@ -51,7 +52,7 @@ class Tools:
         self._contract, self._calls, self._allowed = contract, calls, allowed
         offered = [operation for operation in contract if operation.toolset in listed]
         texts = outlines(offered)
-        self._tools = {operation.id: _tool(operation, texts[operation.id]) for operation in offered}
+        self._tools = {operation.id: _tool(operation, *texts[operation.id]) for operation in offered}
         self._without_results = [tool.model_copy(update={"output_schema": None}) for tool in self._tools.values()]
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -84,9 +85,7 @@ class Tools:
                 result = {**result, "hint": "The user was asked and refused. Do not repeat the call."}
         return result_of(operation, result, context)
 
-    async def _reply(
-        self, operation: Operation, arguments: dict[str, object], follower: Follower
-    ) -> Mapping[str, object]:
+    async def _reply(self, operation: Operation, arguments: JSON, follower: Follower) -> Mapping[str, object]:
         """Return the result of an operation, or the record of its error."""
         try:
             return await self._calls.run(operation.id, arguments, follower.listener)
@@ -97,17 +96,14 @@ class Tools:
             return problem(error)
 
     def _offered(self, name: str) -> Operation:
-        if name not in self._contract.operations:
-            known = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}. Tools: {known}.")
-        operation = self._contract[name]
-        if operation.toolset in self._allowed:
-            return operation
-        raise MCPError(
-            types.INVALID_PARAMS,
-            f"{name} is in the toolset `{operation.toolset}`, which is not enabled on this server. "
-            f"Start it with --toolsets {','.join((*self._allowed, operation.toolset))}.",
-        )
+        operation = self._contract.operations.get(name)
+        if operation is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}. Tools: {', '.join(self._tools)}.")
+        if operation.toolset not in self._allowed:
+            advice = f"Start it with --toolsets {','.join((*self._allowed, operation.toolset))}."
+            about = f"{name} is in the toolset `{operation.toolset}`, which is not enabled on this server."
+            raise MCPError(types.INVALID_PARAMS, f"{about} {advice}")
+        return operation
 
 
 class Question(NamedTuple):
@@ -147,24 +143,19 @@ async def _asked(
     return (await context.session.elicit_form(question.text, _NO_FIELDS, context.request_id)).action == "accept"
 
 
-def _tool(operation: Operation, outline: Outline) -> types.Tool:
-    arguments, result = outline
+def _tool(operation: Operation, arguments: Schema, result: Schema) -> types.Tool:
+    hints = dict(operation.hints)
+    if not operation.changes_state:
+        del hints["idempotentHint"]  # MCP defines it only for tools that write
     return types.Tool(
         name=operation.id,
         title=operation.title,
         description=operation.description,
         input_schema=arguments,
         output_schema=result,
-        annotations=types.ToolAnnotations.model_validate(_hints(operation)),
+        annotations=types.ToolAnnotations.model_validate(hints),
         _meta={"anthropic/alwaysLoad": True} if operation.is_always_loaded else None,  # else Claude Code defers them
     )
-
-
-def _hints(operation: Operation) -> dict[str, bool]:
-    """Omit `idempotentHint` for read-only tools: MCP defines it only for tools that write."""
-    return {
-        name: value for name, value in operation.hints.items() if operation.changes_state or name != "idempotentHint"
-    }
 
 
 def reads_only_text(context: Context) -> bool:
@@ -195,21 +186,20 @@ def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
     Every value that is valid for the full schemas is valid for these.
     """
     texts: dict[str, str] = {}
-    return {operation.id: (_arguments(operation, texts), _result(operation)) for operation in operations}
-
-
-def _arguments(operation: Operation, texts: dict[str, str]) -> Schema:
-    """Outline the arguments, without limits that are never exceeded by accident."""
-    full = operation.input_schema
-    properties = {
-        name: _argument(name, property_, texts, operation.id) for name, property_ in full["properties"].items()
-    }
-    outline: Schema = {"type": "object", "properties": properties}
-    return {**outline, "required": full["required"]} if "required" in full else outline
+    found = {}
+    for operation in operations:
+        full = operation.input_schema
+        properties = {name: _argument(name, one, texts, operation.id) for name, one in full["properties"].items()}
+        arguments: Schema = {"type": "object", "properties": properties}
+        if "required" in full:
+            arguments["required"] = full["required"]
+        result: Schema = {"type": "object", "required": operation.output_schema["required"]}  # what every reply has
+        found[operation.id] = arguments, result
+    return found
 
 
 def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Schema:
-    """Outline an argument. If an earlier tool has the same one, only its type is given."""
+    """Outline an argument without limits that are never exceeded by accident, or only its type if a tool has it."""
     if texts.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
         return {"type": schema["type"]}
     outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_obvious(key, value)}
@@ -230,8 +220,3 @@ def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Sche
 def _is_obvious(name: str, value: Any) -> bool:
     """Return whether a limit is large, or a default is what an omitted argument would mean anyway."""
     return (name == "maximum" and value >= LARGE) or (name == "default" and (not value or value == "all"))
-
-
-def _result(operation: Operation) -> Schema:
-    """Outline the result: the names that every reply has."""
-    return {"type": "object", "required": operation.output_schema["required"]}

@@ -8,11 +8,11 @@ closest ones are searched, and the score of a result is its share of its project
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lore_etl.core.errors import AnswerNotFound, InvalidArgument, LoreError, UnknownOperation
 from lore_etl.core.json_types import JSON
@@ -48,14 +48,14 @@ class Across:
             raise UnknownOperation(f"{operation_id} is not served across projects.", hint)
         operation = self._contract[operation_id]
         accepted = operation.accept(arguments)
-        reply = (self._search if operation_id == SEARCH else self._ask)(names, accepted, listener)
+        reply = self._search(names, accepted) if operation_id == SEARCH else self._ask(names, accepted, listener)
         operation.check_result(reply)
         return reply
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def _search(self, names: Sequence[str], given: JSON, _: Listener) -> JSON:
+    def _search(self, names: Sequence[str], given: JSON) -> JSON:
         if given.get("cursor"):
             raise InvalidArgument("A search across projects has one page.", "Name one project, or use a larger limit.")
         fits, failed = self._fits(names, given)
@@ -63,21 +63,21 @@ class Across:
         counts = Counter(row["project"] for row in ranked)
         share = given["max_tokens"] // max(1, len(ranked))
 
-        def details(name: str) -> JSON:
+        def details(name: str, app: App) -> JSON:
             part = {"limit": counts[name], "max_tokens": max(SMALLEST, share * counts[name])}
-            with self._opened(name) as app:
-                return app.call(SEARCH, {**given, **part})
+            return app.call(SEARCH, {**given, **part})
 
-        replies = {name: self._start(details, name) for name in counts}
-        parts = {name: found.result() for name, found in replies.items()}
+        parts = {name: found.result() for name, found in self._start(details, counts).items()}
         shown = {(name, row["id"]): row for name, part in parts.items() for row in part["results"]}
         rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
+        records = [part["freshness"] for part in parts.values()]
+        text = given["query"] if isinstance(given["query"], str) else given["query"][0]
         reply: JSON = {
-            "query": next((part["query"] for part in parts.values()), _text(given)[:300]),
+            "query": next((part["query"] for part in parts.values()), text[:300]),
             "total": total,
             "results": [],
             "confidence": round(_confidence(fits), 3),
-            "freshness": _least_fresh(parts.values()),
+            "freshness": min(records, key=lambda record: STATES.index(record["state"]), default={"state": "fresh"}),
             **_remarks(fits, failed, bool(rows)),
         }
         reply["results"] = _fitting(rows, budget.room(given["max_tokens"], reply), given["max_tokens"])
@@ -88,10 +88,12 @@ class Across:
     def _ask(self, names: Sequence[str], given: JSON, listener: Listener) -> JSON:
         """Return the answer of the project that fits best, with references to the passages of all."""
         fits, failed = self._fits(names, given)
-        ranked, _ = self._ranked(fits, {**self._defaults(SEARCH, given), "limit": min(given["limit"], 20)})
+        search = self._contract[SEARCH]
+        known = {name: value for name, value in given.items() if name in search.input_schema["properties"]}
+        ranked, _ = self._ranked(fits, {**search.accept(known), "limit": min(given["limit"], 20)})
         best = [row["project"] for row in ranked[:1]]
         others = sorted(fits, key=lambda name: -fits[name].confidence)
-        reply, answering = self._answered(list(dict.fromkeys(best + others)), given, listener)
+        reply, answering = self._answered(dict.fromkeys(best + others), given, listener)
         for citation in reply["citations"]:
             citation["project"] = answering
         kept = self._contract[ASK].output_schema["properties"]["references"]["items"]["properties"]
@@ -100,7 +102,7 @@ class Across:
         remarks = {name: text for name, text in _remarks(fits, failed, True).items() if name == "degraded"}
         return {**remarks, **reply, "references": budget.fitting(rows, left)}
 
-    def _answered(self, order: Sequence[str], given: JSON, listener: Listener) -> tuple[JSON, str]:
+    def _answered(self, order: Iterable[str], given: JSON, listener: Listener) -> tuple[JSON, str]:
         """Return the answer of the first of the projects, or of that whose answer is continued. Raises LoreError."""
         unknown = None
         for name in order:
@@ -113,13 +115,8 @@ class Across:
 
     def _fits(self, names: Sequence[str], given: JSON) -> tuple[dict[str, Fit], dict[str, LoreError]]:
         """Return how well each project fits, and the errors of those that cannot be searched. Raises if none can."""
-
-        def look(name: str) -> Fit:
-            with self._opened(name) as app:
-                return app.fit(given)
-
         fits, failed = dict[str, Fit](), dict[str, LoreError]()
-        for name, found in [(name, self._start(look, name)) for name in names]:
+        for name, found in self._start(lambda _, app: app.fit(given), names).items():
             try:
                 fits[name] = found.result()
             except InvalidArgument:
@@ -136,24 +133,21 @@ class Across:
         close = [name for name, fit in fits.items() if fit.confidence and fit.confidence >= LEAST_SHARE * best]
         close = sorted(close, key=lambda name: -fits[name].confidence)[:SEARCHED]
         brief = {**given, "brief": True, "passages": 0, "explain": False, "facets": False, "max_tokens": 100_000}
-
-        def search(name: str) -> JSON:
-            with self._opened(name) as app:
-                return app.answer(self._contract[SEARCH], brief)
-
         rows, total = [], 0
-        for name, found in [(name, self._start(search, name)) for name in close]:
+        for name, found in self._start(lambda _, app: app.answer(self._contract[SEARCH], brief), close).items():
             reply = found.result()
             total += reply["total"]
             rows += list(_compared(name, reply["results"], fits[name].confidence))
         return sorted(rows, key=lambda row: -row["score"])[: given["limit"]], total
 
-    def _defaults(self, operation: str, given: JSON) -> JSON:
-        known = self._contract[operation].input_schema["properties"]
-        return self._contract[operation].accept({name: value for name, value in given.items() if name in known})
+    def _start(self, work: Callable[[str, App], Result], names: Iterable[str]) -> dict[str, Future[Result]]:
+        """Start work in each of these projects, with its name and its application."""
 
-    def _start(self, work: Callable[[str], Result], name: str) -> Future[Result]:
-        return self._pool.submit(copy_context().run, work, name)
+        def run(name: str) -> Result:
+            with self._opened(name) as app:
+                return work(name, app)
+
+        return {name: self._pool.submit(copy_context().run, run, name) for name in names}
 
 
 def _confidence(fits: Mapping[str, Fit]) -> float:
@@ -192,12 +186,3 @@ def _remarks(fits: Mapping[str, Fit], failed: Mapping[str, LoreError], has_resul
         names = ", ".join(f"{name} ({error.code})" for name, error in sorted(failed.items()))
         remarks["degraded"] = budget.clipped(f"Not searched: {names}", 290)
     return remarks
-
-
-def _least_fresh(parts: Any) -> JSON:
-    records = [part["freshness"] for part in parts]
-    return min(records, key=lambda record: STATES.index(record["state"]), default={"state": "fresh"})
-
-
-def _text(given: JSON) -> str:
-    return given["query"] if isinstance(given["query"], str) else given["query"][0]

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,7 +41,7 @@ class Bridge:
         self._handshake: list[bytes] = []
         self._swallow: set[str] = set()
         self._open: dict[str, JSON] = {}
-        self._repeats: dict[str, int] = {}
+        self._repeats = Counter[str]()
         self._has_ended = False
         self._owner = (0, "")
         self._repeatable: frozenset[str] = frozenset()
@@ -55,7 +56,10 @@ class Bridge:
                 self._note(line)
                 self._guard.notify_all()
                 owner = self._line
-            _send(owner, line if line.endswith(b"\n") else line + b"\n")
+            try:
+                owner.send(line if line.endswith(b"\n") else line + b"\n")
+            except OSError:
+                owner.end()  # the listener sends the open requests to the next owner
         with self._guard:
             self._has_ended = True
             self._guard.notify_all()
@@ -72,8 +76,10 @@ class Bridge:
         """Remember the part of a message that a new owner would need."""
         message = parsed(line)
         method, number = message.get("method"), message.get("id")
-        if method in (INITIALIZE, "notifications/initialized"):
-            self._handshake = [*self._handshake, line] if method != INITIALIZE else [line]
+        if method == INITIALIZE:
+            self._handshake = [line]
+        elif method == "notifications/initialized":
+            self._handshake.append(line)
         if method == "notifications/cancelled":
             self._open.pop(_key(_table(message.get("params")).get("requestId")), None)
         elif isinstance(method, str) and number is not None:
@@ -90,15 +96,10 @@ class Bridge:
                     self._write(line)
                 continue
             with self._guard:
-                if self._is_done() or not self._reconnect():
+                # a running owner leaves only those requests open that it never answers, such as invalid ones
+                is_done = self._has_ended and (not self._open or is_running(*self._owner))
+                if is_done or not self._reconnect():
                     return
-
-    def _is_done(self) -> bool:
-        """Return whether the input has ended and no more replies will come.
-
-        A running owner leaves only those requests open that it never answers, such as invalid ones.
-        """
-        return self._has_ended and (not self._open or is_running(*self._owner))
 
     def _is_for_the_client(self, line: bytes) -> bool:
         message = parsed(line)
@@ -108,17 +109,17 @@ class Bridge:
         with self._guard:
             self._open.pop(key, None)
             self._repeats.pop(key, None)
-            is_ours = key in self._swallow
-            self._swallow.discard(key)
-        return not is_ours
+            if key not in self._swallow:
+                return True
+            self._swallow.remove(key)
+            return False
 
     def _reconnect(self) -> bool:
         """Connect the client to another owner. Return False if there is none and the input has ended."""
         self._line.close()
         while True:
             try:
-                place = place_of(self._place.root, self._place.config)
-                self._line = self._dial(place, may_replace=False)
+                self._line = self._dial(place_of(self._place.root, self._place.config), may_replace=False)
                 break
             except LoreError as error:
                 for key in list(self._open):
@@ -139,13 +140,13 @@ class Bridge:
                     self._swallow.add(_key(message["id"]))
                 self._line.send(line)
             for key, message in list(self._open.items()):
-                if message.get("method") == INITIALIZE:
+                if message["method"] == INITIALIZE:
                     continue
-                if self._repeats.get(key, 0) >= MAX_REPEATS or not self._may_repeat(message):
+                if self._repeats[key] >= MAX_REPEATS or not self._may_repeat(message):
                     self._fail(key, Busy("The owner of the index exited during this call.", "Call again."))
-                    continue
-                self._repeats[key] = self._repeats.get(key, 0) + 1
-                self._line.send(json.dumps(message).encode() + b"\n")
+                else:
+                    self._repeats[key] += 1
+                    self._line.send_message(message)
             if self._has_ended:
                 self._line.end()
         except OSError:
@@ -169,14 +170,6 @@ class Bridge:
                 self._target.flush()
         except OSError:
             os._exit(0)  # the client no longer reads
-
-
-def _send(owner: LineSocket, line: bytes) -> None:
-    """Send a line to the current owner; if it has ended, the listener sends the open requests to the next one."""
-    try:
-        owner.send(line)
-    except OSError:
-        owner.end()
 
 
 def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:

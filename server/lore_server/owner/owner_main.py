@@ -41,15 +41,14 @@ def main() -> int:
 
 def _send(message: dict[str, object]) -> None:
     """Send one line to the process that started us, and nothing after it, because that process may have ended."""
+    import contextlib
     import json
 
     if sys.stdout is not None and not sys.stdout.closed:
         with open(os.devnull, "wb") as nowhere:
-            try:
+            with contextlib.suppress(OSError):
                 sys.stdout.write(json.dumps(message) + "\n")
                 sys.stdout.flush()
-            except OSError:
-                pass
             os.dup2(nowhere.fileno(), 1)
 
 

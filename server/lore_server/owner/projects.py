@@ -43,7 +43,6 @@ log = logging.getLogger(__name__)
 MARKS = (CONFIG_NAME, ".git", INDEX_NAME)  # a folder with one of them is a project
 AT = "/projects/"
 PATIENCE_SECONDS = 2.0  # with an owner of a project that others use: a question over all projects waits for each
-COMMA = ","  # between the names of several projects in an address
 
 
 def read_projects(where: Path) -> dict[str, Path]:
@@ -83,7 +82,7 @@ def _name(root: Path, depth: int) -> str:
     """Return the last parts of a path; a digest is added where even the whole path has another one's name."""
     parts = root.parts[1:]
     digest = f".{hashlib.sha256(str(root).encode()).hexdigest()[:8]}" if depth > len(parts) else ""
-    return ".".join(parts[-depth:]).replace(COMMA, "_") + digest
+    return ".".join(parts[-depth:]).replace(",", "_") + digest  # in an address, a comma separates names
 
 
 class Project:
@@ -97,14 +96,14 @@ class Project:
         self.used_at = 0.0
         self.turn = anyio.Lock()
         self.connections = Connections()
-        self.ended: anyio.Event | None = None  # set once the index is closed
+        self.ended = anyio.Event()  # set while the index is closed
+        self.ended.set()
 
     @property
     def is_free(self) -> bool:
         """Return whether the project may be closed now."""
-        return (
-            not self.uses and not self.connections.clients and self.app is not None and not self.app.jobs.running_id()
-        )
+        is_used = self.uses or self.connections.clients
+        return not is_used and self.app is not None and not self.app.jobs.running_id()
 
     @property
     def state(self) -> str:
@@ -181,8 +180,7 @@ class Projects:
             return project.app
 
     async def _open(self, project: Project) -> None:
-        if project.ended is not None:
-            await project.ended.wait()
+        await project.ended.wait()
         self._make_room()
         try:
             owner = await anyio.to_thread.run_sync(self._owner, project)
@@ -226,7 +224,8 @@ class Projects:
             nonlocal is_open
             is_open, project.app, project.used_at = True, app, time.monotonic()
             task_status.started()
-            await self._stay(project, app, connections)
+            project.connections = connections
+            await self._stay(project, 60 * owner.settings.owner.idle_minutes)
 
         try:
             await owner.run(serve, f"{self.address}{AT}{quote(project.name)}/")
@@ -238,21 +237,19 @@ class Projects:
         finally:
             project.app = None
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(_close, owner)
-            if project.ended is not None:
-                project.ended.set()
+                await anyio.to_thread.run_sync(owner.close)
+                await anyio.to_thread.run_sync(release_unused_memory)
+            project.ended.set()
 
-    async def _stay(self, project: Project, app: App, connections: Connections) -> None:
+    async def _stay(self, project: Project, idle_seconds: float) -> None:
         """Return when the project is idle, or asked to close; calls that run may end before."""
-        project.connections = connections
         if self._is_ending:  # it was being opened when the others were asked to stop
-            connections.stopping.set()
-        idle_seconds = 60 * app.index.settings.owner.idle_minutes
+            project.connections.stopping.set()
 
         def is_needed() -> bool:
             return not project.is_free or time.monotonic() < project.used_at + idle_seconds
 
-        await until_quiet(connections, idle_seconds, is_needed)
+        await until_quiet(project.connections, idle_seconds, is_needed)
         with self._guard:
             project.app = None
         with anyio.move_on_after(CLOSE_SECONDS):
@@ -262,8 +259,3 @@ class Projects:
 
 def _missing(name: str) -> LoreError:
     return NotFound(f"There is no folder for the project {name}.", "Correct the list of projects.")
-
-
-def _close(owner: Owner) -> None:
-    owner.close()
-    release_unused_memory()

@@ -44,6 +44,10 @@ class Served:
     folder: Path
     uses: int = 0
 
+    def close(self) -> None:
+        self.app.close()
+        remove_folder(self.folder)
+
 
 class Replica:
     """The latest usable snapshot of a branch at a target. Raises PackageMissing."""
@@ -77,7 +81,7 @@ class Replica:
             if old is not None:
                 self._changed.wait_for(lambda: not old.uses, LONGEST_CALL)
         if old is not None:
-            _close(old)
+            old.close()
         return True
 
     async def follow(self) -> None:
@@ -99,14 +103,14 @@ class Replica:
 
     def close(self) -> None:
         if self._served is not None:
-            _close(self._served)
+            self._served.close()
 
     @contextmanager
     def opened(self) -> Iterator[App]:
         """Keep the current snapshot open."""
         with self._changed:
+            assert self._served is not None
             served = self._served
-            assert served is not None
             served.uses += 1
         try:
             yield served.app
@@ -125,7 +129,7 @@ class Replica:
         app = App(root, self._settings, self._contract, self._model, home=folder / "knowledge", published=head)
         served = Served(app, published, folder)
         with ExitStack() as failing:
-            failing.callback(_close, served)
+            failing.callback(served.close)
             install(app.index, self._target, published)
             app.warm()
             health = app.call("healthcheck", {})
@@ -134,8 +138,3 @@ class Replica:
                 raise StorageError(f"The snapshot is not usable: {' '.join(failed) or 'it is empty'}")
             failing.pop_all()
         return served
-
-
-def _close(served: Served) -> None:
-    served.app.close()
-    remove_folder(served.folder)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 from watchfiles import Change, DefaultFilter, awatch
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_server.app import App
 
 log = logging.getLogger(__name__)
 DEBOUNCE_MS = 400
 LOOK_AGAIN_MS = 5_000
-Filter = Callable[[Change, str], bool]
 
 
 async def watch(app: App, stop: anyio.Event) -> None:
@@ -39,7 +36,9 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bo
 
     With `must_look`, check the files once the watcher runs, because nothing noticed earlier changes.
     """
-    limit = max_files(app.index.settings)
+    settings = app.index.settings
+    is_local = settings.embedding.provider == "local"  # a sync with a remote model would send text and cost money
+    limit = settings.owner.auto_sync_files if is_local else 0
     events = awatch(
         *folders,
         watch_filter=_ProjectFilter(app.index.index_folder),
@@ -59,14 +58,6 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bo
                 await anyio.to_thread.run_sync(sync_if_few, app, limit)
         if has_moved:
             return
-
-
-def max_files(settings: Settings) -> int:
-    """Return the maximum number of changed files to sync automatically.
-
-    It is 0 with a remote model: a sync would send text and cost money.
-    """
-    return settings.owner.auto_sync_files if settings.embedding.provider == "local" else 0
 
 
 def sync_if_few(app: App, limit: int) -> None:
