@@ -13,7 +13,7 @@ import pytest
 
 from lore_etl.core.progress import time_left
 from lore_server.console import output
-from lore_server.console.progress_bar import _Lines, progress_bar
+from lore_server.console.output import _Lines, progress_bar
 from tests.harness.owners import wait_until
 
 NEVER = 3600.0

@@ -21,8 +21,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output
-from lore_server.console.output import print_json
-from lore_server.console.progress_bar import progress_bar
+from lore_server.console.output import print_json, progress_bar
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:

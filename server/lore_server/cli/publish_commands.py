@@ -12,7 +12,7 @@ import typer
 
 from lore_etl.core.errors import InvalidArgument, UsageError, os_errors_as
 from lore_server.cli.command import command
-from lore_server.console.progress_bar import progress_bar
+from lore_server.console.output import progress_bar
 from lore_server.owner.session import Session
 
 KEY = "LORE_PUBLISH_KEY"

@@ -15,7 +15,7 @@ from lore_etl.core.errors import LoreError, Unavailable, UsageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import CATALOGUE, is_ours
 from lore_server.console import output
-from lore_server.console.progress_bar import progress_bar
+from lore_server.console.output import progress_bar
 from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner import find
 from lore_server.owner.ending import stop_if_free
