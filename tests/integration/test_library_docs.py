@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import LoreError, NotFound, UsageError
-from lore_server.library_docs.doc_set import FOLDER, DocSet
-from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
+from lore_server.library_docs.doc_set import FOLDER, DocSet, DocSetReport
+from lore_server.library_docs.library_manager import LibraryManager
 from lore_server.library_docs.local_docs import find_package
 from tests.harness.projects import write_project
 
@@ -31,8 +31,7 @@ def updated(manager: LibraryManager, docs: DocSet) -> DocSetReport:
 
 
 def counts(report: DocSetReport) -> tuple[int, ...]:
-    changes = report.changes
-    return changes.added, changes.changed, changes.unchanged, changes.removed
+    return report.added, report.changed, report.unchanged, report.removed
 
 
 def pages(tmp_path: Path) -> dict[str, str]:
@@ -208,4 +207,4 @@ def test_the_address_of_the_documentation_is_offered(tmp_path: Path, manager: Li
 
     report = updated(manager, DocSet("harbour-kit", "python", str(place), "harbour-kit"))
 
-    assert "https://harbour.test/docs" in "".join(report.changes.notes)
+    assert "https://harbour.test/docs" in "".join(report.notes)

@@ -13,8 +13,8 @@ import pytest
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_server.execution.foreign_reply import ReplyRefused, unpacked
 from lore_server.library_docs import site_client
-from lore_server.library_docs.doc_set import SITE, DocSet
-from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
+from lore_server.library_docs.doc_set import SITE, DocSet, DocSetReport
+from lore_server.library_docs.library_manager import LibraryManager
 from lore_server.library_docs.site_client import ATTEMPTS, SiteClient, SiteLimits
 from tests.harness.docs_site import DocsSite, html_page, serving
 
@@ -34,8 +34,7 @@ def copied(index: Path, address: str, path: str = "/docs/", **more: object) -> D
 
 
 def counts(report: DocSetReport) -> tuple[int, ...]:
-    changes = report.changes
-    return changes.added, changes.changed, changes.unchanged, changes.removed
+    return report.added, report.changed, report.unchanged, report.removed
 
 
 def pages(index: Path) -> dict[str, str]:
@@ -91,7 +90,7 @@ def test_links_are_followed_below_the_address_up_to_the_maximum(index: Path) -> 
         whole = copied(index, address, max_pages=9)
 
     assert sorted(pages(index)) == ["a.md", "b.md", "c.md", "index.md"]
-    assert limited.changes.notes == ["1 more page was left out; raise the limit with --max-pages."]
+    assert limited.notes == ["1 more page was left out; raise the limit with --max-pages."]
     assert (counts(whole), "/private" in site.paths) == ((1, 0, 3, 0), False)
 
 
@@ -178,7 +177,7 @@ def test_robots_txt_is_respected(index: Path) -> None:
         with pytest.raises(ProviderUnavailable, match=r"robots\.txt"):
             copied(index, address)
 
-    assert list(report.changes.skipped.values()) == ["robots.txt forbids it"]
+    assert list(report.skipped.values()) == ["robots.txt forbids it"]
     assert "/docs/p1.html" not in site.paths
     assert sorted(pages(index)) == ["p0.md", "p2.md"]
 
@@ -214,7 +213,7 @@ def test_no_other_host_is_contacted(index: Path) -> None:
         with pytest.raises(NotFound, match="another host"):
             copied(index, address, "/docs/")
 
-    assert list(report.changes.skipped.values()) == ["it leads to another host (127.0.0.1)"]
+    assert list(report.skipped.values()) == ["it leads to another host (127.0.0.1)"]
     assert other.requests == []
 
 
@@ -227,7 +226,7 @@ def test_a_huge_page_is_left_out_and_its_earlier_text_is_kept(index: Path, monke
         site.pages["/docs/p1.html"] = html_page("Page 1", "x" * 6_000_000)
         report = copied(index, address)
 
-    assert [reason[:9] for reason in report.changes.skipped.values()] == ["too large"]
+    assert [reason[:9] for reason in report.skipped.values()] == ["too large"]
     assert sorted(pages(index)) == ["p0.md", "p1.md"]
 
 

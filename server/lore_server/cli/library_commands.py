@@ -16,8 +16,8 @@ from lore_server.console.output import print_json
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:
-    from lore_server.library_docs.doc_set import DocSet
-    from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
+    from lore_server.library_docs.doc_set import DocSet, DocSetReport
+    from lore_server.library_docs.library_manager import LibraryManager
 
 _FROM = "For an installed package, name its folder: `lore add-docs PACKAGE --from .venv`, or --from node_modules."
 
@@ -171,22 +171,22 @@ def _update(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bo
             _print_report(report)
     if session.as_json:
         print_json({"libraries": [report.record() for report in reports]})
-    return any(report.changes.is_change for report in reports)
+    return any(report.is_change for report in reports)
 
 
 def _print_report(report: DocSetReport) -> None:
-    docs, changes = report.docs, report.changes
     numbers = {
-        "new": changes.added, "changed": changes.changed, "unchanged": changes.unchanged, "removed": changes.removed,
-        "left out": len(changes.skipped),
+        "new": report.added, "changed": report.changed, "unchanged": report.unchanged, "removed": report.removed,
+        "left out": len(report.skipped),
     }  # fmt: skip
     counts = ", ".join(f"{count:,} {name}" for name, count in numbers.items() if count)
-    output.line(f"{_titled(docs)}: {counted(docs.pages, 'page')} in {report.folder} ({counts or 'nothing changed'}).")
-    for skipped in changes.record()["skipped_pages"]:
+    pages = counted(report.docs.pages, "page")
+    output.line(f"{_titled(report.docs)}: {pages} in {report.folder} ({counts or 'nothing changed'}).")
+    for skipped in report.record()["skipped_pages"]:
         output.note(f"left out: {skipped['page']}: {skipped['reason']}")
-    if changes.requests:
-        output.note(f"{changes.requests:,} requests")
-    for note in changes.notes:
+    if report.requests:
+        output.note(f"{report.requests:,} requests")
+    for note in report.notes:
         output.note(note)
 
 

@@ -54,7 +54,6 @@ def is_readable(path: str) -> bool:
 
 
 def page_path(path: str) -> str:
-    """Return the path of the Markdown file for a file."""
     return path if path.lower().endswith(".md") else f"{path}.md"
 
 
@@ -100,7 +99,6 @@ def _with_headings(document: Document) -> str:
 
 
 def is_module(path: str) -> bool:
-    """Return whether a file of a Python package can have a page."""
     parts = PurePosixPath(path).parts
     return path.endswith((".py", ".pyi")) and _TESTS.isdisjoint(parts) and not parts[-1].startswith("test_")
 
@@ -132,7 +130,6 @@ def python_pages(texts: Mapping[str, str]) -> Iterator[tuple[str, Readable]]:
 
 
 def declaration_page(path: str, text: str) -> Readable:
-    """Return the declarations of a file with their comments."""
     name = _DECLARED.sub("", path)
     document = Document(path, KnowledgeType.LIBRARY, text, "", "typescript")
     blocks = [f"# {name}"]

@@ -73,11 +73,9 @@ class DocSetRecord:
             raise StorageError(f"The list of libraries ({self._file}) cannot be read.", hint) from error
 
     def put(self, docs: DocSet) -> None:
-        """Record a set. Raises StorageError."""
         self._write({**self.read(), docs.name: docs})
 
     def drop(self, name: str) -> None:
-        """Remove the record of a set. Raises StorageError."""
         self._write({key: docs for key, docs in self.read().items() if key != name})
 
     def _write(self, sets: Mapping[str, DocSet]) -> None:
@@ -87,9 +85,14 @@ class DocSetRecord:
 
 
 @dataclass
-class DocChanges:
-    """The result of an update, in numbers of pages; `skipped` maps pages that were left out to the reason."""
+class DocSetReport:
+    """The result of an update: the set, the folder of its pages, and the changes in numbers of pages.
 
+    `skipped` maps pages that were left out to the reason.
+    """
+
+    docs: DocSet
+    folder: str
     added: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -111,7 +114,9 @@ class DocChanges:
 
     def record(self) -> JSON:
         pages = [{"page": page, "reason": reason} for page, reason in list(self.skipped.items())[:MAX_SKIPPED]]
-        return {**asdict(self), "skipped": len(self.skipped), "skipped_pages": pages}
+        record: JSON = {"library": self.docs.record(), **asdict(self), "skipped": len(self.skipped)}
+        del record["docs"]
+        return {**record, "skipped_pages": pages}
 
 
 class DocFolder:
@@ -133,13 +138,13 @@ class DocFolder:
     def exists(self, path: str) -> bool:
         return self._files.exists(f"{self.below}/{path}")
 
-    def replace(self, pages: Mapping[str, str], changes: DocChanges) -> None:
-        """Make these the only pages, and count the changes."""
+    def replace(self, pages: Mapping[str, str], report: DocSetReport) -> None:
+        """Make these the only pages, and count the report."""
         for path, text in pages.items():
-            changes.count(self.write(path, text, is_durable=False))
-        if changes.is_change:
+            report.count(self.write(path, text, is_durable=False))
+        if report.is_change:
             sync_all_files()
-        changes.removed += self.keep_only(set(pages))
+        report.removed += self.keep_only(set(pages))
 
     def keep_only(self, pages: set[str]) -> int:
         """Delete all other pages, and return their number."""

@@ -15,7 +15,7 @@ from lore_etl.core.errors import NotFound, UsageError
 from lore_etl.core.html_markdown import html_as_markdown, links_of
 from lore_etl.core.record_file import open_records
 from lore_server.library_docs.doc_page import MAX_TEXT, PageOrigin, Readable, markdown_page, readable
-from lore_server.library_docs.doc_set import DocChanges, DocFolder, DocSet
+from lore_server.library_docs.doc_set import DocFolder, DocSet, DocSetReport
 from lore_server.library_docs.site_client import SiteClient, SiteReply
 from lore_server.library_docs.site_paths import (
     digest,
@@ -92,11 +92,9 @@ class SiteStore:
         return left_out
 
     def next(self) -> SitePage | None:
-        """Return a page of this run that has not been read yet."""
         return next(self._pages("is_listed AND NOT is_read ORDER BY rowid LIMIT 1"), None)
 
     def put(self, page: SitePage) -> None:
-        """Record that a page was read in this run."""
         self._rows.execute(
             "UPDATE page SET etag = ?, modified = ?, files = ?, links = ?, is_read = 1 WHERE url = ?",
             (page.etag, page.modified, json.dumps(page.files), json.dumps(page.links), page.url),
@@ -126,11 +124,11 @@ class SiteCopy:
         folder: DocFolder,
         store: SiteStore,
         client: SiteClient,
-        changes: DocChanges,
+        report: DocSetReport,
         is_renewed: bool,
     ) -> None:
         self._start, self._max_pages, self._origin = docs.origin, docs.max_pages, PageOrigin(docs.name, docs.version)
-        self._folder, self._store, self._client, self._changes = folder, store, client, changes
+        self._folder, self._store, self._client, self._report = folder, store, client, report
         self._is_renewed, self._follows_links = is_renewed, False
         self._taken = store.files()
 
@@ -152,9 +150,9 @@ class SiteCopy:
                 progress(f"page {count:,}")
         if left_out:
             more = "page was" if left_out == 1 else "pages were"
-            self._changes.notes.append(f"{left_out:,} more {more} left out; raise the limit with --max-pages.")
+            self._report.notes.append(f"{left_out:,} more {more} left out; raise the limit with --max-pages.")
         self._store.finish()
-        self._changes.removed += self._folder.keep_only(self._store.files())
+        self._report.removed += self._folder.keep_only(self._store.files())
         return len(self._store.files())
 
     def _find_pages(self, sitemaps: list[str]) -> int:
@@ -204,20 +202,19 @@ class SiteCopy:
         return self._store.add(page.links, self._max_pages) if self._follows_links else 0
 
     def _keep(self, page: SitePage, reply: SiteReply) -> SitePage:
-        """Write the file of a page if it changed, and record it."""
         if reply.status == 304:
-            self._changes.unchanged += len(page.files)
+            self._report.unchanged += len(page.files)
             self._store.put(page)
             return page
         problem = reply.problem or (f"status {reply.status}" if reply.status != 200 else "")
         text = Readable("") if problem else _text(page.url, reply)
         if not 0 < len(text.text.strip()) <= MAX_TEXT:
-            self._changes.skipped[page.url] = problem or ("it is too long" if text.text.strip() else "it has no text")
+            self._report.skipped[page.url] = problem or ("it is too long" if text.text.strip() else "it has no text")
             self._store.put(page) if page.files else self._store.drop(page.url)
             return page
         file = self._named(page)
         origin = self._origin._replace(url=reply.url or page.url)
-        self._changes.count(self._folder.write(file, markdown_page(origin, text)))
+        self._report.count(self._folder.write(file, markdown_page(origin, text)))
         links = pages_below(self._start, links_of(reply.text), reply.url) if self._follows_links else ()
         kept = SitePage(page.url, reply.etag, reply.modified, (file,), tuple(dict.fromkeys(links))[:MAX_LINKS])
         self._store.put(kept)

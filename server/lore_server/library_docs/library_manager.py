@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from lore_etl.config.user_folders import private_folder
 from lore_etl.core.errors import Busy, NotFound, UsageError
-from lore_etl.core.json_types import JSON
 from lore_server.library_docs.doc_page import PageOrigin, markdown_page
-from lore_server.library_docs.doc_set import FOLDER, SITE, DocChanges, DocFolder, DocSet, DocSetRecord
+from lore_server.library_docs.doc_set import FOLDER, SITE, DocFolder, DocSet, DocSetRecord, DocSetReport
 from lore_server.library_docs.doc_site import SiteCopy, SiteStore
 from lore_server.library_docs.local_docs import LocalDocs, docs_in_folder, find_package
 from lore_server.library_docs.site_client import SiteClient, SiteLimits
@@ -21,18 +20,6 @@ from lore_server.library_docs.site_paths import version_in
 
 LOCK = "library-docs.lock"
 DEFAULT_LIMITS = SiteLimits()
-
-
-@dataclass(frozen=True)
-class DocSetReport:
-    """A set after an update, and its changes."""
-
-    docs: DocSet
-    changes: DocChanges
-    folder: str
-
-    def record(self) -> JSON:
-        return {"library": self.docs.record(), "folder": self.folder, **self.changes.record()}
 
 
 class LibraryManager:
@@ -67,21 +54,22 @@ class LibraryManager:
                     f"`{wanted.name}` is documentation from {places[0][1]}.",
                     f"Choose another name with --name, or run `lore add-docs --remove {wanted.name}` first.",
                 )
-            folder, changes = DocFolder(self._index, wanted.name), DocChanges()
+            folder = DocFolder(self._index, wanted.name)
+            report = DocSetReport(wanted, f"@{folder.below}")
             progress(wanted.name)
             if wanted.kind == SITE:
-                docs = self._copied(wanted, before, folder, changes, progress)
+                report.docs = self._copied(wanted, before, folder, report, progress)
             else:
-                docs = _updated(wanted, folder, changes)
-            self._record.put(docs)
-            return DocSetReport(docs, changes, f"@{folder.below}")
+                report.docs = _updated(wanted, folder, report)
+            self._record.put(report.docs)
+            return report
 
     def _copied(
         self,
         wanted: DocSet,
         before: DocSet | None,
         folder: DocFolder,
-        changes: DocChanges,
+        report: DocSetReport,
         progress: Callable[[str], None],
     ) -> DocSet:
         docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
@@ -90,18 +78,18 @@ class LibraryManager:
         self._record.put(replace(docs, pages=len(store.files())))
         is_renewed = before is not None and before.version != docs.version
         try:
-            copy = SiteCopy(docs, folder, store, client, changes, is_renewed)
+            copy = SiteCopy(docs, folder, store, client, report, is_renewed)
             docs = replace(docs, pages=copy.run(progress))
         except (NotFound, UsageError):
             if before is None and not store.files():
                 self._record.drop(docs.name)
             raise
         finally:
-            changes.requests = client.requests
+            report.requests = client.requests
             client.close()
             store.close()
         if not docs.pages:
-            changes.notes.append("The site has no pages below this address that Lore can read.")
+            report.notes.append("The site has no pages below this address that Lore can read.")
         return docs
 
     def _pages_of(self, name: str) -> Path:
@@ -125,18 +113,18 @@ class LibraryManager:
             raise Busy("Another command is adding documentation to this index.") from error
 
 
-def _updated(wanted: DocSet, folder: DocFolder, changes: DocChanges) -> DocSet:
+def _updated(wanted: DocSet, folder: DocFolder, report: DocSetReport) -> DocSet:
     found = _local(wanted)
     if not found.pages:
         raise NotFound(
             f"No documentation was found in {wanted.origin}.", "Give a folder that contains Markdown or text files."
         )
     docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
-    changes.skipped.update(found.skipped)
+    report.skipped.update(found.skipped)
     if found.url:
-        changes.notes.append(f"Its documentation may be at {found.url}: `lore add-docs URL --name NAME` copies it.")
+        report.notes.append(f"Its documentation may be at {found.url}: `lore add-docs URL --name NAME` copies it.")
     origin = PageOrigin(docs.name, docs.version, found.url)
-    folder.replace({path: markdown_page(origin, page) for path, page in found.pages.items()}, changes)
+    folder.replace({path: markdown_page(origin, page) for path, page in found.pages.items()}, report)
     return docs
 
 
