@@ -15,7 +15,7 @@ from lore_server.knowledge.chapter_edit import ChapterReference, NewChapter, new
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
-from lore_server.services.storage import StorageService
+from lore_server.services.project_service import ProjectService
 
 AUTHOR = Author("benchmark")
 PROJECT = "benchmark"
@@ -89,7 +89,7 @@ def main() -> None:
         row("list after a write", percentiles(lambda n: listed_after(store, n), calls // 4))
         row("delete a document", percentiles(lambda n: store.delete_document(PROJECT, f"new-{n}", AUTHOR), calls))
         row("history of a document", percentiles(lambda n: store.past.log(PROJECT, f"doc-{n}"), 20))
-        storage = StorageService(Library(home, home))
+        storage = ProjectService(Library(home, home))
         row("status", percentiles(lambda _: storage.status(), 20))
         row("git add, git commit", percentiles(lambda n: by_command_line(home, n % documents), calls // 4))
 

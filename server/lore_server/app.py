@@ -44,21 +44,17 @@ from lore_server.query.query_service import QueryService
 from lore_server.replies.budget import READS_TEXT, filled
 from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
-from lore_server.services.database import DatabaseService
 from lore_server.services.documents import DocumentService
 from lore_server.services.health import HealthService
 from lore_server.services.insights import InsightsService
 from lore_server.services.jobs import LATEST, JobService
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import KnowledgeSearch
-from lore_server.services.memory_search import MemorySearch
 from lore_server.services.memory_service import MemoryService
 from lore_server.services.project_service import ProjectService
 from lore_server.services.question_log import QuestionLog
-from lore_server.services.saved_answers import AnswerSaver
 from lore_server.services.search_service import SearchService
-from lore_server.services.storage import StorageService
-from lore_server.services.verification import Pace, Verifier
+from lore_server.services.verification import DatabaseService, Pace, Verifier
 
 if TYPE_CHECKING:
     from lore_server.replies.records import HealthOwnerRecord
@@ -110,13 +106,10 @@ class App:
                 self.index, contract, self.jobs.running, owner, self.freshness, self.verifier, self._output.drift_record
             ),
             projects=ProjectService(self._library),
-            chapters=ChapterService(self._library),
-            saver=AnswerSaver(self._library, kept),
+            chapters=ChapterService(self._library, kept),
             insights=InsightsService(self.index, self._questions),
             knowledge=KnowledgeSearch(self._library),
-            storage=StorageService(self._library),
-            memories=MemoryService(self._library),
-            memory_search=MemorySearch(self._library, self.index, queries, self.freshness),
+            memories=MemoryService(self._library, self.index, queries, self.freshness),
             init=InitService(self.index, self.jobs, self._view, self._output),
             docs=DocReader(self.index.root, settings, self.index.files),
             unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),

@@ -26,8 +26,7 @@ from lore_etl.system.processes import is_stopped
 from lore_server.evaluation.bench import scratch_index
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
-from lore_server.services.database import DatabaseService
-from lore_server.services.verification import Verifier
+from lore_server.services.verification import DatabaseService, Verifier
 from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel

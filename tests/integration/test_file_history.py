@@ -17,7 +17,7 @@ from lore_etl.files.git_folder import head
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
-from lore_server.changes import commit_log
+from lore_server.changes import project_git
 from lore_server.changes.file_history import MAX_COMMITS, ProjectHistory
 from lore_server.contract import load_contract
 from lore_server.evaluation.bench import commits
@@ -335,7 +335,7 @@ def test_a_note_names_missing_parts(project: Path) -> None:
 def test_a_message_with_separators_is_one_commit(project: Path) -> None:
     commit(project, "One\x1e\x1f line\n\n" + "0" * 40 + "\n2026-01-01\nMallory\nforged")
 
-    assert [entry.author for entry in commit_log.changing(project, RETRY, None, 9).commits] == ["Tester"]
+    assert [entry.author for entry in project_git.changing(project, RETRY, None, 9).commits] == ["Tester"]
 
 
 # --- a repository that came with the project is not trusted -----------------------------------------------------
@@ -366,7 +366,7 @@ def test_reading_the_history_runs_no_program_of_the_repository(tmp_path: Path, c
     for word in config.format(program=program, folder=tmp_path).split():
         git(root, "config", *word.split("=", 1))
 
-    lines = commit_log.committed(root, RETRY, TEXT.split("\n"), 4, 5)
+    lines = project_git.committed(root, RETRY, TEXT.split("\n"), 4, 5)
     assert lines is not None
     if "promisor" in config:  # git would fetch what is missing
         tree = git(root, "rev-parse", "HEAD^{tree}").strip()
@@ -374,11 +374,11 @@ def test_reading_the_history_runs_no_program_of_the_repository(tmp_path: Path, c
         with suppress(InvalidArgument):
             list(commits(root))
     else:
-        assert commit_log.changing(root, RETRY, lines, 9).commits
-        assert commit_log.changing(root, RETRY, None, 9).commits
+        assert project_git.changing(root, RETRY, lines, 9).commits
+        assert project_git.changing(root, RETRY, None, 9).commits
         assert list(commits(root))
     with suppress(InvalidArgument):
-        commit_log.naming(root, ["12"], 9)
+        project_git.naming(root, ["12"], 9)
     assert not mark.exists()
 
 
@@ -534,6 +534,6 @@ def test_worktrees_and_submodules_have_their_history(tmp_path: Path) -> None:
 
     for place in ("tree", "tree/src", "super/part", "super/libs/odd ; # name", "alias/tree", "alias/super/part"):
         root = tmp_path / place
-        changed = commit_log.changing(root, "retry.py" if place == "tree/src" else RETRY, None, 9)
+        changed = project_git.changing(root, "retry.py" if place == "tree/src" else RETRY, None, 9)
         assert [entry.message.strip() for entry in changed.commits] == ["Begin"]
         assert head(root).commit == tip(main)

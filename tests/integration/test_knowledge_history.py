@@ -16,7 +16,7 @@ from lore_server.knowledge.git.commits import Author, Commit
 from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
-from lore_server.services.storage import StorageService
+from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 
 
@@ -314,7 +314,7 @@ def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
 
     again = KnowledgeStore(store.home)
     assert len(again.listing.documents(PROJECT)) == 1
-    assert "git" in StorageService(Library(store.home, store.home)).status()["status_details"].lower()
+    assert "git" in ProjectService(Library(store.home, store.home)).status()["status_details"].lower()
     with pytest.raises(GitError) as caught:
         again.write_main(PROJECT, "x", AGENT)
     assert "Install git" in caught.value.hint
@@ -336,7 +336,7 @@ def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
 @pytest.mark.requirement("KB-038")
 def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
-    storage = StorageService(Library(store.home, store.home))
+    storage = ProjectService(Library(store.home, store.home))
     assert storage.status()["status_details"] == ""
     (path.parent / "by hand.md").write_text("x", encoding="utf-8")
 

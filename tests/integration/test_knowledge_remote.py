@@ -14,7 +14,7 @@ from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library
-from lore_server.services.storage import StorageService
+from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
 
 
@@ -243,7 +243,7 @@ def test_a_remote_with_a_hostile_path_is_refused_as_a_whole_and_reported(
         git(tmp_path / "new", "remote", "add", "origin", str(pair.remote))
         store = KnowledgeStore(tmp_path / "new")
     before = git(store.home, "ls-files")
-    storage = StorageService(Library(store.home, tmp_path))
+    storage = ProjectService(Library(store.home, tmp_path))
 
     assert not store.open()
     for _ in range(2):
@@ -262,7 +262,7 @@ def test_a_remote_with_a_hostile_path_is_refused_as_a_whole_and_reported(
 @pytest.mark.requirement("KB-039")
 def test_a_sync_that_did_not_finish_is_an_error_that_says_what_was_done(pair: Pair, cause: str) -> None:
     store = diverge(pair, "First", "First") if cause == "conflict" else pair.ours
-    storage = StorageService(Library(store.home, store.home))
+    storage = ProjectService(Library(store.home, store.home))
     storage.status()
     store.close(300)
     if cause == "read-only":

@@ -11,7 +11,6 @@ import pytest
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.knowledge.writer import WriteRequest
-from lore_server.services.adoption import Adoption
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, is_linear, messages
@@ -58,7 +57,7 @@ def test_the_first_use_finds_documents_of_another_machine(
     second = library(machine("second", ours), tmp_path / PROJECT)
 
     assert f"`lore knowledge adopt '{PROJECT}'`" in ProjectService(second).main()["note"]
-    Adoption(second).adopt(PROJECT)
+    second.adopt(PROJECT)
     assert ProjectService(second).main()["content"] == "From the first machine."
     create(second.store)
     assert second.store.close(300)
@@ -139,7 +138,7 @@ def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
 
     assert "Nothing was fetched from the remote of the knowledge folder" in second.main()["note"]
     shutil.move(tmp_path / "elsewhere", remote)
-    Adoption(place).adopt(PROJECT)
+    place.adopt(PROJECT)
     assert second.main()["content"] == "First."
     assert "note" not in second.main()
 

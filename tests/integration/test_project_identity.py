@@ -20,7 +20,6 @@ from lore_server.knowledge.memory_store import MemoryStore, new_memory
 from lore_server.knowledge.projects import RECORD
 from lore_server.mcp.resources import read_project
 from lore_server.operations.table import render
-from lore_server.services.adoption import Adoption
 from lore_server.services.knowledge_library import Library
 from tests.harness.calls import Call, calling, indexed
 from tests.harness.knowledge import assert_sound, bare_remote, git, messages, seed_store
@@ -162,7 +161,7 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     own = clone("add_memory", name="Own", body="A memory of the clone.")
     assert "`backend`" in own["note"]
 
-    adoption = Adoption(Library(home, tmp_path.resolve() / "clone" / "backend"))
+    adoption = Library(home, tmp_path.resolve() / "clone" / "backend")
     proposal = adoption.proposal(None)
     assert (proposal["adopt"]["project_id"], proposal["adopt"]["documents"], proposal["adopt"]["memories"]) == (
         "backend", 1, 1,
@@ -197,7 +196,7 @@ def test_knowledge_of_an_earlier_version_is_kept_offered_and_adopted_with_its_hi
             call("get_project_main", project_id="My App")
         assert "lore knowledge adopt" in refused.value.hint
 
-    Adoption(Library(home, tmp_path.resolve() / "work" / "My App")).adopt("My App")
+    Library(home, tmp_path.resolve() / "work" / "My App").adopt("My App")
 
     assert ours("get_project_main", project_id="My App")["content"].startswith("# My App")
     assert ours("get_knowledge_history")["commits"][-1]["message"].endswith("Created api-guide.md")
@@ -218,7 +217,7 @@ def test_an_index_of_an_earlier_version_drops_unconfirmed_documents(opened: Open
 
     assert "blue card" not in seen(app, theirs)
     library = Library(home, app.index.root)
-    Adoption(library).adopt("backend")
+    library.adopt("backend")
     theirs("manage_knowledge_base", action="sync", wait_seconds=600)
     assert "blue card" in str(theirs("query_documents", query="launch code of the zeppelin"))
     record.write_text("{}")
@@ -233,7 +232,7 @@ def test_a_remote_that_is_confirmed_once_serves_all_its_clones(opened: Open, hom
     clones = [opened("clone/backend", "https://github.com/finance/backend"), opened("ci/other-name", REMOTE)]
     for _, clone in clones:
         assert "blue card" not in str(clone("get_project_main"))
-    adoption = Adoption(Library(home, tmp_path.resolve() / "work" / "backend"))
+    adoption = Library(home, tmp_path.resolve() / "work" / "backend")
 
     assert adoption.proposal(None, all_clones=True)["adopt"]["project_id"] == "backend"
     adoption.adopt("backend", all_clones=True)
@@ -245,7 +244,7 @@ def test_a_remote_that_is_confirmed_once_serves_all_its_clones(opened: Open, hom
     for folder, remote in (("evil/backend", "git@github.com:evil/backend.git"), ("plain/backend", "")):
         assert "blue card" not in seen(*opened(folder, remote))
     with pytest.raises(UsageError, match="no git remote"):
-        Adoption(Library(home, tmp_path.resolve() / "plain" / "backend")).proposal("backend", all_clones=True)
+        Library(home, tmp_path.resolve() / "plain" / "backend").proposal("backend", all_clones=True)
     assert_sound(home)
 
 

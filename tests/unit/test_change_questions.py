@@ -7,7 +7,7 @@ import pytest
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.change_answers import ChangedPlace, changed_place, ticket_of
-from lore_server.changes.commit_log import CommittedLines, located
+from lore_server.changes.project_git import CommittedLines, located
 from tests.harness.chunks import make_chunk
 
 PATHS = ("src/retry.py", "src/limits/retry.ts", "lib/limits.ts", "Makefile")

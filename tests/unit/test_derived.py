@@ -8,7 +8,7 @@ from lore_etl.core.model import Chunk
 from lore_server.answer.kept_answers import KeptAnswer
 from lore_server.query.outdated import below_sources
 from lore_server.query.ranking import Ranked
-from lore_server.services.saved_answers import answer_chapters, introduction
+from lore_server.services.chapters import answer_chapters, introduction
 from tests.harness.chunks import make_chunk
 
 CITED = ("a.md", "b.md")

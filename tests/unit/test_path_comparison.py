@@ -10,7 +10,7 @@ from watchfiles import Change
 from lore_etl.core.model import Problem
 from lore_etl.files.scan import Scan
 from lore_server.owner.watch import _ProjectFilter
-from lore_server.services.memory_search import _memory_id
+from lore_server.services.memory_service import _memory_id
 
 
 @pytest.mark.parametrize("name", ["index.md", "indexes/a.md", "index-notes/b.md", "other/index/c.md"])

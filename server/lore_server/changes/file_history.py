@@ -13,9 +13,10 @@ from lore_etl.core.text import clip
 from lore_etl.files.indexed import KNOWLEDGE, PULLED
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
-from lore_server.changes import commit_log
-from lore_server.changes.commit_log import CommitLog, LoggedCommit
+from lore_server.changes import project_git
+from lore_server.changes.project_git import CommitLog, LoggedCommit
 from lore_server.changes.ticket_names import closed_by, files_by_name, names, names_of_file, shown_name
+from lore_server.replies.paging import with_fields
 
 if TYPE_CHECKING:
     from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
@@ -65,13 +66,13 @@ class ProjectHistory:
         elif len(log.commits) > MAX_COMMITS:
             note = FEW
         unnamed = [commit.id for commit in shown if not names(commit.message)]
-        merges = commit_log.merges_of(self._index.root, unnamed)
+        merges = project_git.merges_of(self._index.root, unnamed)
         return FileHistory([self._record(commit, merges.get(commit.id, ""), by_name) for commit in shown], note)
 
     def first_with(self, path: str, name: str) -> tuple[FileChangeRecord, str] | None:
         """Return the earliest commit with a name in a file, and the first tag with the commit; None if unknown."""
         try:
-            commit, tag = commit_log.first_with(self._index.root, path, name) or (None, "")
+            commit, tag = project_git.first_with(self._index.root, path, name) or (None, "")
         except LoreError:
             return None
         by_name = preferred(self._index.catalogue.paths(KnowledgeType.TICKET))
@@ -81,11 +82,11 @@ class ProjectHistory:
         root = self._index.root
         if path.startswith((f"{KNOWLEDGE}/", f"{PULLED}/")):
             return CommitLog([], True), NOT_COMMITTED
-        lines = commit_log.committed(root, path, list(text), first, last or len(text))
+        lines = project_git.committed(root, path, list(text), first, last or len(text))
         if lines is None:
             return CommitLog([], True), NOT_COMMITTED
         is_whole = first == 1 and (last or len(text)) >= len(text)
-        found = commit_log.changing(root, path, None if is_whole else lines, MAX_COMMITS + 1)
+        found = project_git.changing(root, path, None if is_whole else lines, MAX_COMMITS + 1)
         return found, (None if found.commits else NO_COMMIT) if lines.is_same or is_whole else EDITED
 
     def _naming(self, path: str, text: Sequence[str]) -> tuple[CommitLog, str | None]:
@@ -93,7 +94,7 @@ class ProjectHistory:
         wanted = names_of_file(path)
         if path.startswith(f"{PULLED}/") and (linked := _LINKED.search("\n".join(text))):
             wanted |= {name for name in names(linked[1]) if name.lstrip("!").isdecimal()}
-        found = commit_log.naming(self._index.root, wanted, 2 * MAX_COMMITS) if wanted else CommitLog([], True)
+        found = project_git.naming(self._index.root, wanted, 2 * MAX_COMMITS) if wanted else CommitLog([], True)
         named = [commit for commit in found.commits if names(commit.message) & wanted]
         return CommitLog(named, found.is_complete), None if named else NOT_NAMED
 
@@ -109,9 +110,7 @@ class ProjectHistory:
             "subject": clip(subject, LONGEST_SUBJECT),
             "tickets": self._tickets(f"{message}\n{merge}", by_name),
         }
-        if text := clip(_TRAILER.split(body)[0], LONGEST_BODY):
-            record["body"] = text
-        return record
+        return with_fields(record, body=clip(_TRAILER.split(body)[0], LONGEST_BODY))
 
     def _tickets(self, message: str, by_name: dict[str, str]) -> list[NamedTicketRecord]:
         """Return the tickets that a message names, those it closes first, and those that a pull request closes."""
@@ -129,13 +128,11 @@ class ProjectHistory:
 
     def _ticket(self, name: str, by_name: dict[str, str], is_closed: bool) -> NamedTicketRecord:
         record: NamedTicketRecord = {"name": shown_name(name)}
-        if is_closed:
-            record["closes"] = True
+        state = None
         if (source := by_name.get(name)) and (chunks := self._index.catalogue.of_source(source)):
             record["source"], record["title"] = source, clip(chunks[0].title, LONGEST_SUBJECT)
-            if state := chunks[0].state:
-                record["state"] = state
-        return record
+            state = chunks[0].state
+        return with_fields(record, closes=is_closed, state=state)
 
 
 def preferred(tickets: Collection[str]) -> dict[str, str]:

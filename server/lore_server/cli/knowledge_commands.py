@@ -106,18 +106,16 @@ def adopt(
 ) -> None:
     """Show existing knowledge, and confirm that this folder uses it."""
     from lore_server.replies.render_knowledge import proposed
-    from lore_server.services.adoption import Adoption
     from lore_server.services.knowledge_library import Library
 
     library = Library(knowledge_home(os.environ), session.root)
     try:
-        adoption = Adoption(library)
-        found = adoption.proposal(project_id, all_clones)
+        found = library.proposal(project_id, all_clones)
         if not session.as_json:
             note(proposed(found))
         name = found["adopt"]["project_id"]
         if yes or (not session.as_json and sys.stdin.isatty() and typer.confirm("Use it here?", err=True)):
-            found = adoption.adopt(name, all_clones)
+            found = library.adopt(name, all_clones)
     finally:
         library.close()
     session.show(found, f"`{found['folder']}` now uses `{name}`." if found["adopted"] else NOT_ADOPTED)

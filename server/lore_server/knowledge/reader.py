@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
 from lore_etl.files.scan import lasting_stamp
+from lore_etl.stores.snapshot import Kept
 from lore_server.knowledge.document import KnowledgeDocument, Metadata
 from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.names import SUFFIX, ascii_slug, checked_filename, checked_project_id, slug, stem_of
@@ -16,6 +17,8 @@ from lore_server.knowledge.registry import INDEX, read_index
 from lore_server.knowledge.safe_files import Files
 
 MAIN = "main.md"
+KEPT_DOCUMENTS = 100_000
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class DocumentReader:
         data = self._files.read(path) if name else None
         if name is None or data is None:
             raise missing(project, filename)
-        return _described(project, name, data)
+        return described(project, name, data)
 
     def existing_name(self, project: Project, filename: str) -> str | None:
         """Return the existing file of exactly that name, else of its slug, else None. Raises InvalidFilename."""
@@ -127,36 +130,35 @@ class DocumentReader:
         return None
 
 
-class Listing:
-    """The list of documents, cached: a document is read again only if its stamp changed. Threads may share it."""
+class Listing(Generic[Known]):
+    """What is known of each document, cached: a document is read again only if its stamp changed. Threads share it."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(
+        self,
+        files: Callable[[], Files],
+        read: Callable[[Project, str, bytes], Known],
+        limit: int = KEPT_DOCUMENTS,
+        size_of: Callable[[Known], int] = lambda known: 1,
+    ) -> None:
         self._files = files
-        self._reader = DocumentReader(files)
-        self._seen: dict[str, tuple[str, DocumentInfo]] = {}
+        self._read = read
+        self._kept = Kept[tuple[str, str], tuple[str, Known]](limit, lambda kept: size_of(kept[1]))
 
-    def documents(self, project_id: str) -> list[DocumentInfo]:
+    def documents(self, project_id: str) -> list[Known]:
         """Return the documents of a project, sorted by file name; an unknown project has no documents."""
-        project = self._reader.project(project_id)
-        if not project.exists:
-            return []
-        entries = sorted(self._files.entries(project.knowledge_path), key=lambda entry: entry[0])
-        found = (self._info(project, name, facts) for name, facts in entries if is_document(name))
-        return [info for info in found if info]
-
-    def _info(self, project: Project, name: str, facts: os.stat_result) -> DocumentInfo | None:
-        path = f"{project.knowledge_path}/{name}"
-        stamp = lasting_stamp(facts, time.time_ns())
-        known = self._seen.get(path)
-        if known and known[0] == stamp:
-            return known[1] if known[1].project_id == project.id else replace(known[1], project_id=project.id)
-        data = self._files.read(path)
-        if data is None:
-            return None
-        info = _described(project, name, data).info
-        if stamp:  # it is empty if the file may change again without a new stamp
-            self._seen[path] = (stamp, info)
-        return info
+        files, found = self._files(), list[Known]()
+        project = DocumentReader(files).project(project_id)
+        entries = sorted(files.entries(project.knowledge_path), key=lambda entry: entry[0]) if project.exists else []
+        kept = self._kept.get((project.id, name) for name, _ in entries)
+        for name, facts in entries:
+            stamp, (before, known) = lasting_stamp(facts, time.time_ns()), kept.get((project.id, name), ("", None))
+            if known is not None and before == stamp:
+                found.append(known)
+            elif is_document(name) and (data := files.read(f"{project.knowledge_path}/{name}")) is not None:
+                found.append(self._read(project, name, data))
+                if stamp:  # it is empty if the file may change again without a new stamp
+                    self._kept.put({(project.id, name): (stamp, found[-1])})
+        return found
 
 
 def possible_names(filename: str) -> list[str]:
@@ -189,7 +191,7 @@ def missing(project: Project, filename: str) -> NotFound:
     return DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")
 
 
-def _described(project: Project, name: str, data: bytes) -> StoredDocument:
+def described(project: Project, name: str, data: bytes) -> StoredDocument:
     document = KnowledgeDocument(shown(data))
     title = document.metadata.title or name.removesuffix(SUFFIX)
     path, chapters = f"{project.knowledge_path}/{name}", len(document.headings)

@@ -17,7 +17,7 @@ from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
 from lore_server.knowledge.past import Past
 from lore_server.knowledge.projects import Projects
-from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, exact, missing
+from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact, missing
 from lore_server.knowledge.registry import INDEX, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
 from lore_server.knowledge.writer import Writer, Written, file_name
@@ -54,7 +54,7 @@ class KnowledgeStore:
         self.history = History(self.home, StoreLock(self.home / ".git" / LOCK, wait_seconds))
         self.files = self.history.files
         self.reader = DocumentReader(self.files)
-        self.listing = Listing(self.files)
+        self.listing = Listing(lambda: self.files, lambda project, name, data: described(project, name, data).info)
         self.writer = Writer(self.history, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
         self.remote = Remote(self.history, self.writer.writing)
         self.projects = Projects(self.history, identity)

@@ -37,9 +37,15 @@ class Written:
 
 
 class WriteRequest(NamedTuple):
-    """The project, the version that the document must have, and the author; not every operation takes all of them."""
+    """The place of a write, the version that the document must have, and the author; few operations take all of them.
+
+    Without a file name, the place is the main document.
+    """
 
     project_id: str | None = None
+    filename: str = ""
+    chapter_title: str | None = None
+    chapter_index: int | None = None
     expected_version: str | None = None
     author: str | None = None
     session: str | None = None

@@ -21,18 +21,15 @@ if TYPE_CHECKING:  # commands only render the owner's replies, so they do not im
     from lore_server.framework.reading import DocReader
     from lore_server.framework.unified_search import UnifiedSearch
     from lore_server.services.chapters import ChapterService
-    from lore_server.services.database import DatabaseService
     from lore_server.services.documents import DocumentService
     from lore_server.services.health import HealthService
     from lore_server.services.insights import InsightsService
     from lore_server.services.jobs import JobService
     from lore_server.services.knowledge_search import KnowledgeSearch
-    from lore_server.services.memory_search import MemorySearch
     from lore_server.services.memory_service import MemoryService
     from lore_server.services.project_service import ProjectService
-    from lore_server.services.saved_answers import AnswerSaver
     from lore_server.services.search_service import SearchService
-    from lore_server.services.storage import StorageService
+    from lore_server.services.verification import DatabaseService
 
 Reply = TypeVar("Reply")
 Method = Callable[..., Any]
@@ -50,12 +47,9 @@ class Services:
     health: HealthService
     projects: ProjectService
     chapters: ChapterService
-    saver: AnswerSaver
     insights: InsightsService
     knowledge: KnowledgeSearch
-    storage: StorageService
     memories: MemoryService
-    memory_search: MemorySearch
     init: InitService
     docs: DocReader
     unified: UnifiedSearch
@@ -108,18 +102,18 @@ OPERATIONS: dict[str, Entry] = {
     "update_chapter": entry(lambda its: its.chapters.update, render_knowledge.written),
     "add_chapter": entry(lambda its: its.chapters.add, render_knowledge.written),
     "remove_chapter": entry(lambda its: its.chapters.remove, render_knowledge.written),
-    "get_knowledge_history": entry(lambda its: its.storage.history, render_knowledge.history),
-    "revert_knowledge": entry(lambda its: its.storage.revert, render_knowledge.reverted),
-    "save_answer": entry(lambda its: its.saver.save, render_knowledge.written),
+    "get_knowledge_history": entry(lambda its: its.projects.history, render_knowledge.history),
+    "revert_knowledge": entry(lambda its: its.projects.revert, render_knowledge.reverted),
+    "save_answer": entry(lambda its: its.chapters.save_answer, render_knowledge.written),
     "get_insights": entry(lambda its: its.insights.get, render_knowledge.insights),
     "list_marks": entry(lambda its: its.insights.marks, render_knowledge.marks),
     "mark_result": entry(lambda its: its.insights.mark, render_knowledge.marked),
     "clear_insights": entry(lambda its: its.insights.clear, render_knowledge.cleared),
-    "get_server_info": entry(lambda its: its.storage.info, facts),
-    "get_storage_status": entry(lambda its: its.storage.status, facts),
-    "sync_storage": entry(lambda its: its.storage.sync, facts),
+    "get_server_info": entry(lambda its: its.projects.info, facts),
+    "get_storage_status": entry(lambda its: its.projects.status, facts),
+    "sync_storage": entry(lambda its: its.projects.sync, facts),
     "add_memory": entry(lambda its: its.memories.add, render_knowledge.memory_added),
-    "search_memories": entry(lambda its: its.memory_search.search, render_knowledge.memory_matches),
+    "search_memories": entry(lambda its: its.memories.search, render_knowledge.memory_matches),
     "delete_memory": entry(lambda its: its.memories.delete, render_knowledge.memory_deleted),
     "init_project": entry(lambda its: its.init.run, render_knowledge.init),
     "get_system_doc": entry(lambda its: its.docs.system, render_knowledge.doc),

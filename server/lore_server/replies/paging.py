@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, NotRequired, TypedDict, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from lore_etl.core.json_types import JSON
 from lore_server.replies import budget
 from lore_server.replies.excerpt import Passage, fit_results
 
-Row = TypeVar("Row")
+Reply = TypeVar("Reply", bound=Mapping[str, object])
 Part = str | list[object]
 MIN_TEXT = 20  # the minimum number of characters of a text in a page
 SHORTEST_TITLE = 24  # characters
@@ -25,37 +25,22 @@ class Page(NamedTuple):
     mark: str
 
 
-class More(TypedDict):
-    """The fields of a reply that does not contain everything."""
+def of_rows(reply: Reply, name: str, rows: Sequence[object], page: Page, max_tokens: int) -> Reply:
+    """Return the reply, which does not contain any rows yet, with as many of the rows as fit.
 
-    truncated: NotRequired[str]
-    next_cursor: NotRequired[str]
-
-
-def of_rows(
-    reply: Mapping[str, object], name: str, rows: Sequence[Row], page: Page, max_tokens: int
-) -> tuple[list[Row], More]:
-    """Return as many of the rows as fit into the reply, which has none yet. Raises InvalidArgument if none fits."""
+    Raises InvalidArgument if the budget is too small for a single row.
+    """
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
-    end, more = page.start + len(taken), More()
-    if len(taken) < len(rows):
-        more["truncated"] = budget.rest(page.total - end, name)
-    if end < page.total:
-        more["next_cursor"] = budget.cursor(page.mark, end)
-    return taken, more
+    rest = page.total - page.start - len(taken)
+    return _with_rows(reply, name, taken, page, rest if len(taken) < len(rows) else 0)
 
 
 def of_passages(
-    reply: Mapping[str, object],
-    results: Sequence[Passage],
-    texts: Sequence[str],
-    words: Sequence[str],
-    page: Page,
-    max_tokens: int,
-) -> tuple[list[Passage], More]:
-    """Return as many of the results as fit into the reply, each with an excerpt of its text around the words.
+    reply: Reply, results: Sequence[Passage], texts: Sequence[str], words: Sequence[str], page: Page, max_tokens: int
+) -> Reply:
+    """Return the reply with as many of the results as fit, each with an excerpt of its text around the words.
 
-    Raises InvalidArgument if not a single one does.
+    Raises InvalidArgument if the budget is too small for a single result.
     """
     shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
     fitting = fit_results(shown, texts, words, left)
@@ -63,12 +48,21 @@ def of_passages(
         shown = [_smallest(row) for row in shown[:1]]
         budget.check(budget.size(shown[0]) + 2 - left, "The next of the results", max_tokens)
         fitting = fit_results(shown, texts[:1], words, left)
-    more = More()
-    if fitting < len(results):
-        more["truncated"] = budget.rest(len(results) - fitting, "results")
-    if page.start + fitting < page.total:
-        more["next_cursor"] = budget.cursor(page.mark, page.start + fitting)
-    return shown[:fitting], more
+    return _with_rows(reply, "results", shown[:fitting], page, len(results) - fitting)
+
+
+def _with_rows(reply: Reply, name: str, shown: Sequence[object], page: Page, omitted: int) -> Reply:
+    whole, end = {**reply, name: shown}, page.start + len(shown)
+    if omitted:
+        whole["truncated"] = budget.rest(omitted, name)
+    if end < page.total:
+        whole["next_cursor"] = budget.cursor(page.mark, end)
+    return cast(Reply, whole)
+
+
+def with_fields(reply: Reply, **fields: object) -> Reply:
+    """Return the reply with those of these optional fields that have a value."""
+    return cast(Reply, {**reply, **{name: value for name, value in fields.items() if value}})
 
 
 def _smallest(result: Passage) -> Passage:
@@ -83,7 +77,8 @@ def of_parts(
 ) -> JSON:
     """Return the reply with as many of its parts as fit, in order from the cursor's position (part, offset) on.
 
-    Raises InvalidArgument if not even the next line or row does.
+    Raises:
+        InvalidArgument: the budget is too small for the next line or row.
     """
     (number, offset), names = at, list(parts)
     reply = {**reply, **{name: part[:0] for name, part in parts.items()}}

@@ -1,11 +1,18 @@
-"""Read and write knowledge documents and their chapters, and return the results as records."""
+"""Read and write knowledge documents and their chapters, and save answers as documents."""
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from lore_etl.core.dates import problem_of
+from lore_etl.core.dates import day_or_none, problem_of
+from lore_etl.core.headings import outline
+from lore_etl.core.json_types import JSON
+from lore_etl.core.text import one_line
+from lore_etl.relations.supersession import succession
+from lore_server.answer.kept_answers import KeptAnswer, KeptAnswers
 from lore_server.knowledge.chapter_edit import (
     ChapterReference,
     NewChapter,
@@ -19,33 +26,45 @@ from lore_server.knowledge.chapter_edit import (
 from lore_server.knowledge.document import Chapter, Metadata
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
 from lore_server.knowledge.writer import WriteRequest
-from lore_server.services.knowledge_library import Library
-from lore_server.services.project_service import noted, written
-from lore_server.services.superseded import Titled, outdated_among
+from lore_server.query.outdated import no_longer
+from lore_server.replies import paging
+from lore_server.replies.reply_text import span
+from lore_server.services.knowledge_library import Library, written
 
 if TYPE_CHECKING:
     from lore_server.replies import records
+
+LONGEST_NAME = 200
+DAY = 10  # characters of a date
+ORIGINS = {
+    "synthesized": "A model wrote it from the passages below",
+    "extractive": "It quotes the passages below",
+    "structural": "It was read from the class tree or the named document",
+}
+_FENCE = re.compile(r"`{3,}")
 
 
 class ChapterService:
     """The operations on knowledge documents and on their chapters."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, kept: KeptAnswers) -> None:
         self._library = library
+        self._kept = kept
 
     def files(self, *, project_id: str | None = None) -> records.KnowledgeFileListRecord:
-        """Return the documents of a project."""
         name = self._library.named(project_id)
         found = self._library.store.listing.documents(name)
-        outdated = outdated_among(Titled(document.filename, document.title, document.metadata) for document in found)
-        rows = [_file_row(document, outdated.get(document.filename)) for document in found]
-        note = noted(self._library.note() if name == self._library.current else None)
-        return {"success": True, "project_id": name, "files": rows, "count": len(rows), **note}
+        outdated = outdated_among({info.filename: (info.title, info.metadata) for info in found})
+        rows = [paging.with_fields(_file_row(info), outdated=outdated.get(info.filename)) for info in found]
+        note = self._library.note() if name == self._library.current else None
+        reply: records.KnowledgeFileListRecord = {
+            "success": True, "project_id": name, "files": rows, "count": len(rows)
+        }  # fmt: skip
+        return paging.with_fields(reply, note=note)
 
     def file(
         self, *, filename: str, project_id: str | None = None, commit: str | None = None
     ) -> records.KnowledgeFileRecord:
-        """Return a whole document, in its current state or as of a commit."""
         found = self._library.documents(commit).document(self._library.named(project_id), filename)
         whole: records.KnowledgeFileDocumentRecord = {
             "filename": found.info.filename,
@@ -60,7 +79,6 @@ class ChapterService:
     def create(
         self,
         *,
-        filename: str,
         title: str,
         introduction: str,
         keywords: Sequence[str],
@@ -69,34 +87,31 @@ class ChapterService:
         request: WriteRequest,
         valid_until: str | None = None,
     ) -> records.KnowledgeWrittenRecord:
-        store, name = self._library.store, self._library.named(request.project_id)
         parts = [NewChapter(chapter["title"], chapter["content"], chapter.get("summary", "")) for chapter in chapters]
-        text = new_document(title, introduction, keywords, parts, store.now(), supersedes, valid_until)
-        return written(store.create_document(name, filename, text, request.by))
+        now = self._library.store.now()
+        text = new_document(title, introduction, keywords, parts, now, supersedes, valid_until)
+        return self._create(request, request.filename, text)
 
-    def write(self, *, filename: str, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        """Replace the text of a document."""
-        return written(self._library.edit(request, filename, rewrite(content)))
+    def save_answer(self, *, answer: str, title: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
+        """Create a document from a kept answer. Raises AnswerNotFound, FileExists, InvalidContent."""
+        return self._create(request, *answer_document(self._kept.whole(answer), title, self._library.store.now()))
 
-    def delete(self, *, filename: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        """Delete a document; its history is kept."""
+    def _create(self, request: WriteRequest, filename: str, text: str) -> records.KnowledgeWrittenRecord:
         name = self._library.named(request.project_id)
-        return written(self._library.store.delete_document(name, filename, request.by, request.expected_version))
+        return written(self._library.store.create_document(name, filename, text, request.by))
+
+    def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
+        return self._library.edit(request, rewrite(content))
+
+    def delete(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
+        """Delete a document; its history is kept."""
+        store, name = self._library.store, self._library.named(request.project_id)
+        return written(store.delete_document(name, request.filename, request.by, request.expected_version))
 
     def chapters(self, *, filename: str, project_id: str | None = None) -> records.ChapterListRecord:
-        """Return the headings of a document."""
         found = self._found(project_id, filename)
         rows = [_row(chapter) for chapter in found.document.chapters]
-        info = found.info
-        return {
-            "success": True,
-            "project_id": info.project_id,
-            "filename": info.filename,
-            "version": info.version,
-            "title": info.title,
-            "chapters": rows,
-            "count": len(rows),
-        }
+        return cast("records.ChapterListRecord", _reply(found, title=found.info.title, chapters=rows, count=len(rows)))
 
     def chapter(
         self,
@@ -107,35 +122,18 @@ class ChapterService:
         chapter_index: int | None = None,
     ) -> records.OneChapterRecord:
         found = self._found(project_id, filename)
-        chapter, info = found.document.chapter(chapter_title, chapter_index), found.info
-        return {
-            "success": True,
-            "project_id": info.project_id,
-            "filename": info.filename,
-            "version": info.version,
-            "chapter": {**_row(chapter), "content": chapter.content},
-            "count": len(found.document.chapters),
-        }
+        chapter = found.document.chapter(chapter_title, chapter_index)
+        whole = {**_row(chapter), "content": chapter.content}
+        return cast("records.OneChapterRecord", _reply(found, chapter=whole, count=len(found.document.chapters)))
 
     def update(
-        self,
-        *,
-        filename: str,
-        new_content: str,
-        request: WriteRequest,
-        chapter_title: str | None = None,
-        chapter_index: int | None = None,
-        new_summary: str | None = None,
+        self, *, new_content: str, request: WriteRequest, new_summary: str | None = None
     ) -> records.KnowledgeWrittenRecord:
-        """Replace the text of a chapter."""
-        edit = update_chapter(ChapterReference(chapter_title, chapter_index), new_content, new_summary)
-        return written(self._library.edit(request, filename, edit))
+        return self._library.edit(request, update_chapter(_reference(request), new_content, new_summary))
 
     def add(
         self,
         *,
-        filename: str,
-        chapter_title: str,
         content: str,
         position: Place,
         request: WriteRequest,
@@ -145,53 +143,93 @@ class ChapterService:
     ) -> records.KnowledgeWrittenRecord:
         is_placed = reference_chapter is not None or reference_index is not None
         reference = ChapterReference(reference_chapter, reference_index) if is_placed else None
-        edit = add_chapter(NewChapter(chapter_title, content, summary or ""), position, reference)
-        return written(self._library.edit(request, filename, edit))
+        new = NewChapter(request.chapter_title or "", content, summary or "")
+        return self._library.edit(request, add_chapter(new, position, reference))
 
-    def remove(
-        self,
-        *,
-        filename: str,
-        request: WriteRequest,
-        chapter_title: str | None = None,
-        chapter_index: int | None = None,
-    ) -> records.KnowledgeWrittenRecord:
+    def remove(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Remove a chapter with its sub-chapters."""
-        edit = remove_chapter(ChapterReference(chapter_title, chapter_index))
-        return written(self._library.edit(request, filename, edit))
+        return self._library.edit(request, remove_chapter(_reference(request)))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:
         return self._library.store.reader.document(self._library.named(project_id), filename)
 
 
+def _reference(request: WriteRequest) -> ChapterReference:
+    return ChapterReference(request.chapter_title, request.chapter_index)
+
+
+def _reply(found: StoredDocument, **fields: object) -> JSON:
+    info = found.info
+    about = {"success": True, "project_id": info.project_id, "filename": info.filename, "version": info.version}
+    return {**about, **fields}
+
+
 def metadata_of(title: str, metadata: Metadata) -> records.KnowledgeMetadataRecord:
-    """Return the values of front matter."""
     record: records.KnowledgeMetadataRecord = {
         "title": title,
         "keywords": list(metadata.keywords),
         "created": metadata.created,
         "updated": metadata.updated,
     }
-    if metadata.supersedes:
-        record["supersedes"] = list(metadata.supersedes)
-    if metadata.valid_until:
-        record["valid_until"] = metadata.valid_until
-    if problem := metadata.problem or problem_of(metadata.valid_until):
-        record["problem"] = problem
-    return record
+    problem = metadata.problem or problem_of(metadata.valid_until)
+    return paging.with_fields(
+        record, supersedes=list(metadata.supersedes), valid_until=metadata.valid_until, problem=problem
+    )
 
 
-def _file_row(info: DocumentInfo, outdated: records.OutdatedRecord | None) -> records.KnowledgeFileListFilesRecord:
-    row = {
-        "filename": info.filename,
-        **metadata_of(info.title, info.metadata),
-        **({"outdated": outdated} if outdated else {}),
-        "chapters": info.chapters,
-        "version": info.version,
-        "bytes": info.bytes,
-    }
+def outdated_among(documents: Mapping[str, tuple[str, Metadata]]) -> dict[str, records.OutdatedRecord]:
+    """Return which documents are outdated today, and why. They are given by file name, with title and front matter."""
+    today = datetime.date.today()
+    replaced = succession(
+        {name: metadata.supersedes for name, (_, metadata) in documents.items() if metadata.supersedes},
+        {name: title for name, (title, _) in documents.items()},
+    )
+    found = {}
+    for name, (_, metadata) in documents.items():
+        day = day_or_none(metadata.valid_until)
+        if outdated := no_longer(replaced.successor.get(name), day.isoformat() if day else None, today):
+            found[name] = outdated
+    return found
+
+
+def _file_row(info: DocumentInfo) -> records.KnowledgeFileListFilesRecord:
+    known = {"chapters": info.chapters, "version": info.version, "bytes": info.bytes}
+    row = {"filename": info.filename, **metadata_of(info.title, info.metadata), **known}
     return cast("records.KnowledgeFileListFilesRecord", row)
 
 
 def _row(chapter: Chapter) -> records.ChapterRecord:
     return {"index": chapter.index, "title": chapter.title, "level": chapter.level, "summary": chapter.summary}
+
+
+def answer_document(kept: KeptAnswer, title: str, now: str) -> tuple[str, str]:
+    """Return the file name, which has no slashes because these would name a folder, and the text of the document."""
+    text = new_document(title, introduction(kept, now[:DAY]), [], answer_chapters(kept), now)
+    return re.sub(r"[/\\]+", " ", title)[:LONGEST_NAME], text
+
+
+def introduction(kept: KeptAnswer, day: str) -> str:
+    followed = f" (searched: {kept.question})" if kept.question != kept.asked else ""
+    return f"Answer of {day} to the question: {one_line(kept.asked)}{followed}\n\n{ORIGINS[kept.reply['mode']]}."
+
+
+def answer_chapters(kept: KeptAnswer) -> list[NewChapter]:
+    sources = "\n\n".join(_source(citation) for citation in kept.reply["citations"])
+    answer = NewChapter("Answer", _without_headings(kept.reply["answer"]))
+    return [answer, NewChapter("Sources", sources)] if sources else [answer]
+
+
+def _source(citation: records.CitationRecord) -> str:
+    """Return a citation: its number, file and lines, and the quote in a fence that the quote does not contain."""
+    fence = "`" * (1 + max((len(run) for run in _FENCE.findall(citation["quote"])), default=2))
+    heading = f" {citation['heading']}" if citation["heading"] else ""
+    place = f"[{citation['n']}] `{one_line(citation['source'])}:{span(citation['lines'])}`{heading}"
+    return f"{place}\n\n{fence}\n{citation['quote']}\n{fence}"
+
+
+def _without_headings(text: str) -> str:
+    """Return a text with its headings as bold lines, because a heading would begin another chapter."""
+    found = outline(text)
+    for heading in found.headings:
+        found.lines[heading.line] = f"**{heading.title}**\n" if heading.title else "\n"
+    return "".join(found.lines)

@@ -17,7 +17,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.agent_files import origin_of_file
 from lore_etl.sources.source import syntax_of
 from lore_etl.stores.file_facts import members_of
-from lore_server.changes import commit_log
+from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
 from lore_server.query.scope import type_or_none
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 MOST_PLACES = 20  # of one call
+_ROW = ("id", "type", "source", "title", "lines", "hash")
 
 
 class DocumentService:
@@ -51,15 +52,14 @@ class DocumentService:
         source: str | None = None,
         cursor: str | None = None,
     ) -> records.DocumentListRecord:
-        """Return a page of the indexed chunks."""
         self._index.require()
         mark = self._mark("documents", type, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
         total, chunks = self._index.catalogue.page(type_or_none(type), source, limit, start)
-        rows, page = [_row(chunk) for chunk in chunks], paging.Page(start, total, mark)
+        found = [{**chunk.record(), "hash": chunk.content_hash} for chunk in chunks]
+        rows = [{name: record[name] for name in _ROW} for record in found]
         reply: records.DocumentListRecord = {"total": total, "documents": [], "freshness": self._freshness.brief()}
-        shown, more = paging.of_rows(reply, "documents", rows, page, max_tokens)
-        return {**reply, "documents": shown, **more}
+        return paging.of_rows(reply, "documents", rows, paging.Page(start, total, mark), max_tokens)
 
     def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> records.DocumentRecord:
         """Return one chunk. Raises DocumentNotFound."""
@@ -72,7 +72,11 @@ class DocumentService:
         del record["details"]  # the file's front matter shows them with their keys
         parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
         if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
-            record = _brief(record)
+            # what locates the chunk, shortened; the other fields are needed only once
+            names = (record["title"], *record["heading"][-1:])
+            title, *headings = (budget.clipped(name, budget.SHORT) for name in names)
+            located = {name: record[name] for name in ("id", "type", "kind", "source", "lines")}
+            record = {**located, "title": title, "heading": headings}
         if changed := self._freshness.changed_of([chunk.source]):
             record["changed"] = True
         record["freshness"] = self._freshness.brief(changed)
@@ -99,11 +103,10 @@ class DocumentService:
         rows = cast("list[records.SourceRowRecord]", found)
         if since is not None:
             by_path = {row["source"]: row for row in rows}
-            changes = commit_log.changed_since(self._index.root, since)
+            changes = project_git.changed_since(self._index.root, since)
             rows = [{**by_path[path], "change": _change(changes[path])} for path in changes if path in by_path]
         reply: records.SourceListRecord = {"total": len(rows), "sources": [], "freshness": self._freshness.brief()}
-        shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
-        return {**reply, "sources": shown, **more}
+        return paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
 
     def source(
         self,
@@ -117,9 +120,7 @@ class DocumentService:
     ) -> records.SourceTextRecord:
         """Return the text of a file or of some of its lines, assembled from its chunks; the first page has its history.
 
-        Raises:
-            DocumentNotFound: the file is not in the index.
-            InvalidArgument: there are no such lines.
+        Raises DocumentNotFound, and InvalidArgument if there are no such lines.
         """
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
@@ -167,7 +168,9 @@ class DocumentService:
         first.pop("next_cursor", None)
         if cut:
             first["truncated"] = budget.clipped(f"{', '.join(cut)}: read the rest by its lines.", 1000)
-        first["others"] = [_other(part) for part in others]
+        named = ("source", "type", "lines", "text", "changed")
+        rows = [{name: value for name, value in part.items() if name in named} for part in others]
+        first["others"] = cast("list[records.SourceTextOthersRecord]", rows)
         return first
 
     def _lines(self, path: str, chunks: Sequence[Chunk]) -> list[str]:
@@ -198,8 +201,7 @@ class DocumentService:
     ) -> records.HierarchyResultRecord:
         """Return a class and its subclasses with their users, or all classes, down to a depth; or a function's users.
 
-        Raises:
-            ClassNotFound: there is no such class; the hint has the nearest names.
+        Raises ClassNotFound with the nearest names.
         """
         self._index.require()
         tree, asked = self._index.hierarchy, (root or "").strip()
@@ -234,17 +236,21 @@ class DocumentService:
         for defined in members_of(node, packed):
             holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= defined.lines[0]), None)
             if holder is not None:
-                member: records.MemberRecord = {
-                    "name": defined.name,
-                    "kind": defined.kind,
-                    "id": holder.id,
-                    "lines": list(defined.lines),
-                }
-                found.setdefault(defined.name, member)
+                lines = list(defined.lines)
+                found.setdefault(
+                    defined.name, {"name": defined.name, "kind": defined.kind, "id": holder.id, "lines": lines}
+                )
         return list(found.values())
 
     def _mark(self, *parts: str | None) -> str:
         return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))
+
+
+def _class_rows(tree: Hierarchy, nodes: Sequence[ClassNode]) -> list[JSON]:
+    """Return the records of classes, with the number of direct subclasses that are not among them."""
+    shown = {node.name for node in nodes}
+    deeper = [sum(child not in shown for child in tree.children(node.name)) for node in nodes]
+    return [paging.with_fields(node.record(), deeper=count) for node, count in zip(nodes, deeper, strict=True)]
 
 
 def _all_classes(tree: Hierarchy, depth: int | None) -> list[ClassNode]:
@@ -254,48 +260,8 @@ def _all_classes(tree: Hierarchy, depth: int | None) -> list[ClassNode]:
     return tree.below((name for name in sorted(tree.nodes) if not tree.nodes[name].bases), depth)
 
 
-def _class_rows(tree: Hierarchy, nodes: Sequence[ClassNode]) -> list[JSON]:
-    """Return the records of classes, with the number of direct subclasses that are not among them."""
-    shown = {node.name for node in nodes}
-    rows = []
-    for node in nodes:
-        deeper = sum(child not in shown for child in tree.children(node.name))
-        rows.append({**node.record(), "deeper": deeper} if deeper else node.record())
-    return rows
-
-
 def _change(commits: Sequence[str]) -> str:
     return budget.clipped(commits[0], 250) + (f" (and {len(commits) - 1} more)" if commits[1:] else "")
-
-
-def _other(part: records.SourceTextRecord) -> records.SourceTextOthersRecord:
-    other: records.SourceTextOthersRecord = {
-        "source": part["source"], "type": part["type"], "lines": part["lines"], "text": part["text"]
-    }  # fmt: skip
-    if part.get("changed"):
-        other["changed"] = True
-    return other
-
-
-def _row(chunk: Chunk) -> records.DocumentRowRecord:
-    return {
-        "id": chunk.id,
-        "type": chunk.type.value,
-        "source": chunk.source,
-        "title": chunk.title,
-        "lines": list(chunk.lines),
-        "hash": chunk.content_hash,
-    }
-
-
-def _brief(record: JSON) -> JSON:
-    """Return the fields that locate a chunk, shortened; the other fields are needed only once."""
-    return {
-        **{name: record[name] for name in ("id", "type", "kind", "source")},
-        "title": budget.clipped(record["title"], budget.SHORT),
-        "heading": [budget.clipped(heading, budget.SHORT) for heading in record["heading"][-1:]],
-        "lines": record["lines"],
-    }
 
 
 def _full_name(tree: Hierarchy, root: str, functions: Sequence[str]) -> str:

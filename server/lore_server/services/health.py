@@ -9,6 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ from lore_server import __version__
 from lore_server.answer.providers import chosen
 from lore_server.contract import Contract
 from lore_server.query.freshness import Freshness
+from lore_server.replies.paging import with_fields
 from lore_server.services.verification import Verifier
 
 if TYPE_CHECKING:
@@ -36,28 +38,19 @@ Verdict = tuple[str, str]
 T = TypeVar("T")
 
 
+@dataclass
 class HealthService:
     """The checks of all parts. The model probe is the slowest, so a successful probe is cached until a build ends."""
 
-    def __init__(
-        self,
-        index: Index,
-        contract: Contract,
-        job: Callable[[], JobRecord | None],
-        owner: Callable[[], HealthOwnerRecord | None],
-        freshness: Freshness,
-        verifier: Verifier,
-        drift: Callable[[], DriftRecord],
-    ) -> None:
-        self._index = index
-        self._contract = contract
-        self._job = job
-        self._owner = owner
-        self._freshness = freshness
-        self._verifier = verifier
-        self._drift = drift
-        self._guard = threading.Lock()
-        self._probe: tuple[float, Verdict] | None = None
+    index: Index
+    contract: Contract
+    job: Callable[[], JobRecord | None]
+    owner: Callable[[], HealthOwnerRecord | None]
+    freshness: Freshness
+    verifier: Verifier
+    drift: Callable[[], DriftRecord]
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _probe: tuple[float, Verdict] | None = None
 
     def check(self, *, refresh: bool = False) -> HealthRecord:
         """Return the state of each part; with `refresh`, the model is probed again."""
@@ -65,42 +58,35 @@ class HealthService:
             self.forget()
         checks = self._checks()
         statuses = [check["status"] for check in checks]
-        folder = self._index.index_folder
+        folder = self.index.index_folder
         record: HealthRecord = {
             "status": "unhealthy" if "failed" in statuses else "degraded" if "degraded" in statuses else "healthy",
             "checks": checks,
             "counts": self._known(Catalogue.counts, {}),
             "files": self._known(Catalogue.files_with_chunks, 0),
             "size_bytes": size_of(folder) if is_ours(folder) else 0,
-            "model": model_name(self._index.settings.embedding),
-            "database": self._index.settings.database.mode,
-            "project": self._index.root.name,
+            "model": model_name(self.index.settings.embedding),
+            "database": self.index.settings.database.mode,
+            "project": self.index.root.name,
             "version": __version__,
             "index_age_seconds": seconds_since(self._meta("synced_at")),
         }
-        if job := self._job():
-            record["job"] = job
-        if owner := self._owner():
-            record["owner"] = owner
-        if counted := self._meta("inventory"):
-            record["inventory"] = json.loads(counted)
-        if found := self._meta("problems"):
-            record["problems"] = json.loads(found)
+        inventory, problems = (json.loads(self._meta(name) or "null") for name in ("inventory", "problems"))
+        record = with_fields(record, job=self.job(), owner=self.owner(), inventory=inventory, problems=problems)
         with contextlib.suppress(LoreError):  # the checks report the cause
-            if self._index.exists():
-                record["freshness"] = self._freshness.record()
-                if (drift := self._drift())["total"]:
+            if self.index.exists():
+                record["freshness"] = self.freshness.record()
+                if (drift := self.drift())["total"]:
                     record["drift"] = drift
         return record
 
     def forget(self) -> None:
-        """Probe the model again at the next check."""
         with self._guard:
             self._probe = None
 
     def _checks(self) -> list[CheckRecord]:
         parts: dict[str, Callable[[], Verdict]] = {
-            "contract": lambda: ("ok", f"{len(self._contract.operations)} operations."),
+            "contract": lambda: ("ok", f"{len(self.contract.operations)} operations."),
             "database": self._check_database,
             "collection": self._check_collection,
             "keywords": self._check_keywords,
@@ -121,7 +107,7 @@ class HealthService:
     def _known(self, read: Callable[[Catalogue], T], default: T) -> T:
         """Return a value of the catalogue; the default if it cannot be read, because the checks report the cause."""
         try:
-            return read(self._index.catalogue) if self._index.exists() else default
+            return read(self.index.catalogue) if self.index.exists() else default
         except LoreError:
             return default
 
@@ -130,29 +116,29 @@ class HealthService:
 
     def _repaired(self, status: str, detail: str, remedy: str = "Run `lore sync`.") -> Verdict:
         """Return the verdict on a part that a sync repairs. While a build runs, the part is only unfinished."""
-        if job := self._job():
+        if job := self.job():
             return "degraded", f"{detail} Wait for the running {job['action']} (job {job['id']})."
         return status, f"{detail} {remedy}"
 
     def _check_database(self) -> Verdict:
-        if not self._index.exists():
+        if not self.index.exists():
             return self._repaired("degraded", "There is no index yet.")
-        if not self._index.generations.exists(self._index.generation):
-            if not self._index.catalogue.with_vector():
+        if not self.index.generations.exists(self.index.generation):
+            if not self.index.catalogue.with_vector():
                 return self._repaired("degraded", "There are no vectors yet.")
             remedy = "Run `lore sync` to rebuild it from cached vectors."
             return self._repaired("failed", "The vector store is missing.", remedy)
-        store = self._index.vectors
+        store = self.index.vectors
         return "ok", f"{store.count()} vectors, {store.where()}."
 
     def _check_collection(self) -> Verdict:
-        if not self._index.exists():
+        if not self.index.exists():
             return self._repaired("degraded", "Nothing is indexed.")
-        chunks, waiting = sum(self._index.catalogue.counts().values()), self._index.catalogue.waiting()
+        chunks, waiting = sum(self.index.catalogue.counts().values()), self.index.catalogue.waiting()
         if not chunks:
-            reason = emptiness(self._index)
+            reason = emptiness(self.index)
             return self._repaired("degraded", reason.message, reason.hint)
-        if self._index.catalogue.meta("model") not in (None, self._index.model):
+        if self.index.catalogue.meta("model") not in (None, self.index.model):
             return self._repaired(
                 "failed", "The vectors come from another model.", "Run `lore sync` to build new ones."
             )
@@ -161,38 +147,38 @@ class HealthService:
         return "ok", f"{chunks} chunks."
 
     def _check_keywords(self) -> Verdict:
-        if not self._index.exists():
+        if not self.index.exists():
             return self._repaired("degraded", "Nothing is indexed.")
-        if not (self._index.folder / "keywords").exists():
-            if not self._index.catalogue.total():
+        if not (self.index.folder / "keywords").exists():
+            if not self.index.catalogue.total():
                 return self._repaired("degraded", "No words are indexed yet.")
             return self._repaired("failed", "The keyword index is missing.", "Run `lore sync` to rebuild it.")
-        self._index.keywords.verify()
-        count, chunks = self._index.keywords.count(), sum(self._index.catalogue.counts().values())
+        self.index.keywords.verify()
+        count, chunks = self.index.keywords.count(), sum(self.index.catalogue.counts().values())
         if count != chunks:
             return self._repaired("failed", f"The keyword index contains {count} of {chunks} chunks.")
         return "ok", f"{count} chunks."
 
     def _check_verification(self) -> Verdict:
-        if not self._index.exists():
+        if not self.index.exists():
             return "ok", "Nothing is indexed."
-        is_intact, detail = self._verifier.state()
+        is_intact, detail = self.verifier.state()
         return ("ok", detail) if is_intact else self._repaired("failed", detail)
 
     def _check_embedding(self) -> Verdict:
         with self._guard:
             if self._probe is None or time.monotonic() - self._probe[0] >= PROBE_SECONDS:
                 self._probe, started = None, time.monotonic()
-                length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
+                length = float((self.index.embedder.embed_query(PROBE) ** 2).sum())
                 if abs(length - 1) > 0.01:
                     return "failed", "The model returns vectors whose length is not 1."
                 milliseconds = 1000 * (time.monotonic() - started)
-                verdict = "ok", f"{self._index.embedder.name}, a probe took {milliseconds:.0f} ms."
+                verdict = "ok", f"{self.index.embedder.name}, a probe took {milliseconds:.0f} ms."
                 self._probe = time.monotonic(), verdict
             return self._probe[1]
 
     def _check_answers(self) -> Verdict:
-        provider = chosen(self._index.settings.answer)
+        provider = chosen(self.index.settings.answer)
         if provider.missing:
             is_wanted = provider.kind == "openai"
             return "degraded" if is_wanted else "ok", f"{provider.missing}: answers are passages."
@@ -200,12 +186,12 @@ class HealthService:
         return "ok", f"{provider.kind}: {provider.model}{at}; only ask calls it."
 
     def _check_disk(self) -> Verdict:
-        if self._index.is_read_only:
+        if self.index.is_read_only:
             return "ok", "The index is read-only: it is read from a private copy, and cannot be synced."
         try:
-            free = shutil.disk_usage(self._index.folder).free
+            free = shutil.disk_usage(self.index.folder).free
         except FileNotFoundError:  # there is no index yet, or it is being deleted
-            free = shutil.disk_usage(self._index.root).free
+            free = shutil.disk_usage(self.index.root).free
         if free < MIN_FREE_BYTES:
             return "degraded", f"Only {free // 1_000_000} MB are free."
         return "ok", f"{free // 1_000_000_000} GB are free."

@@ -31,7 +31,6 @@ class InsightsService:
         self._log = log
 
     def get(self, *, days: int, limit: int) -> records.InsightsRecord:
-        """Return the summary of the last days."""
         rows, marks = self._log.rows(days), self._log.marks()
         asked = [row for row in rows if row.operation != READ]
         useful, again = followed(rows)

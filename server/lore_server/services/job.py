@@ -151,7 +151,6 @@ class StoredJob:
 
     @property
     def may_resume(self) -> bool:
-        """Return whether the job was interrupted, and not resumed too often."""
         return self.is_interrupted and self.resumed < RESUMPTIONS
 
     def shown(self) -> JobRecord:
@@ -196,7 +195,6 @@ def report_record(action: str, report: SyncReport, known: Collection[str]) -> Sy
 
 
 def digests(report: SyncReport) -> frozenset[str]:
-    """Return a digest of each problem of the report."""
     return frozenset(_digest(row) for rows in _problems(report).values() for row in rows)
 
 

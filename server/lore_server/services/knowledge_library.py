@@ -1,4 +1,7 @@
-"""Open the knowledge folder when it is first needed, and resolve the project that a call refers to."""
+"""Open the knowledge folder when it is first needed, and resolve the project that a call refers to.
+
+A person may confirm here that a folder uses existing knowledge; this is not an operation of the contract.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,27 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
-from lore_etl.core.errors import InvalidProjectId
+from lore_etl.core.errors import InvalidProjectId, ProjectNotFound, UsageError
+from lore_etl.core.json_types import JSON
 from lore_server.knowledge.chapter_edit import Edit
 from lore_server.knowledge.identity import Identity, identity_of
+from lore_server.knowledge.memory_store import file_place
 from lore_server.knowledge.names import checked_project_id
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import Registry
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.knowledge.writer import WriteRequest, Written
+from lore_server.replies import paging
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import KnowledgeWrittenRecord
 
 RETRY_SECONDS = 60.0
 ADOPT = "lore knowledge adopt"
+_NO_CLONES = "Leave out --all-clones."
+_LIST = "`lore knowledge list --all` lists all projects; give the id of this folder's project."
 
 
 class Library:
@@ -61,11 +73,10 @@ class Library:
         return self.store.reader if commit is None else self.store.past.at(commit)
 
     def registry(self) -> Registry:
-        """Return the registry, which records the project that each folder uses. Raises StorageError."""
+        """Return the record of the project that each folder uses. Raises StorageError."""
         return self.listed.projects.registry()
 
     def identity(self, registry: Registry) -> Identity:
-        """Return the identity of the current folder."""
         return identity_of(self._root, registry.folders)
 
     @property
@@ -75,11 +86,7 @@ class Library:
         return registry.project_of(self.identity(registry))
 
     def folder(self) -> Path | None:
-        """Return the folder of the current project's documents, if it exists. Fetches nothing.
-
-        Raises:
-            StorageError: the list of projects cannot be read.
-        """
+        """Return the folder of the current project's documents, if it exists. Fetches nothing. Raises StorageError."""
         registry = self.unopened.projects.registry()
         slug = registry.projects.get(registry.project_of(self.identity(registry)))
         return self.home / "projects" / slug if slug else None
@@ -87,8 +94,7 @@ class Library:
     def named(self, project_id: str | None) -> str:
         """Return the id of the project that a call refers to; the repository's name means this folder's project.
 
-        Raises:
-            InvalidProjectId: the name is this repository's name, but also the id of another project.
+        Raises InvalidProjectId if that name is also the id of another project.
         """
         registry = self.registry()
         identity = self.identity(registry)
@@ -128,7 +134,70 @@ class Library:
         if self._is_open:
             self.unopened.close()
 
-    def edit(self, request: WriteRequest, filename: str | None, edit: Edit) -> Written:
-        """Change an existing document or, without a file name, the main document."""
+    def edit(self, request: WriteRequest, edit: Edit) -> KnowledgeWrittenRecord:
+        """Change an existing document."""
         name = self.named(request.project_id)
-        return self.store.edit(name, filename, edit, request.by, request.expected_version)
+        return written(self.store.edit(name, request.filename or None, edit, request.by, request.expected_version))
+
+    def proposal(self, project_id: str | None, all_clones: bool = False) -> JSON:
+        """Return the project that the folder would use, and the project that it would stop using.
+
+        With `all_clones` and no other project, the project that it uses already. Raises UsageError if `all_clones` has
+        no remote; without a given project, ProjectNotFound or UsageError unless exactly one seems to belong to it.
+        """
+        store, registry = self.store, self.registry()
+        identity = self.identity(registry)
+        current, found = registry.project_of(identity), registry.candidates(identity)
+        if all_clones and not identity.remote:
+            raise UsageError(f"`{identity.folder}` has no git remote `origin`, so it has no other clones.", _NO_CLONES)
+        if all_clones and not found and current in registry.projects:
+            found = [current]
+        if project_id is None and len(found) != 1:
+            listed = f"`{identity.folder}` uses `{current}`"
+            if not found:
+                raise ProjectNotFound(f"{listed}, and no other knowledge seems to belong to this folder.", _LIST)
+            raise UsageError(f"{listed}; these may belong to it: {', '.join(found)}.", "Give one of these ids.")
+        name = store.projects.existing(found[0] if project_id is None else project_id).id
+        return {
+            "folder": identity.folder,
+            "remote": identity.remote or None,
+            "adopt": _described(store, registry, name),
+            "leave": _described(store, registry, current) if current in registry.projects and current != name else None,
+            "all_clones": all_clones,
+            "adopted": False,
+        }
+
+    def adopt(self, project_id: str, all_clones: bool = False) -> JSON:
+        """Let the folder, or each clone of its remote, use the project. Projects used before are kept."""
+        proposal = self.proposal(project_id, all_clones)
+        self.store.adopt(project_id, all_clones)
+        return {**proposal, "adopted": True}
+
+
+def _described(store: KnowledgeStore, registry: Registry, project_id: str) -> JSON:
+    project = store.reader.project(project_id)
+    groups = store.files.folders(project.memories_path)
+    names = [name for group in groups for name in store.files.names(f"{project.memories_path}/{group}")]
+    places = [place for name in names if (place := file_place(name))]
+    last = next(iter(store.past.log(project_id, limit=1)), None)
+    return {
+        "project_id": project_id,
+        "origin": registry.origins.get(project_id),
+        "folders": sorted(folder for folder, use in registry.folders.items() if use.project == project_id),
+        "has_main": store.files.exists(project.main_path),
+        "documents": len(store.listing.documents(project_id)),
+        "memories": sum(place.part == 1 for place in places),
+        "changed": last.date if last else None,
+    }
+
+
+def written(done: Written) -> KnowledgeWrittenRecord:
+    """Return the result of a write as a record; a project has no file name."""
+    record: KnowledgeWrittenRecord = {
+        "success": True,
+        "project_id": done.project_id,
+        "version": done.version,
+        "commit": done.commit,
+        "message": done.message,
+    }
+    return paging.with_fields(record, filename=done.filename, filepath=done.path if done.filename else None)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import threading
-import time
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.errors import InvalidSearchQuery
 from lore_etl.core.text import one_line
-from lore_etl.files.scan import lasting_stamp
 from lore_server.knowledge.document import KnowledgeDocument, Metadata, summary_of
 from lore_server.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
-from lore_server.knowledge.reader import is_document, shown
-from lore_server.services.chapters import metadata_of
+from lore_server.knowledge.reader import Listing, shown
+from lore_server.replies.paging import with_fields
+from lore_server.services.chapters import metadata_of, outdated_among
 from lore_server.services.knowledge_library import Library
-from lore_server.services.superseded import Titled, outdated_among
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -74,17 +70,20 @@ class KnowledgeSearch:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._guard = threading.Lock()
-        self._pages: dict[str, tuple[str, MatchPage]] = {}
-        self._characters = 0
+        self._pages = Listing(
+            lambda: library.store.files,
+            lambda project, name, data: page_of(name, shown(data)),
+            KEPT_CHARACTERS,
+            lambda page: len(page.folded),
+        )
 
     def search(self, *, query: str, limit: int, project_id: str | None = None) -> records.KnowledgeMatchesRecord:
         """Return the documents of a project that contain the words. Raises InvalidSearchQuery."""
         words = words_of(query)
         name = self._library.named(project_id)
-        pages = list(self._read(name))
-        titled = (Titled(page.filename, page.title, page.metadata) for page in pages)
-        ranked = _ranked(matches(pages, words), outdated_among(titled))
+        pages = self._pages.documents(name)
+        outdated = outdated_among({page.filename: (page.title, page.metadata) for page in pages})
+        ranked = _ranked(matches(pages, words), outdated)
         reply: records.KnowledgeMatchesRecord = {
             "success": True,
             "project_id": name,
@@ -93,38 +92,7 @@ class KnowledgeSearch:
             "total_matches": sum(match.places for match in ranked),
             "results": [_result(match) for match in ranked[:limit]],
         }
-        return reply if ranked else {**reply, "suggestion": SUGGESTION}
-
-    def _read(self, project_id: str) -> Iterator[MatchPage]:
-        store = self._library.store
-        project = store.reader.project(project_id)
-        if not project.exists:
-            return
-        for name, facts in store.files.entries(project.knowledge_path):
-            if is_document(name) and (page := self._page(f"{project.knowledge_path}/{name}", name, facts)):
-                yield page
-
-    def _page(self, path: str, name: str, facts: os.stat_result) -> MatchPage | None:
-        stamp = lasting_stamp(facts, time.time_ns())
-        known = self._pages.get(path)
-        if known and known[0] == stamp:
-            return known[1]
-        data = self._library.store.files.read(path)
-        if data is None:
-            return None
-        page = page_of(name, shown(data))
-        if stamp:  # it is empty if the file may change again without a new stamp
-            self._keep(path, stamp, page)
-        return page
-
-    def _keep(self, path: str, stamp: str, page: MatchPage) -> None:
-        with self._guard:
-            before = self._pages.pop(path, None)
-            self._characters += len(page.folded) - (len(before[1].folded) if before else 0)
-            self._pages[path] = (stamp, page)
-            while self._characters > KEPT_CHARACTERS:
-                oldest = next(iter(self._pages))
-                self._characters -= len(self._pages.pop(oldest)[1].folded)
+        return with_fields(reply, suggestion="" if ranked else SUGGESTION)
 
 
 def words_of(query: str) -> list[str]:
@@ -181,15 +149,13 @@ def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) ->
 
 def _ranked(weighed: Sequence[Match], outdated: Mapping[str, records.OutdatedRecord]) -> list[Match]:
     """Return the matches, best first. Outdated documents have half their score, and rank below their replacement."""
-    marked = {match.page.filename: _with_outdated(match, outdated.get(match.page.filename)) for match in weighed}
+    marked = {match.page.filename: match for match in weighed}
+    for name in marked.keys() & outdated.keys():
+        marked[name] = marked[name]._replace(outdated=outdated[name], score=round(marked[name].score / 2, 3))
     for name, match in marked.items():
         if match.outdated and (new := marked.get(match.outdated.get("superseded_by", ""))) is not None:
             marked[name] = match._replace(score=round(min(match.score, new.score - JUST_BELOW), 3))
     return sorted(marked.values(), key=lambda match: (-match.score, match.page.filename))
-
-
-def _with_outdated(match: Match, outdated: records.OutdatedRecord | None) -> Match:
-    return match._replace(outdated=outdated, score=round(match.score / 2, 3)) if outdated else match
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:
@@ -209,9 +175,7 @@ def _result(match: Match) -> records.KnowledgeMatchesResultsRecord:
         "keywords_found": match.found,
         "matching_chapters": [row for passage in page.passages if (row := _chapter(passage, match.found))],
     }
-    if match.outdated:
-        result["outdated"] = match.outdated
-    return result
+    return with_fields(result, outdated=match.outdated)
 
 
 def _chapter(passage: MatchPassage, found: Sequence[str]) -> records.ChapterMatchRecord | None:
@@ -242,5 +206,4 @@ def _contexts(text: str, word: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Return the text in lower case and in Unicode normalization form C."""
     return unicodedata.normalize("NFC", text).lower()

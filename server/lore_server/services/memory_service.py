@@ -1,25 +1,53 @@
-"""Add and delete memories, and return the results as records."""
+"""Add, search and delete memories; the search uses the index if there is one, else words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
-from lore_etl.core.model import Value
-from lore_server.knowledge.memory_store import Added, MemoryStore, new_memory
+from lore_etl.core.errors import IndexMissing
+from lore_etl.core.json_types import JSON
+from lore_etl.core.model import KnowledgeType, Value
+from lore_etl.index import Index
+from lore_etl.sources.agent_files import MEMORIES, origin_of_file
+from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
+from lore_server.knowledge.memory_store import Added, MemoryStore, StoredMemory, file_place, new_memory
+from lore_server.knowledge.names import group_folder
 from lore_server.knowledge.writer import WriteRequest
+from lore_server.query.confidence import SUGGESTION
+from lore_server.query.freshness import Freshness
+from lore_server.query.outdated import outdated
+from lore_server.query.parse import parse
+from lore_server.query.query_service import QueryService, SearchOutcome
+from lore_server.query.ranking import Ranked
+from lore_server.query.scope import Part
+from lore_server.replies import budget, paging
 from lore_server.services.knowledge_library import Library
-from lore_server.services.project_service import noted
+from lore_server.services.knowledge_search import folded, matches, page_of
+from lore_server.services.search_service import SHORT_NOTE, SMALL_BUDGET, head
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import MemoryAddedRecord, MemoryDeletedRecord
+    from lore_server.replies.records import (
+        MemoryAddedRecord,
+        MemoryDeletedRecord,
+        MemoryMatchesRecord,
+        MemoryMatchRecord,
+    )
+
+NO_INDEX = "There is no index yet: this is a keyword search of saved memories. `lore sync` builds the index."
+LONGEST_SOURCE = 200  # characters
+QUOTES = "\"'`()[]{}<>,;:?!*~^"
+METADATA_CHARACTERS = 400  # the maximum of a result
 
 
 class MemoryService:
-    """The operations that add and delete memories of this project."""
+    """The operations on the memories of this project: those that Lore stores, and other files of that type."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, index: Index, queries: QueryService, freshness: Freshness) -> None:
         self._library = library
+        self._index = index
+        self._queries = queries
+        self._freshness = freshness
 
     def add(
         self,
@@ -37,8 +65,7 @@ class MemoryService:
         new = new_memory(name, group_id, body, source, metadata, store.now())
         done = MemoryStore(store).add(self._library.current, new, request.by, replaces)
         memory = done.stored.memory
-        note = " ".join([*_remarks(done, new.secrets), self._library.note() or ""]).strip()
-        return {
+        added: MemoryAddedRecord = {
             "id": done.stored.id,
             "name": memory.name,
             "group_id": memory.group_id,
@@ -48,11 +75,12 @@ class MemoryService:
             "duplicate": done.is_duplicate,
             "replaced": done.replaced,
             "commit": done.commit,
-            **noted(note),
         }
+        return paging.with_fields(
+            added, note=" ".join([*_remarks(done, new.secrets), self._library.note() or ""]).strip()
+        )
 
     def delete(self, *, id: str, request: WriteRequest) -> MemoryDeletedRecord:
-        """Delete a memory; its history is kept."""
         stored, commit = MemoryStore(self._library.store).delete(self._library.current, id, request.by)
         return {
             "id": stored.id,
@@ -62,9 +90,122 @@ class MemoryService:
             "commit": commit,
         }
 
+    def search(
+        self, *, query: str, group_ids: Sequence[str], limit: int, max_tokens: int, cursor: str | None = None
+    ) -> MemoryMatchesRecord:
+        """Return the memories that answer a question best. Raises InvalidGroupId."""
+        groups = tuple(dict.fromkeys(map(group_folder, group_ids)))
+        try:
+            return self._ranked(query, groups, limit, max_tokens, cursor)
+        except IndexMissing:
+            return self._by_words(query, groups, limit, max_tokens, cursor)
+
+    def _ranked(
+        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
+    ) -> MemoryMatchesRecord:
+        self._index.require()
+        mark = budget.mark_of(text, *groups, self._index.catalogue.meta("loaded"))
+        start = budget.offset_of(cursor, mark)
+        part = Part(folders=tuple(f"{MEMORIES}/{group}" for group in groups)) if groups else None
+        found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
+        memories = self._each_once(found, groups)
+        top = memories[start : start + limit]
+        changed = self._freshness.changed_of(result.source for result in top)
+        results = [self._result(result, found, result.source in changed) for result in top]
+        fields = head(text, found, len(memories), bool(top), self._freshness.record(changed), max_tokens)
+        reply = cast("MemoryMatchesRecord", paging.with_fields(fields, note=self._note(max_tokens)))  # without facets
+        texts = [result.chunk.text for result in top]
+        page = paging.Page(start, len(memories), mark)
+        return paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
+
+    def _note(self, max_tokens: int) -> str:
+        """Return why memories of this folder may be missing; empty if there is no reason."""
+        return budget.clipped(self._library.note() or "", SHORT_NOTE if max_tokens < SMALL_BUDGET else 300)
+
+    def _each_once(self, found: SearchOutcome, groups: Collection[str]) -> list[Ranked]:
+        """Return the memories whose files still exist, each with its best part."""
+        best, present = dict[str, Ranked](), self._index.files.stamps([result.source for result in found.ranked])
+        for result in found.ranked:
+            name = _memory_id(result.source) or result.source
+            is_wanted = result.chunk.type == KnowledgeType.MEMORY and (not groups or name.partition("/")[0] in groups)
+            if is_wanted and name not in best and result.source in present:
+                best[name] = result
+        return list(best.values())
+
+    def _result(self, ranked: Ranked, found: SearchOutcome, is_changed: bool) -> MemoryMatchRecord:
+        memory_id = _memory_id(ranked.source)
+        stored = MemoryStore(self._library.store).opening(self._library.current, memory_id) if memory_id else None
+        result = _of_memory(stored, ranked.score, ranked.source) if stored else _of_file(ranked)
+        return paging.with_fields(result, changed=is_changed, outdated=outdated(ranked.chunk, found.today))
+
+    def _by_words(
+        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
+    ) -> MemoryMatchesRecord:
+        store = self._library.store
+        mark = budget.mark_of(text, *groups, store.history.tip)
+        start = budget.offset_of(cursor, mark)
+        stored = {memory.id: memory for memory in MemoryStore(store).all(self._library.current, groups)}
+        documents = [page_of(memory.id, memory.memory.body, memory.memory.name) for memory in stored.values()]
+        plain = folded(text.replace("\\", ""))
+        # words as written, such as `apt-28` or `"C++"`; if there are none, parts of words
+        written = dict.fromkeys((*(word.strip(QUOTES) for word in plain.split()), *tokens(plain)))
+        significant = [word for word in written if len(word) > 1 and word not in STOPWORDS]
+        found = matches(documents, significant) or matches(documents, query_terms(plain))
+        ranked = sorted(found, key=lambda match: (-match.score, match.page.filename))
+        top = [(stored[match.page.filename], match.score) for match in ranked[start : start + limit]]
+        results = [_of_memory(memory, score) for memory, score in top]
+        clipped = budget.clipped(text, max_tokens // 10)
+        reply: MemoryMatchesRecord = {"query": clipped, "total": len(ranked), "results": [], "degraded": NO_INDEX}
+        reply = paging.with_fields(reply, note=self._note(max_tokens), suggestion="" if top else SUGGESTION)
+        texts, page = [memory.memory.body for memory, _ in top], paging.Page(start, len(ranked), mark)
+        return paging.of_passages(reply, results, texts, parse(text).words, page, max_tokens)
+
+
+def _of_memory(stored: StoredMemory, score: float, path: str = "") -> MemoryMatchRecord:
+    memory = stored.memory
+    rows = budget.fitting([{key: value} for key, value in memory.metadata.items()], METADATA_CHARACTERS)
+    metadata: JSON = {key: value for row in rows for key, value in row.items()}
+    result: MemoryMatchRecord = {
+        "id": stored.id,
+        "name": memory.name,
+        "group_id": memory.group_id,
+        "source": budget.clipped(memory.source, LONGEST_SOURCE),
+        "created": memory.created or None,
+        "parts": stored.parts,
+        "metadata": metadata,
+        "origin": "memory",
+        "path": path or f"{MEMORIES}/{stored.id.partition('/')[0]}/{stored.paths[0].rpartition('/')[2]}",
+        "score": round(score, 3),
+        "excerpt": "",
+    }
+    return paging.with_fields(result, more_metadata=len(memory.metadata) - len(metadata))
+
+
+def _of_file(result: Ranked) -> MemoryMatchRecord:
+    chunk = result.chunk
+    return {
+        "id": None,
+        "name": chunk.title,
+        "group_id": None,
+        "source": result.source,
+        "created": chunk.created,
+        "parts": 1,
+        "metadata": {"tags": list(chunk.tags)} if chunk.tags else {},
+        "origin": origin_of_file(result.source),
+        "path": result.source,
+        "score": round(result.score, 3),
+        "excerpt": "",
+    }
+
+
+def _memory_id(source: str) -> str | None:
+    """Return the id of the memory that an indexed file is part of; None if Lore does not store this memory."""
+    parts = source.removeprefix(f"{MEMORIES}/").split("/")
+    place = file_place(parts[-1])
+    return f"{parts[0]}/{place.stem}" if source.startswith(f"{MEMORIES}/") and len(parts) == 2 and place else None
+
 
 def _remarks(done: Added, secrets: int) -> Iterator[str]:
-    """Yield a sentence for each change that was made to the given memory."""
     if len(done.stored.paths) > 1:
         yield f"The body is stored in {len(done.stored.paths)} linked parts."
     if done.stored.memory.full_name:

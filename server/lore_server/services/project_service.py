@@ -1,21 +1,35 @@
-"""Read and write projects and their main documents, and return the results as records."""
+"""Read and write projects and their main documents, and show, sync and revert the commits of the knowledge folder."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING
 
-from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, ProjectDeleteFailed, StorageError
+from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, LoreError, ProjectDeleteFailed, StorageError
+from lore_etl.core.text import counted
+from lore_server import __version__
 from lore_server.knowledge import chapter_edit
 from lore_server.knowledge.chapter_edit import Place
-from lore_server.knowledge.writer import WriteRequest, Written
-from lore_server.services.knowledge_library import Library
+from lore_server.knowledge.git.commits import Commit
+from lore_server.knowledge.git.history import by_hand
+from lore_server.knowledge.remote import RemoteState
+from lore_server.knowledge.writer import WriteRequest
+from lore_server.replies import paging
+from lore_server.services.knowledge_library import Library, written
 
 if TYPE_CHECKING:
     from lore_server.replies import records
 
+NAME = "Lore"
+DESCRIPTION = (
+    "Project knowledge that agents write and read: instructions (get_project_main), documents with chapters, "
+    "their history."
+)
+LONGEST_DETAILS = 20_000
+_REPEAT = "Local commits are kept. Remove the cause in the remote or in the knowledge folder, then call again."
+
 
 class ProjectService:
-    """The operations on projects, their main documents and the sections of main documents."""
+    """The operations on projects, their main documents and these documents' sections, and on the folder's history."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -27,32 +41,31 @@ class ProjectService:
             {"project_id": project.id, "has_main": store.files.exists(project.main_path)}
             for project in store.reader.projects()
         ]
-        current, note = self._library.current, noted(self._library.note())
-        return {"success": True, "current": current, "projects": rows, "count": len(rows), **note}
+        reply: records.ProjectListRecord = {
+            "success": True, "current": self._library.current, "projects": rows, "count": len(rows)
+        }  # fmt: skip
+        return paging.with_fields(reply, note=self._library.note())
 
     def main(self, *, project_id: str | None = None, commit: str | None = None) -> records.MainDocumentRecord:
-        """Return a main document, in its current state or as of a commit."""
-        documents = self._library.documents(commit)
-        main = documents.main(self._library.named(project_id))
-        return {
+        main = self._library.documents(commit).main(self._library.named(project_id))
+        reply: records.MainDocumentRecord = {
             "success": True,
             "project_id": main.project_id,
             "exists": main.exists,
             "content": main.content,
             "version": main.version,
-            **noted(self._library.note() if main.project_id == self._library.current else None),
         }
+        note = self._library.note() if main.project_id == self._library.current else None
+        return paging.with_fields(reply, note=note)
 
     def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        """Replace or create a main document."""
         name = self._library.named(request.project_id)
         return written(self._library.store.write_main(name, content, request.by, request.expected_version))
 
     def update_section(
         self, *, section_header: str, new_content: str, request: WriteRequest
     ) -> records.KnowledgeWrittenRecord:
-        """Replace the text of a section."""
-        return written(self._library.edit(request, None, chapter_edit.update_section(section_header, new_content)))
+        return self._library.edit(request, chapter_edit.update_section(section_header, new_content))
 
     def add_section(
         self,
@@ -64,10 +77,10 @@ class ProjectService:
         reference_header: str | None = None,
     ) -> records.KnowledgeWrittenRecord:
         edit = chapter_edit.add_section(section_header, content, position, reference_header)
-        return written(self._library.edit(request, None, edit))
+        return self._library.edit(request, edit)
 
     def remove_section(self, *, section_header: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        return written(self._library.edit(request, None, chapter_edit.remove_section(section_header)))
+        return self._library.edit(request, chapter_edit.remove_section(section_header))
 
     def delete(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Delete a project. Raises ProjectDeleteFailed if files cannot be removed."""
@@ -80,24 +93,101 @@ class ProjectService:
             raise ProjectDeleteFailed(error.message) from error
         return {**done, "message": f"Project '{done['project_id']}' successfully deleted"}
 
+    def info(self) -> records.KnowledgeServerInfoRecord:
+        home = str(self._library.home)
+        return {"success": True, "name": NAME, "version": __version__, "storage_path": home, "description": DESCRIPTION}
 
-class Noted(TypedDict):
-    """The field `note` of a reply."""
+    def status(self) -> records.StorageStatusRecord:
+        """Return the state of the knowledge folder's repository; an error is reported among the details."""
+        store = self._library.store
+        history, problems, last = store.history, list[str](), ""
+        uncommitted, remote = list[str](), RemoteState()
+        try:
+            last = next((commit.message for commit in history.log(limit=1)), "")
+            uncommitted = history.uncommitted()
+            remote = store.remote.state()
+        except LoreError as error:
+            problems = [error.message]
+        return {
+            "success": True,
+            "storage_path": str(store.home),
+            "exists": history.exists,
+            "has_changes": bool(uncommitted),
+            "current_branch": history.branch if history.exists else "",
+            "last_commit": last,
+            "remote_status": _remote(remote, store.remote.branch),
+            "uncommitted_files": len(uncommitted),
+            "status_details": "\n".join([*problems, *uncommitted])[:LONGEST_DETAILS],
+        }
 
-    note: NotRequired[str]
+    def sync(self, *, request: WriteRequest) -> records.StorageSyncedRecord:
+        """Commit the files that were changed by hand, then pull and push.
+
+        Raises GitError if the remote was refused or not reached, or refused the push; the message says what was done.
+        """
+        store = self._library.store
+        done = store.sync(request.by)
+        if done.remote.is_there and not done.pushed:
+            state = "pulled but not pushed" if done.pulled else "neither pulled nor pushed"
+            if done.files_committed:
+                state = f"{counted(done.files_committed, 'changed file')} committed here, {state}"
+            raise GitError(f"{state.capitalize()}: {done.remote.problem}"[:LONGEST_DETAILS], _REPEAT)
+        return {
+            "success": True,
+            "message": "Storage synchronized successfully",
+            "files_committed": done.files_committed,
+            "pulled": done.pulled,
+            "pushed": done.pushed,
+            "commit_message": by_hand(done.files_committed) if done.files_committed else "",
+            "remote_status": _remote(done.remote, store.remote.branch),
+        }
+
+    def history(
+        self,
+        *,
+        main: bool,
+        everything: bool,
+        limit: int,
+        skip: int,
+        project_id: str | None = None,
+        filename: str | None = None,
+        commit: str | None = None,
+        since: str | None = None,
+    ) -> records.KnowledgeHistoryRecord:
+        """Return commits, the changes of one commit, or the changes since a commit."""
+        store = self._library.store
+        if commit is not None and since is None:
+            shown = store.past.show(commit)
+            return {"success": True, "commits": [_row(shown.commit)], "paths": list(shown.paths), "patch": shown.patch}
+        project = None if everything else self._library.named(project_id)
+        record: records.KnowledgeHistoryRecord = {"success": True, "commits": []}
+        if project is not None:
+            record["project_id"] = project
+        if since is not None:
+            record["patch"] = store.past.diff(since, commit, project, filename, main)
+        else:
+            record["commits"] = [_row(commit) for commit in store.past.log(project, filename, main, limit, skip)]
+        return record
+
+    def revert(self, *, commit: str, request: WriteRequest) -> records.KnowledgeRevertedRecord:
+        done = self._library.store.past.revert(commit, request.by)
+        return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
 
 
-def noted(note: str | None) -> Noted:
-    """Return the field `note` of a reply, if there is a note."""
-    return {"note": note} if note else {}
-
-
-def written(done: Written) -> records.KnowledgeWrittenRecord:
-    record: records.KnowledgeWrittenRecord = {
-        "success": True,
-        "project_id": done.project_id,
-        "version": done.version,
-        "commit": done.commit,
-        "message": done.message,
+def _row(commit: Commit) -> records.KnowledgeHistoryCommitsRecord:
+    return {
+        "id": commit.id,
+        "author": commit.agent,
+        "session": commit.session,
+        "date": commit.date,
+        "message": commit.message,
     }
-    return {**record, "filename": done.filename, "filepath": done.path} if done.filename else record
+
+
+def _remote(remote: RemoteState, branch: str) -> str:
+    if not remote.is_there:
+        return "no remote"
+    ahead = f", {remote.ahead} ahead" if remote.ahead else ""
+    behind = f", {remote.behind} behind" if remote.behind else ""
+    problem = f": {remote.problem}" if remote.problem else ""
+    return f"origin/{branch} ({remote.state}{ahead}{behind}){problem}"[:2000]

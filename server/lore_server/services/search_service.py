@@ -102,28 +102,20 @@ class SearchService:
         if explain and max_tokens >= SMALL_BUDGET:
             reply["timings"] = _timings(found.seconds, LONGEST_STEP)
         if brief:
-            shown, more = paging.of_rows(reply, "results", results, page, max_tokens)
+            reply = paging.of_rows(reply, "results", results, page, max_tokens)
         else:
             texts = [result.chunk.text for result in top]
-            shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
+            reply = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         if "timings" in reply:
             watch.end("reply")
             reply["timings"] = _timings(found.seconds, 1000 * watch.seconds["reply"])
-        return {**reply, "results": shown, **more}
+        return reply
 
-    def fit(
-        self,
-        query: str | Sequence[str],
-        type: str | Sequence[str] = ALL,
-        path: str | Sequence[str] = (),
-        lang: str | Sequence[str] = (),
-        after: str | None = None,
-        before: str | None = None,
-        **_: object,
-    ) -> Fit:
+    def fit(self, query: str | Sequence[str], **arguments: Any) -> Fit:
         """Return how well the index answers a search, before it is made. Raises InvalidArgument for wrong syntax."""
-        phrasings = [query] if isinstance(query, str) else query
-        requests = [read_request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
+        defaults = {"type": ALL, "path": (), "lang": (), "after": None, "before": None}
+        filters: list[Any] = [arguments.get(name, default) for name, default in defaults.items()]
+        requests = [read_request(phrasing, *filters) for phrasing in ([query] if isinstance(query, str) else query)]
         return max(self._queries.look(one.text, one.filters) for one in requests)
 
     def _request(self, text: str, *filters: Any) -> Request:
@@ -174,9 +166,7 @@ def _further(chunk: Chunk, words: Sequence[str], is_brief: bool) -> records.Furt
     passage: records.FurtherPassageRecord = {
         "id": chunk.id, "heading": heading, "lines": list(chunk.lines), "excerpt": shown
     }  # fmt: skip
-    if shown != chunk.text and not is_brief:
-        passage["cut"] = True
-    return passage
+    return paging.with_fields(passage, cut=shown != chunk.text and not is_brief)
 
 
 def head(
@@ -191,13 +181,10 @@ def head(
         "confidence": round(found.confidence, 3),
         "freshness": urgent(freshness) if is_small else freshness,
     }
-    if found.doubt and has_results:
-        reply["doubt"] = budget.clipped(found.doubt, SHORT_NOTE if is_small else 300)
-    if not has_results:
-        reply["suggestion"] = budget.clipped(SUGGESTION, SHORT_NOTE if is_small else 300)
-    if found.degraded:
-        reply["degraded"] = budget.clipped(found.degraded, SHORT_NOTE if is_small else 300)
-    return reply
+    notes = {"doubt": found.doubt} if has_results else {"suggestion": SUGGESTION}
+    longest = SHORT_NOTE if is_small else 300
+    notes = {name: budget.clipped(text or "", longest) for name, text in {**notes, "degraded": found.degraded}.items()}
+    return paging.with_fields(reply, **notes)
 
 
 def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> records.ResultRecord:
@@ -213,17 +200,11 @@ def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.dat
         "excerpt": "",
         "score": round(ranked.score, 3),
     }
-    if chunk.state:
-        result["state"] = chunk.state
-    if chunk.library:
-        result["library"] = chunk.library
-    if is_changed:
-        result["changed"] = True
-    if record := outdated(chunk, today):
-        result["outdated"] = record
     if explain:
         result["why"] = [{"term": term, "value": round(value, 3)} for term, value in ranked.why]
-    return result
+    return paging.with_fields(
+        result, state=chunk.state, library=chunk.library, changed=is_changed, outdated=outdated(chunk, today)
+    )
 
 
 def further_passages(index: Index, found: SearchOutcome, result: Ranked, number: int) -> list[Chunk]:

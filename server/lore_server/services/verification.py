@@ -1,4 +1,7 @@
-"""Verify the index on request, and slowly in the background while nobody asks; remember the last result."""
+"""Start and stop the vector database, and verify the index: on request, and slowly while nobody asks.
+
+The last result of a verification is remembered.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,22 @@ from lore_etl.core.errors import Busy, Cancelled, LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.verify import Verification
 from lore_etl.system.nofollow import read_regular
-from lore_server.execution.progress import Listener
+from lore_server.execution.progress import NOBODY, Listener
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import VerificationRecord
+    from lore_server.replies.records import DatabaseStateRecord, VerificationRecord
 
 RESULT = "verified.json"  # in the index folder
 LONGEST = 20_000  # bytes of the file
 LONGEST_NOTE = 300
 BY_COMMAND, BY_OWNER = "verify", "background"
 STEP_SECONDS = 0.1
+_STOPPED = {
+    "embedded": "Closed.",
+    "server": "Chroma's server was stopped.",
+    "http": "The connection was closed; the server keeps running because Lore did not start it.",
+    "cloud": "The connection was closed; Chroma Cloud keeps running.",
+}
 log = logging.getLogger(__name__)
 
 
@@ -57,10 +66,8 @@ class Verifier:
     def verify(self, listener: Listener) -> VerificationRecord:
         """Compare everything; a pass in the background makes way.
 
-        Raises:
-            IndexMissing: nothing has been synced.
-            Busy: another verification is running, or the last sync was interrupted.
-            Cancelled: the process is stopping.
+        Raises IndexMissing, Busy if another verification is running or the last sync was interrupted, and Cancelled if
+        the process is stopping.
         """
 
         def pause(done: int, total: int) -> None:
@@ -183,3 +190,44 @@ class Verifier:
 
 def _is_damaged(record: VerificationRecord) -> bool:
     return any(row["damaged"] for row in record["stores"])
+
+
+class DatabaseService:
+    """The vector database: files opened in this process, a server that Lore starts, or a connection to a server."""
+
+    def __init__(self, index: Index, verifier: Verifier) -> None:
+        self._index = index
+        self._verifier = verifier
+
+    def manage(self, *, action: str, listener: Listener = NOBODY) -> DatabaseStateRecord:
+        """Start or stop the database, or compare the whole content of the index.
+
+        Raises IndexMissing, IndexDamaged, DatabaseUnavailable or Busy if the database cannot be started.
+        """
+        if action == "verify":
+            return self._verify(listener)
+        was_open = self._index.has_open_vectors()
+        if action == "start":
+            self._index.require()
+            store = self._index.vectors
+            detail = f"{store.count()} vectors, {store.where()}."
+            return self._state("already_running" if was_open else "started", detail)
+        self._index.release_vectors()
+        if not was_open:
+            return self._state("not_running", "The database was not open in this process.")
+        mode = self._index.settings.database.mode
+        return self._state("stopped", f"{_STOPPED[mode]} The next search opens it again.")
+
+    def _verify(self, listener: Listener) -> DatabaseStateRecord:
+        record = self._verifier.verify(listener)
+        damaged = [row["store"] for row in record["stores"] if row["damaged"]]
+        if damaged:
+            state = self._state("damaged", f"Damaged: {', '.join(damaged)}. Run `lore sync`, which repairs it.")
+        elif record["whole"]:
+            state = self._state("verified", "Everything was compared; there is no damage.")
+        else:
+            state = self._state("incomplete", "There is no damage in what was compared.")
+        return {**state, "verification": record}
+
+    def _state(self, status: str, detail: str) -> DatabaseStateRecord:
+        return {"status": status, "mode": self._index.settings.database.mode, "detail": detail}

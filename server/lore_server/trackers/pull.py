@@ -51,7 +51,6 @@ class PullReport:
 
 
 def check_project(tracker: str, project: str) -> None:
-    """Check the names. Raises UsageError."""
     if tracker not in TRACKERS:
         raise UsageError(f"Unknown tracker `{tracker}`.", f"Known trackers: {', '.join(TRACKERS)}.")
     if not _PROJECT[tracker].fullmatch(project) or any(part in (".", "..") for part in project.split("/")):

@@ -177,7 +177,6 @@ class TicketStore:
         self._rows.close()
 
     def position(self, stream: str) -> dict[str, str]:
-        """Return the position up to which a stream was read."""
         row = self._rows.execute("SELECT data FROM position WHERE stream = ?", (stream,)).fetchone()
         return dict(json.loads(row[0])) if row else {}
 
@@ -191,7 +190,6 @@ class TicketStore:
         return _read_record(row[0]) if row else None
 
     def put(self, key: str, ticket: TicketRecord) -> None:
-        """Store a ticket if it has changed."""
         if self.get(key) != ticket:
             self._rows.execute("INSERT OR REPLACE INTO record VALUES (?, ?, 0)", (key, json.dumps(asdict(ticket))))
 
