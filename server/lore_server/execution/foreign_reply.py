@@ -6,7 +6,6 @@ import email.utils
 import math
 import time
 import zlib
-from collections.abc import Callable
 
 import httpx
 
@@ -35,17 +34,17 @@ def retry_seconds(header: str | None, now: float) -> float | None:
     return None if math.isnan(seconds) else min(LONGEST_PAUSE, max(0.0, seconds))
 
 
-def content_of(reply: httpx.Response, limit: int, now: Callable[[], float] = time.monotonic) -> bytes:
+def content_of(reply: httpx.Response, limit: int) -> bytes:
     """Return the content of a streamed reply; gzip is unpacked up to the limit. Raises ReplyRefused."""
     coding = reply.headers.get("content-encoding", "").strip().lower()
     if coding not in ("", "identity", "gzip"):
         raise ReplyRefused("compressed in a way that was not requested")
-    data, end = bytearray(), now() + READ_SECONDS
+    data, end = bytearray(), time.monotonic() + READ_SECONDS
     for part in reply.iter_raw():
         data += part
         if len(data) > limit:
             raise ReplyRefused(f"too large: over {limit:,} bytes")
-        if now() > end:
+        if time.monotonic() > end:
             raise ReplyRefused(f"slow: it took over {READ_SECONDS:.0f} s")
     return unpacked(data, limit) if coding == "gzip" else bytes(data)
 

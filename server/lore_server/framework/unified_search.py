@@ -27,7 +27,7 @@ from lore_server.query.proximity import stems_of
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.scope import Part
-from lore_server.replies import budget
+from lore_server.replies import budget, paging
 from lore_server.services.search_service import head
 
 if TYPE_CHECKING:
@@ -100,13 +100,9 @@ class UnifiedSearch:
         reply = cast("KnowledgeFoundRecord", {"success": True, **counts, **kept, "sources_searched": list(scope.names)})
         if not hits:
             reply["suggestion"] = self._suggestion(query, tags)
-        reply["results"] = budget.some(rows, budget.room(max_tokens, reply), "The next of the results", max_tokens)
-        shown = len(reply["results"])
-        if shown < len(rows):
-            reply["truncated"] = budget.rest(len(rows) - shown, "results")
-        if start + shown < len(hits):
-            reply["next_cursor"] = budget.cursor(mark, start + shown)
-        return reply
+        shown = budget.some(rows, budget.room(max_tokens, reply), "The next of the results", max_tokens)
+        page = paging.Page(start, len(hits), mark)
+        return paging.with_rows(reply, "results", shown, page, len(rows) - len(shown))
 
     def _hits(self, found: SearchOutcome, scope: Scope) -> list[Hit]:
         """Return the documents and rules above the threshold, best first."""

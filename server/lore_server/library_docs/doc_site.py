@@ -213,7 +213,7 @@ class SiteCopy:
             self._store.put(page) if page.files else self._store.drop(page.url)
             return page
         file = self._named(page)
-        origin = self._origin._replace(url=reply.url or page.url)
+        origin = self._origin._replace(url=reply.url)
         self._report.count(self._folder.write(file, markdown_page(origin, text)))
         links = pages_below(self._start, links_of(reply.text), reply.url) if self._follows_links else ()
         kept = SitePage(page.url, reply.etag, reply.modified, (file,), tuple(dict.fromkeys(links))[:MAX_LINKS])

@@ -59,21 +59,15 @@ class SiteLimits:
 class SiteClient:
     """Requests to the origin of one address, which the user named."""
 
-    def __init__(
-        self,
-        start: str,
-        limits: SiteLimits,
-        sleep: Callable[[float], None] = time.sleep,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._origin, self._limits, self._sleep, self._now = origin_of(start), limits, sleep, now
+    def __init__(self, start: str, limits: SiteLimits, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._origin, self._limits, self._sleep = origin_of(start), limits, sleep
         self._host = urlsplit(start).netloc
         self._address, is_local = _address_of(start, limits.is_private_allowed)
         self._pause = 0.0 if is_local else PAUSE_SECONDS
         direct = {} if self._address is None else {"http://": None, "https://": None}  # no proxy
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_local, mounts=direct)
         limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_PAGE_BYTES + 1_000_000)
-        self._end, self._last = now() + limits.seconds, 0.0
+        self._end, self._last = time.monotonic() + limits.seconds, 0.0
         self._robots = RobotFileParser()
         self.requests = 0
 
@@ -160,7 +154,7 @@ class SiteClient:
             if status != 200:
                 return SiteReply(status, url=url), "", None
             try:
-                data = content_of(found, limit, self._now)
+                data = content_of(found, limit)
             except ReplyRefused as error:
                 return SiteReply(status, url=url, problem=str(error)), "", None
             text = data.decode(_charset(found), "replace")
@@ -170,8 +164,8 @@ class SiteClient:
 
     def _wait_for_turn(self) -> None:
         if self.requests:
-            self._sleep(max(0.0, self._last + self._pause - self._now()))
-        self._last = self._now()
+            self._sleep(max(0.0, self._last + self._pause - time.monotonic()))
+        self._last = time.monotonic()
         if self._last > self._end:
             raise Busy(
                 "The time limit of this run has been reached. All pages read so far are saved.",

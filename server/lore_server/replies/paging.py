@@ -32,7 +32,7 @@ def of_rows(reply: Reply, name: str, rows: Sequence[object], page: Page, max_tok
     """
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
     rest = page.total - page.start - len(taken)
-    return _with_rows(reply, name, taken, page, rest if len(taken) < len(rows) else 0)
+    return with_rows(reply, name, taken, page, rest if len(taken) < len(rows) else 0)
 
 
 def of_passages(
@@ -48,10 +48,11 @@ def of_passages(
         shown = [_smallest(row) for row in shown[:1]]
         budget.check(budget.size(shown[0]) + 2 - left, "The next of the results", max_tokens)
         fitting = fit_results(shown, texts[:1], words, left)
-    return _with_rows(reply, "results", shown[:fitting], page, len(results) - fitting)
+    return with_rows(reply, "results", shown[:fitting], page, len(results) - fitting)
 
 
-def _with_rows(reply: Reply, name: str, shown: Sequence[object], page: Page, omitted: int) -> Reply:
+def with_rows(reply: Reply, name: str, shown: Sequence[object], page: Page, omitted: int) -> Reply:
+    """Return the reply with the first rows of a page; `omitted` is the number of its other rows."""
     whole, end = {**reply, name: shown}, page.start + len(shown)
     if omitted:
         whole["truncated"] = budget.rest(omitted, name)

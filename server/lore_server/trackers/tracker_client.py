@@ -46,12 +46,7 @@ class TrackerClient:
     """Requests to one tracker. `patience` is the maximum number of seconds to wait at its request."""
 
     def __init__(
-        self,
-        address: str,
-        headers: Mapping[str, str],
-        patience: float,
-        sleep: Callable[[float], None] = time.sleep,
-        now: Callable[[], float] = time.time,
+        self, address: str, headers: Mapping[str, str], patience: float, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         parts = urlsplit(address)
         is_local = is_this_machine(address)
@@ -61,7 +56,7 @@ class TrackerClient:
             )
         self._address = address.rstrip("/") + "/"
         self._origin = (parts.scheme, parts.hostname, parts.port)
-        self._patience, self._sleep, self._now = patience, sleep, now
+        self._patience, self._sleep = patience, sleep
         agent = {"User-Agent": f"lore/{__version__}", "Accept-Encoding": "gzip", **headers}
         self._http = httpx.Client(headers=agent, timeout=TIMEOUT_SECONDS, trust_env=not is_local)
         limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_BYTES + 1_000_000)
@@ -128,7 +123,7 @@ class TrackerClient:
             failures += 1
             pause = max(asked or 0.0, 2.0**failures / 4)
             if asked is not None and (pause > self._patience or failures == ATTEMPTS):
-                until = time.strftime("%H:%M", time.localtime(self._now() + pause))
+                until = time.strftime("%H:%M", time.localtime(time.time() + pause))
                 raise Busy(
                     f"The tracker's rate limit is reached until {until}. All pages so far are saved.",
                     "Run the command again then; it continues. With a token in the environment, the limit is higher.",
@@ -156,11 +151,11 @@ class TrackerClient:
             return None
         headers = reply.headers
         if "retry-after" in headers:
-            seconds = retry_seconds(headers["retry-after"], self._now())
+            seconds = retry_seconds(headers["retry-after"], time.time())
             return 60.0 if seconds is None else seconds
         if headers.get("x-ratelimit-remaining") == "0" or headers.get("ratelimit-remaining") == "0":
             reset = headers.get("x-ratelimit-reset") or headers.get("ratelimit-reset") or ""
-            return min(LONGEST_PAUSE, max(0.0, float(reset) - self._now() + 1)) if reset.isdecimal() else 60.0
+            return min(LONGEST_PAUSE, max(0.0, float(reset) - time.time() + 1)) if reset.isdecimal() else 60.0
         return 60.0 if reply.status_code == 429 else None
 
     def _reply(self, found: httpx.Response, content: bytes) -> TrackerReply:
