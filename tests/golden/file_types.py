@@ -9,8 +9,7 @@ from lore_etl.files.conversion.formats import EXTRA, FORMATS
 from lore_etl.files.generated import PATTERNS
 from lore_etl.sources.inventory import language_of
 from lore_etl.sources.prose import PLAIN_GUIDES, TEXTS
-from lore_etl.sources.scripts import PROGRAMS
-from lore_etl.sources.source import BARE_GUIDES, SYNTAXES
+from lore_etl.sources.source import BARE_GUIDES, PROGRAMS, SYNTAXES
 
 
 def read_files() -> str:

@@ -26,10 +26,8 @@ MAX_NESTED = 20  # classes within classes
 MAX_KEYS = 3  # keys within keys
 MAX_NAME = 200
 CONTAINERS = CLASS_KINDS | KEYED_KINDS
-EXTENSIONS = frozenset({"impl", "extension"})
-"""Kinds that add members and bases to a class defined elsewhere."""
-LOCAL = frozenset({"function", "method"})
-"""Kinds whose inner classes are in the class tree but do not become chunks."""
+EXTENSIONS = frozenset({"impl", "extension"})  # they add to a class defined elsewhere
+LOCAL = frozenset({"function", "method"})  # their inner classes do not become chunks
 _HELPERS = frozenset(
     "name owner alias path all prefix base implements asserted of parameters result partial doc import package group"
     " start end anonymous receiver".split()

@@ -59,7 +59,23 @@ class CodeLanguage:
 
 @cache
 def code_languages() -> dict[str, CodeLanguage]:
-    return {file.stem: _described(file) for file in sorted(_QUERIES.glob("*.scm"))}
+    found = {}
+    for file in sorted(_QUERIES.glob("*.scm")):
+        text = file.read_text(encoding="utf-8")
+        header = _FIELD.findall(text)
+        fields = dict(header)
+        unknown = "|".join(value for name, value in header if name == "unknown")
+        found[file.stem] = CodeLanguage(
+            file.stem,
+            fields["language"],
+            tuple(fields["files"].split()),
+            fields["grammar"],
+            fields.get("family", file.stem),
+            fields.get("packages", "declared"),
+            re.compile(unknown.encode(), re.MULTILINE) if unknown else None,
+            _USES in text,
+        )
+    return found
 
 
 @cache
@@ -69,13 +85,11 @@ def code_syntaxes() -> dict[str, str]:
 
 
 def code_patterns() -> tuple[str, ...]:
-    """Return gitignore patterns for all files in these languages."""
     suffixes = tuple(f"*{name}" for name in code_syntaxes() if name.startswith("."))
     return (*suffixes, *(pattern for name in code_syntaxes() if name[0] != "." for pattern in (name, f"{name}.*")))
 
 
 def code_syntax_of(path: str) -> str | None:
-    """Return the name of the language of a file, if it has a query file."""
     name = PurePosixPath(path)
     known = code_syntaxes()
     return known.get(name.name) or known.get(name.suffix.lower()) or known.get(name.name.partition(".")[0])
@@ -88,25 +102,7 @@ def plain_title_of(path: str) -> str | None:
 
 
 def plain_patterns() -> tuple[str, ...]:
-    """Return gitignore patterns for all files in the languages without a grammar."""
     return tuple(f"*{file}" if file.startswith(".") else file for file in _PLAIN_TITLES)
-
-
-def _described(file: Path) -> CodeLanguage:
-    text = file.read_text(encoding="utf-8")
-    header = _FIELD.findall(text)
-    fields = dict(header)
-    unknown = "|".join(value for name, value in header if name == "unknown")
-    return CodeLanguage(
-        file.stem,
-        fields["language"],
-        tuple(fields["files"].split()),
-        fields["grammar"],
-        fields.get("family", file.stem),
-        fields.get("packages", "declared"),
-        re.compile(unknown.encode(), re.MULTILINE) if unknown else None,
-        _USES in text,
-    )
 
 
 @cache

@@ -49,7 +49,6 @@ def _script(document: Document) -> tuple[str, str, set[int]]:
 
 
 def _rest(lines: list[str], taken: set[int]) -> list[Section]:
-    """Return the lines outside the scripts, by element."""
     found: list[Section] = []
     first, element = 1, ""
     for number in range(1, len(lines) + 2):

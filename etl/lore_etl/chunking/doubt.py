@@ -11,8 +11,7 @@ from tree_sitter import Node
 
 from lore_etl.chunking.section import Span
 
-MAX_PARTS = 20
-"""With more doubtful parts, a whole class is in doubt."""
+MAX_PARTS = 20  # with more doubtful parts, a whole class is in doubt
 _BODY = re.compile(r"(?:_body|_block|_declaration_list|(?:struct|interface)_type)$")
 
 
@@ -33,9 +32,9 @@ def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
     """
     found: dict[Span, list[Span]] = defaultdict(list)
     for owner, doubt in _doubts(root, classes):
-        parts = found[_bytes(owner)]
+        parts = found[owner.byte_range]
         if len(parts) < MAX_PARTS:
-            parts.append(doubt if len(parts) < MAX_PARTS - 1 else _bytes(owner))
+            parts.append(doubt if len(parts) < MAX_PARTS - 1 else owner.byte_range)
     return found
 
 
@@ -73,12 +72,8 @@ def _doubt(place: _Place, owner: Node, error: Node) -> Iterator[tuple[Node, Span
     if not place.is_inside:
         name = owner.child_by_field_name("name")
         if name is None or error.start_byte >= name.start_byte:  # an annotation before the name changes nothing
-            yield owner, _bytes(owner)
+            yield owner, owner.byte_range
     elif place.statement is None:
         yield owner, (error.start_byte, owner.end_byte)
     else:
-        yield owner, _bytes(place.statement)
-
-
-def _bytes(node: Node) -> Span:
-    return node.start_byte, node.end_byte
+        yield owner, place.statement.byte_range

@@ -60,7 +60,6 @@ def _definition(item: Item) -> Definition:
 
 
 def _symbols(items: list[Item]) -> Iterator[Symbol]:
-    """Yield constants, variables and attributes."""
     for item in items:
         if item.kind in ("variable", "key"):
             yield from (Symbol(name, *item.lines) for name in item.names)
@@ -134,7 +133,6 @@ def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
 
 
 def _containers(items: list[Item]) -> Iterator[Item]:
-    """Yield all classes, outer ones first."""
     for item in items:
         if item.kind in CLASS_KINDS:
             yield item

@@ -14,8 +14,7 @@ from lore_etl.core.text import one_line, storable
 
 MAX_TITLE = 200
 MAX_ROWS = 1_000  # of a table
-IN_BRACES = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*"
-"""A text in braces in LaTeX, which may contain braces itself."""
+IN_BRACES = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*"  # a text in braces in LaTeX, which may contain braces itself
 _LATEX = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
 _HEADINGS = {
     "asciidoc": re.compile(r"^(?P<level>={1,6})[ \t]+(?P<title>\S.*)"),
@@ -61,7 +60,6 @@ def parse(document: Document) -> Parsed:
 
 
 def by_heading(document: Document, lines: list[str], found: Iterable[HeadingLines]) -> Parsed:
-    """Return a section for each heading and the text below it."""
     sections = []
     for part in below_headings([*found], lines):
         first, last, heading = part.first, part.last, part.heading

@@ -44,7 +44,6 @@ Names = dict[str, tuple[str, str | None]]
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a JavaScript or TypeScript module into sections and classes."""
     lines = document.lines
     if any(len(line) > MAX_LINE for line in lines):
         return parse_plain(document, "minified code; indexed as plain text")
@@ -97,7 +96,6 @@ def _unquoted(node: Node | None, field: str = "") -> str:
 
 
 def _name(node: Node) -> str:
-    """Return the name of a definition or a member."""
     return _text(node, "name") or _text(node, "property")
 
 
@@ -196,7 +194,6 @@ def _imports(root: Node) -> Iterator[Span]:
 
 
 def _symbols(root: Node) -> Iterator[Symbol]:
-    """Yield the variables of a module, by line."""
     for variable in (variable for node in root.named_children for variable in _declarators(_declared(node))):
         name, (first, _) = variable.child_by_field_name("name"), _lines(variable)
         if name is not None and name.type == "identifier":

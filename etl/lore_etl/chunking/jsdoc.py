@@ -86,7 +86,6 @@ def _kind(doclet: JSON) -> str:
 
 
 def _text(doclet: JSON) -> list[str]:
-    """Render a doclet as readable lines."""
     bases = _bases(doclet)
     rows = [f"{_kind(doclet)} {_name(doclet)}" + (f" extends {', '.join(bases)}" if bases else "")]
     description = doclet.get("description") or doclet.get("classdesc")

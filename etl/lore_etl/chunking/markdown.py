@@ -53,7 +53,6 @@ def first_heading(text: str) -> str | None:
 
 
 def _headings(tokens: list[Token], skipped: int) -> list[HeadingLines]:
-    """Return the headings at the top level of the document."""
     found = []
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:

@@ -18,7 +18,6 @@ MAX_OUTPUT = 2_000  # characters of an output
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a notebook: the text and code of its cells, with their text outputs."""
     cells = _cells(document.text)
     if cells is None:
         return parse_plain(document, "not a notebook; indexed as plain text")
@@ -28,7 +27,6 @@ def parse(document: Document) -> Parsed:
 
 
 def first_heading(text: str) -> str | None:
-    """Return the first heading in the Markdown cells."""
     shown = [(cell, _shown(cell)) for cell in _cells(text) or ()]
     return next((heading.title for heading in _headings(shown)), None)
 
@@ -54,7 +52,6 @@ def _headings(shown: list[tuple[JSON, str]]) -> Iterator[HeadingLines]:
 
 
 def _shown(cell: JSON) -> str:
-    """Return a cell's source and its text outputs."""
     parts = [_joined(cell.get("source"))]
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():

@@ -11,12 +11,10 @@ from lore_etl.core.model import Document, FileFacts
 from lore_etl.core.text import first_distinct
 
 MAX_NAMES = 100
-IMPORTS = "imports"
-"""The kind of a piece that contains only imports."""
+IMPORTS = "imports"  # the kind of a piece that contains only imports
 CLASS_KINDS = frozenset("class struct interface trait enum object module protocol impl extension".split())
 """The kinds of definitions that have a place in the class tree."""
-KEYED_KINDS = frozenset({"key", "table"})
-"""The kinds of definitions that contain names but are not classes."""
+KEYED_KINDS = frozenset({"key", "table"})  # they contain names but are not classes
 Span = tuple[int, int]
 
 
@@ -61,7 +59,6 @@ class Section:
     imports: tuple[Span, ...] = ()
 
     def cut(self, first: int, last: int) -> Section:
-        """Return the same piece with these lines."""
         is_same = (first, last) == (self.first, self.last)
         return self if is_same else replace(self, first=first, last=last)
 
@@ -76,12 +73,10 @@ class Section:
         return found
 
     def is_importing(self, line: int) -> bool:
-        """Return whether an import statement covers the line."""
         at = bisect_right(self.imports, line, key=lambda span: span[0]) - 1
         return at >= 0 and self.imports[at][1] >= line
 
     def names(self) -> tuple[str, ...]:
-        """Return the names that these lines define, each once."""
         own = (symbol.name for symbol in self.symbols if symbol.first <= self.last and symbol.last >= self.first)
         return first_distinct(own, MAX_NAMES)
 
@@ -100,7 +95,6 @@ class Parsed:
 
 
 def parse_plain(document: Document, warning: str | None = None) -> Parsed:
-    """Return the whole text as one section."""
     return Parsed([Section(1, len(document.lines), "text", "text", group="text")], warning=warning)
 
 

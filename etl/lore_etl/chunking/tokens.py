@@ -44,7 +44,6 @@ class TokenCounter:
         return TokenCounter, (self._tokenizer, self._input)  # a child process learns the words by itself
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of a text, without the model's special tokens."""
         return self._in_words(text) if self._has_words(text) else self._encoded(text)
 
     def by_line(self, lines: list[str]) -> list[int]:
@@ -83,7 +82,6 @@ class TokenCounter:
         return self._encoded(text) if len(text) > LONG_LINE else sum(map(self._of_run, text.split()))
 
     def _in_run(self, text: str) -> int:
-        """Return the number of tokens of a text without white space."""
         return sum(map(self._of_word, _WORD.findall(text)))
 
     def _encoded(self, text: str) -> int:
@@ -91,7 +89,6 @@ class TokenCounter:
 
 
 def token_counter(file: Path, limit: int) -> TokenCounter:
-    """Return the counter of a model with this tokenizer file and input limit."""
     from tokenizers import Tokenizer
 
     return TokenCounter(Tokenizer.from_file(str(file)), limit)

@@ -43,7 +43,6 @@ class ModelKind:
     hint: str | None = None
 
     def refusal(self, reason: str) -> ConfigError:
-        """Return the error for a configured name that is wrong."""
         return ConfigError(f"Configuration key `{self.key}`: {reason.rstrip('.')}.", self.hint)
 
 

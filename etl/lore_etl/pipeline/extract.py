@@ -29,8 +29,7 @@ from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import REGISTRY, SourceSet
-from lore_etl.sources.scripts import PROGRAMS
-from lore_etl.sources.source import SourceContext
+from lore_etl.sources.source import PROGRAMS, SourceContext
 from lore_etl.stores import uses
 from lore_etl.stores.catalogue import UNREAD, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord

@@ -18,8 +18,7 @@ from lore_etl.files.indexed import ProjectFiles, is_knowledge, is_library
 from lore_etl.files.scan import FileEntry, Scan
 from lore_etl.index import Index
 from lore_etl.sources import SourceSet
-from lore_etl.sources.scripts import suffix_in, suffix_of
-from lore_etl.sources.source import Source
+from lore_etl.sources.source import Source, suffix_in, suffix_of
 from lore_etl.stores.catalogue import FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.uses import Uses

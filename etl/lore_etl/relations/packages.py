@@ -14,17 +14,12 @@ from posixpath import commonpath, dirname
 from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, ClassNode, FileFacts
 
 MAX_FOLLOWED = 20  # maximum number of imports to follow for a name
-MANIFEST = "manifest:"
-"""Prefix of the family of a file that names a whole project, such as `go.mod`."""
-GLOBAL = frozenset({"bash", "c", "dart", "elixir", "lua", "ruby", "sql", "swift"})
-"""Families in which a class is known everywhere by its name."""
-NESTED = frozenset({"c", "csharp"})
-"""Families in which a namespace sees the classes of the namespaces around it."""
-MIXED = frozenset({"dart", "php"})
-"""Families whose traits are parts of a class, and no interfaces."""
-
-EXTENDED = frozenset({"elixir", "swift"})
-"""Families in which a project can add bases to a class from elsewhere."""
+MANIFEST = "manifest:"  # prefix of the family of a file that names a whole project, such as `go.mod`
+# families in which
+GLOBAL = frozenset("bash c dart elixir lua ruby sql swift".split())  # a class is known everywhere by its name
+NESTED = frozenset({"c", "csharp"})  # a namespace sees the classes of those around it
+MIXED = frozenset({"dart", "php"})  # traits are parts of a class, and no interfaces
+EXTENDED = frozenset({"elixir", "swift"})  # a project can add bases to a class from elsewhere
 MAX_EMBEDDED = 200  # types that a type embeds, directly or not
 _ELSEWHERE = {
     "error": "Error()(string)",
@@ -99,7 +94,6 @@ class Packages:
             yield ClassNode(name, others, path, lines, tuple(interfaces[name]))
 
     def interfaces(self) -> set[str]:
-        """Return the names of the interfaces, protocols and traits that classes implement."""
         return {
             name
             for found, name in self._shown.items()

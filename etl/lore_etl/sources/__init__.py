@@ -27,8 +27,7 @@ REGISTRY: tuple[type[Source], ...] = (
     Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge, Libraries,
     OfficeDocuments, Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
 )  # fmt: skip
-USUAL = "..."
-"""The pattern of a configured source that stands for the usual ones."""
+USUAL = "..."  # the pattern of a configured source that stands for the usual ones
 
 
 class SourceSet:

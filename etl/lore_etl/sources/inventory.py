@@ -38,7 +38,6 @@ _TITLES = {
 
 @lru_cache(maxsize=20_000)  # each sync counts the same files again
 def language_of(path: str) -> str:
-    """Return the display name of a file's language."""
     if kind := format_of(path):
         return kind.title
     if plain := plain_title_of(path):
@@ -49,7 +48,6 @@ def language_of(path: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def left_out_reason(path: str) -> str:
-    """Return why no source claims a file."""
     suffix = splitext(path)[1].lower()
     if basename(path) == CONFIG_NAME:
         return CONFIGURATION

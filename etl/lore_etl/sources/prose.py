@@ -206,7 +206,6 @@ def _plain(value: object) -> str:
 
 
 def _state(front: Mapping[str, Any]) -> str | None:
-    """Return a ticket's state from its front matter."""
     value = next((front[key] for key in ("state", "status") if isinstance(front.get(key), str)), "")
     state = storable(value).strip().casefold()[:LONGEST_STATE]
     if front.get("mergedAt") or front.get("merged") is True:

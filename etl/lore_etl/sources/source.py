@@ -1,7 +1,8 @@
-"""The base class of sources: the files a source claims, and how it reads them."""
+"""The base class of sources: the files a source claims, and how it reads them. The syntax of a file by its name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,8 +20,7 @@ from lore_etl.files.ignore import Included, configured
 
 BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
 """Guides without an extension; many of them have Markdown headings."""
-CONVERTED = "document"
-"""The syntax of documents that are converted to text."""
+CONVERTED = "document"  # the syntax of documents that are converted to text
 SYNTAXES = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rmd": "markdown", ".qmd": "markdown",
     ".cursorrules": "markdown", ".mdc": "markdown", ".rst": "rst", ".txt": "text", ".py": "python", ".pyi": "python",
@@ -32,6 +32,30 @@ SYNTAXES = {
 }  # fmt: skip
 PROSE = frozenset({"markdown", "rst", "text", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
 """The syntaxes of documents, which have titles."""
+FIRST_LINE = 256  # bytes
+_ENV = rb"(?:\S*/)?env[ \t]+(?:(?:-\S*|\w+=\S*)[ \t]+)*"
+_SHEBANG = re.compile(rb"#![ \t]*(?:" + _ENV + rb")?(?:\S*/)?(?P<program>[A-Za-z][A-Za-z-]*)[\d.]*(?=\s|$)")
+_SUFFIXES = {
+    ".awk": "awk gawk mawk",
+    ".exs": "elixir",
+    ".fish": "fish",
+    ".groovy": "groovy",
+    ".jl": "julia",
+    ".js": "node nodejs bun deno",
+    ".lua": "lua luajit",
+    ".php": "php",
+    ".pl": "perl",
+    ".ps1": "pwsh",
+    ".py": "python pypy",
+    ".R": "Rscript",
+    ".rb": "ruby jruby",
+    ".sh": "sh bash dash ash ksh zsh bats",
+    ".tcl": "tclsh wish expect",
+    ".ts": "ts-node tsx",
+}
+_WRITTEN_BY_TOOLS = frozenset("configure gradlew install-sh libtool mvnw".split())
+# the extension of the scripts that each interpreter runs
+PROGRAMS = {program: suffix for suffix, programs in _SUFFIXES.items() for program in programs.split()}
 
 
 @dataclass(frozen=True)
@@ -141,3 +165,21 @@ def syntax_of(path: str) -> str:
 
 def is_code(path: str) -> bool:
     return syntax_of(path) not in (*PROSE, "plain", "ini") or plain_title_of(path) is not None
+
+
+def suffix_of(path: str, beginning: Callable[[str, int], bytes]) -> str:
+    """Return the extension that a script would have, such as `.py`; empty for other files. Nothing is executed.
+
+    `beginning` returns the first bytes of a file, and its errors are raised.
+    """
+    name = PurePosixPath(path)
+    if name.suffix or name.name in _WRITTEN_BY_TOOLS:
+        return ""
+    first = beginning(path, FIRST_LINE).partition(b"\n")[0]
+    found = _SHEBANG.match(first) if b"\0" not in first else None
+    return PROGRAMS.get(found["program"].decode(), "") if found else ""
+
+
+def suffix_in(recipe: str) -> str:
+    """Return the extension of a script in its recipe, `<source>:<hash>:<extension>`; empty for other files."""
+    return recipe.partition(":")[2].partition(":")[2]

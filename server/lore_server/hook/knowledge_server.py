@@ -23,8 +23,7 @@ CallTool = Callable[[str, JSON], Awaitable[JSON]]
 """Calls a tool and returns its reply. Raises ServerUnreachable, ServerUnusable, MemoryRefused."""
 
 DATABASE = "MADEINOZ_KNOWLEDGE_DB"
-MARK = "sync_id"
-"""The key of an episode's mark in its metadata."""
+MARK = "sync_id"  # the key of an episode's mark in its metadata
 # the tools and arguments of Lore, then those of Graphiti
 ADD, LIST = ("add_memory",), ("get_episodes",)
 DELETE, SEARCH = ("delete_memory", "delete_episode"), ("search_memories", "search_nodes")

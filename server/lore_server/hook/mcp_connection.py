@@ -53,10 +53,7 @@ async def connected(
 ) -> AsyncIterator[KnowledgeServer]:
     """Open a session with a server that lists its tools within `health_seconds`.
 
-    Raises:
-        ServerUnreachable: it does not respond, now or later.
-        ServerUnusable: it is not a knowledge server, or rejects the token.
-        LoreError: raised inside the context.
+    Raises ServerUnreachable; ServerUnusable for another kind of server or a wrong token; LoreError from the context.
     """
     is_healthy = False
     try:

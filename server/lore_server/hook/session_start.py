@@ -67,7 +67,6 @@ def session_start(
 
 
 def show_status(session: Session, target: Target) -> None:
-    """Print the recorded state of a server and the result of the last run."""
     state, log_file = read_state(target.file("state.json")), target.file("log")
     complete = sum(entry.is_complete for entry in state.files.values())
     failed = [{"file": path, "reason": entry.failure} for path, entry in state.files.items() if entry.failure]

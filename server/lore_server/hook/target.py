@@ -35,16 +35,13 @@ class Target:
     key: str
 
     def file(self, suffix: str) -> Path:
-        """Return the path of a file about this server, such as its `state.json`."""
         return self.folder / f"{self.key}.{suffix}"
 
 
 def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> Target:
     """Return the server at the URL, else the server in the environment, else the owner of the project's index.
 
-    Raises:
-        UsageError: the given URL is not valid.
-        ConfigError: the URL in the environment or the token is not valid.
+    Raises UsageError for an invalid URL, ConfigError for one in the environment and for an invalid token.
     """
     folder = knowledge_home(environment) / "hook"
     given = url or next((environment[name] for name in URLS if environment.get(name)), "")
@@ -67,7 +64,6 @@ def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> T
 
 
 def target_for(session: Session, url: str | None) -> Target:
-    """Return the server that a command uses. Raises ConfigError."""
     return target_of(url, os.environ, session.place.folder)
 
 

@@ -76,9 +76,7 @@ class RetryPolicy:
 async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy | None = None) -> Tally:
     """Update a server to match the memory files; the state has the progress.
 
-    Raises:
-        Busy: another run holds the lock for too long.
-        StorageError: the state cannot be written, so nothing more is sent.
+    Raises Busy, and StorageError if the state cannot be written, so that nothing more is sent.
     """
     with _locked(request.state_file):
         remove_temporary(request.state_file)

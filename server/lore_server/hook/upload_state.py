@@ -167,7 +167,6 @@ def make_plan(request: UploadRequest, state: UploadState) -> UploadPlan:
 
 
 def plan_for(found: FoundFiles, state: UploadState, everything: bool = False, limit: int = 0) -> UploadPlan:
-    """Compare the files with the state. With `everything`, unchanged files are sent again."""
     plan = UploadPlan(Tally(len(found.files)), list(found.problems))
     wanted, digests = list[MemoryFile](), dict[str, str]()
     for file in found.files.values():

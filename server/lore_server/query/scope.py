@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lore_etl.core.model import row_id_of
 from lore_etl.index import Index
-from lore_etl.sources.scripts import suffix_in
+from lore_etl.sources.source import suffix_in
 from lore_etl.stores.tokenizer import phrase_words
 from lore_server.query.filters import Filters, pattern_of
 
