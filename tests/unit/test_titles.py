@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lore_etl.chunking.titles import title_of
+from lore_etl.chunking import title_of
 from lore_etl.sources.source import syntax_of
 from tests.harness.texts import chunks_in, words
 from tests.unit.test_sources import read

@@ -1,4 +1,4 @@
-"""Split a Document into Chunks: parse its structure, then fit the pieces to the model's input."""
+"""Split a Document into Chunks: parse its structure, then fit the pieces to the model's input. Find its title."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from lore_etl.chunking.recipe import below_header
 from lore_etl.chunking.section import Parsed, Section, parse_plain, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
+from lore_etl.core.text import one_line, storable
 
 CHUNKER_VERSION = "20"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
+MAX_TITLE = 300
 _PARSERS = {
     "markdown": markdown.parse,
     "rst": headed.parse,
@@ -57,6 +59,13 @@ def parse(document: Document) -> Parsed:
     parsed = parser(document) if parser else parse_plain(document)
     facts = manifest_facts(document.source, document.text)
     return replace(parsed, facts=facts) if facts else parsed
+
+
+def title_of(text: str, syntax: str) -> str | None:
+    """Return the title that a document declares, else its first heading; None if it has neither."""
+    find = {"markdown": markdown.first_heading, "notebook": notebook.first_heading}.get(syntax)
+    title = find(text) if find else headed.title_of(text, syntax)
+    return storable(one_line(title))[:MAX_TITLE].strip() or None if title else None
 
 
 def _chunk(

@@ -301,7 +301,14 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
     bases += [mark for match in matches for mark in match.get("receiver", ())]
     bases.sort()
     interfaces = {mark for match in matches for mark in match.get("implements", ())}
-    unnamed = {mark for match in matches for mark in _unnamed(match)}
+    # nodes with bases but no name in the class tree, such as anonymous classes
+    unnamed = {
+        mark
+        for match in matches
+        if not any(_cleaned_name(mark.text) for mark in match.get("name", ()))
+        for kind in match.keys() & {"anonymous", *CLASS_KINDS}
+        for mark in match[kind]
+    }
     items = [*_all([*found.top, *found.local]), *(Item("", mark.start, mark.end, mark.lines, []) for mark in unnamed)]
     items.sort(key=lambda item: (item.start, -item.end))
     around: list[Item] = []
@@ -320,13 +327,6 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
             holder.bases.append(name)
             if base in interfaces:
                 holder.implements.append(name)
-
-
-def _unnamed(match: Match) -> list[Mark]:
-    """Return the nodes of a match that have bases but no name in the class tree, such as anonymous classes."""
-    if any(_cleaned_name(mark.text) for mark in match.get("name", ())):
-        return []
-    return [mark for kind in match.keys() & {"anonymous", *CLASS_KINDS} for mark in match[kind]]
 
 
 def _all(items: list[Item]) -> Iterator[Item]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from lore_etl.chunking.captured import Captured, IsFragment, Item, ParsedTooSlowly, captured
 from lore_etl.chunking.code_languages import CodeLanguage, code_languages
-from lore_etl.chunking.outline import Definition, sections_of
+from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses, parse_plain
 from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, Document, FileFacts, Member
 
@@ -37,14 +37,10 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document)
     except ImportError:
         return parse_plain(document, f"the grammar of {language.title} is not installed; indexed as plain text")
-    sections = sections_of(
-        [_definition(item) for item in found.top if item.kind != "variable"],
-        lines,
-        leads=found.leading.__contains__,
-        symbols=sorted(_symbols(found.top), key=lambda symbol: symbol.first),
-        imports=found.imports,
-    )
-    return Parsed(sections, _facts(found, language))
+    definitions = [_definition(item) for item in found.top if item.kind != "variable"]
+    symbols = sorted(_symbols(found.top), key=lambda symbol: symbol.first)
+    outline = Outline(definitions, lines, found.leading.__contains__, symbols, found.imports)
+    return Parsed(outline.sections(), _facts(found, language))
 
 
 def _definition(item: Item) -> Definition:

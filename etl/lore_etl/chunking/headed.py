@@ -13,14 +13,15 @@ from lore_etl.core.model import Document
 from lore_etl.core.text import one_line, storable
 
 MAX_TITLE = 200
+READ = 50_000  # characters in which a title begins
 MAX_ROWS = 1_000  # of a table
-IN_BRACES = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*"  # a text in braces in LaTeX, which may contain braces itself
+_IN_BRACES = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*"  # a text in braces in LaTeX, which may contain braces itself
 _LATEX = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
 _HEADINGS = {
     "asciidoc": re.compile(r"^(?P<level>={1,6})[ \t]+(?P<title>\S.*)"),
     "org": re.compile(r"^(?P<level>\*{1,8})[ \t]+(?P<title>\S.*)"),
     "latex": re.compile(
-        r"^\s*\\(?P<name>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>" + IN_BRACES + r")\}"
+        r"^\s*\\(?P<name>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>" + _IN_BRACES + r")\}"
     ),
     "html": re.compile(r"<h(?P<number>[1-6])\b[^>]*>(?P<title>.*?)(?:</h|$)", re.IGNORECASE),
     "ini": re.compile(r"^\[(?P<title>[^\]\n]+)\]"),
@@ -35,6 +36,11 @@ _RST_MARKUP = re.compile(
 _SEPARATORS = re.compile(r"[,;\t]\s*")
 _PLACES = ("Page ", "Slide ", "Sheet ")
 _KEY = re.compile(r"^[ \t]*([\w.-]{1,100})[ \t]*[=:]")
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S.*)", re.IGNORECASE | re.MULTILINE)  # several lines may declare it
+_LATEX_TITLE = re.compile(r"^[^%\n]*?\\title\s*(?:\[[^\]]{0,300}\]\s*)?\{(" + _IN_BRACES + r")\}", re.MULTILINE)
+_PAGE = re.compile(r"<title\b[^>]{0,300}>([^<]{0,600})</title", re.IGNORECASE)
+_PAGE_HEADING = re.compile(r"<h1\b[^>]{0,500}>(.{0,1000}?)</h1", re.IGNORECASE | re.DOTALL)
+_TEMPLATES = ("{{", "{%", "${")
 _TAGS = re.compile(r"(?:</?[a-zA-Z!][^<>]{0,2000}>)+")
 _TAG_NAME = re.compile(r"</?([a-zA-Z]\w*)")
 _INLINE = frozenset(
@@ -83,6 +89,24 @@ def parse_table(document: Document) -> Parsed:
     return Parsed([section], warning=f"{left:,} more rows are not indexed" if left > 1 else None)
 
 
+def title_of(text: str, syntax: str) -> str | None:
+    """Return the title that a document declares, else its first heading, in time linear in the part that is read."""
+    beginning = text[:READ]
+    if syntax == "document":  # the headings of its pages and sheets are deeper
+        return next((line.strip("# ") for line in text.split("\n", 80)[:80] if line.startswith("# ")), None)
+    if syntax == "html":  # a template may fill in the title
+        page = without_hidden(beginning)
+        found = (match[1] for pattern in (_PAGE, _PAGE_HEADING) for match in [pattern.search(page)] if match)
+        titles = (_html_text(title) for title in found if not any(sign in title for sign in _TEMPLATES))
+        return next(filter(None, titles), None)
+    declared = ""
+    if syntax == "org":
+        declared = " ".join(_ORG_TITLE.findall(beginning))
+    elif syntax == "latex" and (match := _LATEX_TITLE.search(beginning)):
+        declared = _latex_text(match[1])
+    return declared or next((heading.title for heading in headings(syntax, beginning.split("\n"))), None)
+
+
 def headings(syntax: str, lines: Sequence[str]) -> Iterator[HeadingLines]:
     if syntax in _UNDERLINED:
         yield from _underlined(lines)
@@ -96,7 +120,7 @@ def headings(syntax: str, lines: Sequence[str]) -> Iterator[HeadingLines]:
         level = (
             len(groups.get("level") or "") or int(groups.get("number") or 0) or _LATEX.get(groups.get("name", ""), 0)
         )
-        words = {"latex": latex_text, "org": _org_text}.get(syntax, html_text)
+        words = {"latex": _latex_text, "org": _org_text}.get(syntax, _html_text)
         if title := words(groups["title"])[:MAX_TITLE]:
             yield HeadingLines(number, number, level + 1, title)
 
@@ -130,13 +154,13 @@ def _rst_words(markup: re.Match[str]) -> str:
     return words.partition(" <")[0].lstrip("!~") if markup["role"] or markup["link"] else words
 
 
-def latex_text(text: str) -> str:
+def _latex_text(text: str) -> str:
     """Return the words of a heading in LaTeX, without commands and footnotes."""
     words = _LATEX_COMMAND.sub(r"\g<name>", _LATEX_BREAK.sub(" ", _LATEX_NOTE.sub("", text)))
     return one_line(words.translate(_LATEX_SIGNS))
 
 
-def html_text(text: str) -> str:
+def _html_text(text: str) -> str:
     """Return the words of a heading in HTML, without its permalink sign."""
     return one_line(html.unescape(_TAGS.sub(_between, text))).removesuffix("¶").rstrip()
 

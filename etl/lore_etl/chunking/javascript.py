@@ -12,7 +12,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from lore_etl.chunking.code_languages import grammar_named
 from lore_etl.chunking.doubt import has_error_before_body
-from lore_etl.chunking.outline import Definition, sections_of
+from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import Parsed, Span, Symbol, counted_uses, parse_plain, whole_lines
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
@@ -55,9 +55,7 @@ def parse(document: Document) -> Parsed:
     comments = (whole_lines(_lines(node), node.start_point[1], lines) for node in found.get("leading", ()))
     leading = set(chain.from_iterable(comments))
     definitions = tuple(_definitions(root, ""))
-    sections = sections_of(
-        definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)), imports=list(_imports(root))
-    )
+    outline = Outline(definitions, lines, leading.__contains__, list(_symbols(root)), list(_imports(root)))
     classes = list(_classes(root))
     imports, exports = _imported_and_exported(root, language)
     functions = tuple(dict.fromkeys(one.name for one in definitions if one.kind == "function" and "." not in one.name))
@@ -70,7 +68,7 @@ def parse(document: Document) -> Parsed:
         functions=functions,
         uses=counted_uses(_uses(found.get("use", ()), own, imports)),
     )
-    return Parsed(sections, facts)
+    return Parsed(outline.sections(), facts)
 
 
 @cache

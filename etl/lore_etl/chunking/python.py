@@ -8,7 +8,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import cast
 
-from lore_etl.chunking.outline import Definition, sections_of
+from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import Parsed, Symbol, counted_uses, parse_plain
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
@@ -32,7 +32,7 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, "Python that cannot be parsed; indexed as plain text")
     found = _Definitions()
     definitions = found.read(tree.body)
-    sections = sections_of(
+    outline = Outline(
         definitions,
         document.lines,
         leads=lambda number: document.lines[number - 1].lstrip().startswith("#"),
@@ -49,7 +49,7 @@ def parse(document: Document) -> Parsed:
         uses=counted_uses(_uses(tree, known)),
         members=found.members,
     )
-    return Parsed(sections, facts)
+    return Parsed(outline.sections(), facts)
 
 
 @dataclass

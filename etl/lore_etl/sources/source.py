@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from posixpath import basename, splitext
 from typing import ClassVar
 
+from lore_etl.chunking import title_of
 from lore_etl.chunking.code_languages import code_syntax_of, plain_title_of
-from lore_etl.chunking.titles import title_of
 from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matter
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS

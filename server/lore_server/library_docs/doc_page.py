@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import yaml
 
-from lore_etl.chunking import parse
-from lore_etl.chunking.titles import title_of
+from lore_etl.chunking import parse, title_of
 from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matter
 from lore_etl.core.html_markdown import html_as_markdown
 from lore_etl.core.model import Document, KnowledgeType
