@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from lore_etl.core.text import one_line
@@ -49,7 +49,8 @@ def html_as_markdown(page: str) -> tuple[str, str]:
     main = _main(tags)
     start = 0 if main is tags else main[0].first
     writer = _Writer(has_permalinks=True)
-    writer.read(_pieces(page, main, start, main[-1:] == tags[-1:], _is_skipped))
+    end = len(page) if main[-1:] == tags[-1:] else main[-1].last
+    writer.read(_pieces(page[:end], main, start, _is_skipped))
     return "\n\n".join(writer.blocks()), "" if writer.has_title else _title(page, tags)
 
 
@@ -57,7 +58,7 @@ def html_blocks(page: str) -> list[str]:
     """Return the headings, paragraphs, lists, tables and examples of a whole page, each as Markdown."""
     page = without_hidden(page)
     writer = _Writer()
-    writer.read(_pieces(page, _tags(page), 0, True, lambda tag: tag.name in _NO_TEXT and not tag.is_end))
+    writer.read(_pieces(page, _tags(page), 0, lambda tag: tag.name in _NO_TEXT and not tag.is_end))
     return writer.blocks()
 
 
@@ -123,20 +124,19 @@ def _end_of(tags: list[_Tag], start: int) -> int:
 
 
 def _pieces(
-    page: str, tags: list[_Tag], position: int, is_to_the_end: bool, is_skipped: Callable[[_Tag], bool]
-) -> list[tuple[str, _Tag | None]]:
-    """Return the text before each tag with the tag, without elements that are not content."""
-    pieces: list[tuple[str, _Tag | None]] = []
+    page: str, tags: list[_Tag], position: int, is_skipped: Callable[[_Tag], bool]
+) -> Iterator[tuple[str, _Tag | None]]:
+    """Yield the text before each tag with the tag, and that after the last, without elements that are not content."""
     number = 0
     while number < len(tags):
         tag = tags[number]
-        pieces.append((page[position : tag.first], tag))
+        yield page[position : tag.first], tag
         position = tag.last
         number += 1
         if is_skipped(tag):
             number = _end_of(tags, number - 1)
             position = tags[number - 1].last
-    return [*pieces, (page[position:], None)] if is_to_the_end else pieces
+    yield page[position:], None
 
 
 def _is_skipped(tag: _Tag) -> bool:

@@ -133,8 +133,16 @@ class ProjectFiles:
 
     def _scanned(self) -> Scan:
         self._taken()  # before the scan, which may miss a change that is reported during it
-        self._last = self._find_all()
-        return self._last.copy()
+        found = walk(self._root, self._rules)
+        for name, content in _RESERVED.items():
+            if facts_below(self._root, name):
+                found.refused.append(Problem(name, f"`{name}` is reserved for {content}; rename the folder"))
+        for name in (PULLED, ADDED):
+            root, start = self._where(name)
+            self._add(found, name, root, start.rstrip("/"))
+        self._add_knowledge(found)
+        self._last = found
+        return found.copy()
 
     def _taken(self) -> set[str]:
         with self._reports:
@@ -159,16 +167,6 @@ class ProjectFiles:
         elif path in files or not self.is_skipped(path):
             files[path] = FileEntry(path, facts.st_size, lasting_stamp(facts, time.time_ns()))
         return True
-
-    def _find_all(self) -> Scan:
-        found = walk(self._root, self._rules)
-        for name, content in _RESERVED.items():
-            if facts_below(self._root, name):
-                found.refused.append(Problem(name, f"`{name}` is reserved for {content}; rename the folder"))
-        for name in (PULLED, ADDED):
-            self._add(found, name, *self._within(self._index, name.removeprefix("@")))
-        self._add_knowledge(found)
-        return found
 
     def is_skipped(self, path: str, is_folder: bool = False) -> bool:
         """Return whether a scan skips a file or folder: it is ignored, excluded, hidden or not part of the project."""
@@ -245,16 +243,14 @@ class ProjectFiles:
         """Return a root and the path of a file below it; None for a knowledge file without a knowledge folder."""
         top, _, below = path.partition("/")
         if top in (PULLED, ADDED):
-            return self._within(self._index, f"{top.removeprefix('@')}/{below}")
+            below = f"{top.removeprefix('@')}/{below}"
+            if not self._index.is_relative_to(self._root):
+                return self._index, below
+            # the project's files are not trusted, so that they are opened below its root
+            return self._root, f"{self._index.relative_to(self._root).as_posix()}/{below}"
         if top != KNOWLEDGE:
             return self._root, path
         return (knowledge, below) if knowledge else None
-
-    def _within(self, folder: Path, path: str) -> tuple[Path, str]:
-        """Return the project's root and the path below it for a folder inside the project, which is not trusted."""
-        if not folder.is_relative_to(self._root):
-            return folder, path
-        return self._root, f"{folder.relative_to(self._root).as_posix()}/{path}"
 
     def _add_knowledge(self, found: Scan) -> None:
         """Add the knowledge files. If their folder is unreadable, the indexed files stay."""

@@ -12,8 +12,8 @@ from lore_etl.core.progress import Progress, silent
 from lore_etl.core.text import storable
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.index import Index
-from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.chunked import chunked
+from lore_etl.pipeline.extraction import Changes
 from lore_etl.pipeline.resolve import Relations
 from lore_etl.pipeline.sync import load_changes
 from lore_etl.sources import SourceSet

@@ -13,7 +13,7 @@ from lore_etl.core.dates import problem_of
 from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Announce, Progress, unannounced
 from lore_etl.digest import digest
-from lore_etl.files.conversion.convert import Postponed
+from lore_etl.files.conversion.convert import Converter, Postponed
 from lore_etl.files.conversion.formats import CONVERSION_VERSION, format_of, readable
 from lore_etl.files.conversion.marked_text import cuts
 from lore_etl.files.generated import ATTRIBUTES, MARKERS_VERSION, PATTERNS
@@ -21,9 +21,8 @@ from lore_etl.files.indexed import differing
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
-from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.extraction import Claim, Extraction, check_guard, claim_of
+from lore_etl.pipeline.extraction import Changes, Claim, Extraction, check_guard, claim_of
 from lore_etl.pipeline.resolve import Relations
 from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.pipeline.usefulness import tier_of
@@ -68,7 +67,9 @@ def extract(
         return None
     known |= catalogue.files(changed if layout == now else None) if known else {}
     stored = {path for path, row in known.items() if row.recipe} if known else catalogue.chunks_by_source().keys()
-    run = Extraction(index, report, found, known, stored, same_layout=layout == now, announce=announce)
+    converter = Converter(index.limits.conversion)
+    run = Extraction(index, report, found, known, stored, layout == now, converter, announce=announce)
+    run.related = not run.same_layout
     _read_changed(run, changed if run.same_layout else found.files.keys(), progress, None if stored else show)
     _drop_deleted(run)
     if (run.touched or run.related) and not allow_mass_delete:

@@ -17,6 +17,7 @@ from lore_etl.files.conversion.convert import Converter
 from lore_etl.files.indexed import ProjectFiles, is_knowledge, is_library
 from lore_etl.files.scan import FileEntry, Scan
 from lore_etl.index import Index
+from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import Source, suffix_in, suffix_of
 from lore_etl.stores.catalogue import FileRow
@@ -61,6 +62,7 @@ class Extraction:
     """The recorded files; unchanged files have empty facts if the layout is the same."""
     stored: Collection[str]  # the files that may have chunks in the catalogue
     same_layout: bool
+    converter: Converter
     chunks: dict[str, list[ChunkRecord]] = field(default_factory=dict)
     """The chunks of the files that were read."""
     rows: dict[str, FileRow] = field(default_factory=dict)
@@ -68,21 +70,31 @@ class Extraction:
     """The rows and remarks of files that are being chunked."""
     described: dict[str, str | None] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)  # the files whose chunks were recreated or deleted
-    converter: Converter = field(init=False)
     uses: dict[str, Uses] = field(default_factory=dict)  # the names that the files use that were read
     related: bool = False  # whether the class tree or the superseded documents may have changed
 
     announce: Announce = unannounced
     to_read: int = 0  # the number of files that a source owns and that may have changed
 
-    def __post_init__(self) -> None:
-        self.converter = Converter(self.index.limits.conversion)
-        self.related = not self.same_layout
-
     def drop(self, path: str) -> None:
         self.chunks.pop(path, None)
         self.touched.add(path)
         self.related = True
+
+
+@dataclass
+class Changes:
+    """Chunks and records of files to store, and the values that describe them."""
+
+    chunks: list[ChunkRecord] = field(default_factory=list)
+    """All chunks of the `touched` files, and those of other files whose relations have changed."""
+    touched: Collection[str] | None = ()  # the files whose other chunks are deleted; None: all files
+    files: Sequence[FileRow] = ()
+    gone: Sequence[str] = ()  # the files whose records are deleted
+    classes: Hierarchy | None = None  # the class tree; None if it is the same
+    used: Mapping[str, str] = field(default_factory=dict)  # the changed uses of files, by path
+    described: dict[str, str | None] = field(default_factory=dict)
+    is_whole: bool = False  # whether all files were read, so that the exported files are written again
 
 
 def check_guard(run: Extraction) -> None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, StorageError
@@ -35,8 +35,8 @@ from lore_etl.core.model import SyncReport, row_id_of
 from lore_etl.core.progress import Progress
 from lore_etl.core.text import counted
 from lore_etl.index import KEYWORDS, Index
-from lore_etl.pipeline.changes import Changes, SyncPlan, plan
 from lore_etl.pipeline.embed import Filler
+from lore_etl.pipeline.extraction import Changes
 from lore_etl.pipeline.shared import take_shared
 from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores.catalogue import ChunkKey, ChunkState
@@ -54,13 +54,20 @@ REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma n
 @dataclass
 class _Load(Filler):
     was_dirty: bool  # whether the last load was interrupted, so that the stores are compared id by id
-    plan: SyncPlan
     states: dict[str, ChunkState]  # the chunks of the changed files that the catalogue had before
+    new: set[str] = field(default_factory=set)  # ids of chunks, as those below
+    changed: set[str] = field(default_factory=set)  # with a new content hash
+    retagged: set[str] = field(default_factory=set)  # only with a new metadata hash
+    deleted: set[str] = field(default_factory=set)
     replaced: int = 0
+
+    @property
+    def to_write(self) -> set[str]:
+        return self.new | self.changed | self.retagged
 
     def old_rows(self) -> list[str]:
         """Return the row ids of the vectors of changed and deleted contents."""
-        gone = ((chunk_id, self.states[chunk_id]) for chunk_id in (*self.plan.changed, *self.plan.deleted))
+        gone = ((chunk_id, self.states[chunk_id]) for chunk_id in (*self.changed, *self.deleted))
         return [row_id_of(chunk_id, state.content_hash) for chunk_id, state in gone if state.has_vector]
 
     def has_vector(self, record: ChunkRecord) -> bool:
@@ -126,17 +133,19 @@ def show_words(index: Index, records: Sequence[ChunkRecord]) -> None:
 def _begin(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _Load:
     catalogue = index.catalogue
     states = catalogue.chunk_states(changes.touched, (record.id for record in changes.chunks))
-    run = _Load(
-        index,
-        report,
-        progress,
-        was_dirty=catalogue.meta("dirty") is not None,
-        plan=plan(changes.chunks, states),
-        states=states,
-    )
-    report.created, report.deleted = len(run.plan.new), len(run.plan.deleted)
-    report.updated = len(run.plan.changed) + len(run.plan.retagged)
-    report.unchanged = run.plan.unchanged + catalogue.total() - len(states)
+    run = _Load(index, report, progress, catalogue.meta("dirty") is not None, states)
+    for record in changes.chunks:
+        have = states.get(record.id)
+        if have is None:
+            run.new.add(record.id)
+        elif have.content_hash != record.content_hash:
+            run.changed.add(record.id)
+        elif have.metadata_hash != record.metadata_hash:
+            run.retagged.add(record.id)
+    run.deleted = states.keys() - {record.id for record in changes.chunks}
+    report.created, report.deleted = len(run.new), len(run.deleted)
+    report.updated = len(run.changed) + len(run.retagged)
+    report.unchanged = catalogue.total() - report.updated - report.deleted
     catalogue.set_meta(dirty="1")
     return run
 
@@ -147,7 +156,7 @@ def _load_words(run: _Load, changes: Changes) -> None:
     Changed contents have no vector yet. Afterwards the catalogue has the chunks, and those in memory are dropped.
     """
     run.progress("indexing words", 0, len(changes.chunks))
-    index, to_write = run.index, run.plan.to_write
+    index, to_write = run.index, run.to_write
     changed = [record for record in changes.chunks if record.id in to_write]
     try:
         _write_words(run, changes, changed)
@@ -162,7 +171,7 @@ def _load_words(run: _Load, changes: Changes) -> None:
         index.keywords.publish()
         index.catalogue.apply(
             stored,
-            run.plan.deleted,
+            run.deleted,
             changes.files,
             changes.gone,
             changes.classes,
@@ -181,15 +190,15 @@ def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -
     """Write the changed chunks, and correct the others if the keyword index does not match the catalogue."""
     keywords, catalogue = run.index.keywords, run.index.catalogue
     keywords.verify()
-    more, deleted = list[str](), set(run.plan.deleted)
+    more, deleted = list[str](), run.deleted
     if run.was_dirty or keywords.count() != catalogue.total():
         present = keywords.versions()
         wanted = {chunk_id: state.metadata_hash for chunk_id, state in catalogue.chunk_states().items()}
         wanted |= {record.id: record.metadata_hash for record in changes.chunks}
         wanted = {chunk_id: version for chunk_id, version in wanted.items() if chunk_id not in deleted}
-        known = run.plan.to_write
+        known = run.to_write
         more = [name for name, version in wanted.items() if present.get(name) != version and name not in known]
-        deleted |= present.keys() - wanted.keys()
+        deleted = deleted | (present.keys() - wanted.keys())
     if changed or more or deleted:
         keywords.replace((record.chunk for record in chain(changed, catalogue.records(more))), deleted)
 
@@ -227,7 +236,7 @@ def _differing_rows(run: _Load) -> tuple[list[ChunkKey], list[str]]:
     """
     catalogue, store = run.index.catalogue, run.index.vectors
     if not run.was_dirty and store.count() == catalogue.with_vector() + len(run.old_rows()):
-        retagged = [chunk_id for chunk_id in run.plan.retagged if run.states[chunk_id].has_vector]
+        retagged = [chunk_id for chunk_id in run.retagged if run.states[chunk_id].has_vector]
         return catalogue.keys_of(retagged), run.old_rows()
     present, wanted = store.rows(), {key.row_id: key for key in catalogue.chunk_keys()}
     catalogue.mark_vectors([key.id for row, key in wanted.items() if row not in present], present=False)

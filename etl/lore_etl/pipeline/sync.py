@@ -14,8 +14,8 @@ from lore_etl.core.progress import Announce, Progress, silent, unannounced
 from lore_etl.files.git_folder import head
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
-from lore_etl.pipeline.changes import Changes
 from lore_etl.pipeline.extract import extract
+from lore_etl.pipeline.extraction import Changes
 from lore_etl.pipeline.load import is_loaded, load, load_words, show_words
 from lore_etl.pipeline.shared import share
 from lore_etl.relations.classes import Hierarchy
@@ -138,7 +138,7 @@ def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
     return report
 
 
-def _load_if_needed(index: Index, report: SyncReport, progress: Progress, changes: Changes | None = None) -> None:
+def _load_if_needed(index: Index, report: SyncReport, progress: Progress, changes: Changes | None) -> None:
     commit = head(index.root).commit
     if changes or not is_loaded(index):
         looked = {"synced_at": timestamp(), "synced_commit": commit}
