@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import StorageError, os_errors_as
+from lore_etl.core.errors import IndexDamaged, LoreError, StorageError, os_errors_as
 
 SEAL = "seal.json"
 Stamp = tuple[int, int, str]
@@ -131,6 +131,23 @@ def obstacle(folder: Path) -> str | None:
         for descriptor in opened:
             os.close(descriptor)
     return None
+
+
+def explain(
+    error: BaseException, folder: Path, name: str, kinds: tuple[type[Exception], ...], problem: str
+) -> LoreError | None:
+    """Return the Lore error for an error of a store's library; None for others.
+
+    The store is marked after panics and errors of these kinds, unless something prevents all stores from working.
+    """
+    if isinstance(error, OSError):
+        return StorageError(f"The {name} failed: {error.strerror}.")
+    if not isinstance(error, kinds) and not is_panic(error):
+        return None
+    if (reason := obstacle(folder)) is not None:
+        return StorageError(f"The {name} failed: {reason}.")
+    mark(folder)
+    return IndexDamaged(f"The {name} {problem}.")
 
 
 def is_panic(error: BaseException) -> bool:

@@ -11,10 +11,9 @@ from typing import Literal, get_args
 
 import tantivy
 
-from lore_etl.core.errors import IndexDamaged, StorageError
+from lore_etl.core.errors import IndexDamaged
 from lore_etl.core.model import Chunk
 from lore_etl.stores import integrity
-from lore_etl.stores.integrity import is_panic, obstacle
 from lore_etl.stores.tokenizer import query_terms, term_text
 
 WRITER_BYTES = 64_000_000
@@ -188,15 +187,12 @@ class KeywordStore:
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
-            raise StorageError(f"The keyword index failed: {error.strerror}.") from error
         except BaseException as error:
-            if not isinstance(error, ValueError) and not is_panic(error):
+            problem = "is damaged: tantivy cannot use it"
+            explained = integrity.explain(error, self._folder, "keyword index", (ValueError,), problem)
+            if explained is None:
                 raise
-            if (reason := obstacle(self._folder)) is not None:
-                raise StorageError(f"The keyword index failed: {reason}.") from error
-            integrity.mark(self._folder)
-            raise IndexDamaged("The keyword index is damaged: tantivy cannot use it.") from error
+            raise explained from error
 
     def _term(self, field: Field, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, field, term, index_option="freq")

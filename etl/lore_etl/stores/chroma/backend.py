@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from lore_etl.core.errors import DatabaseUnavailable, LoreError
 
@@ -35,10 +36,7 @@ class Limits:
 
 
 def effort(rows: int) -> int:
-    """Return the factor of the configured `ef_search`: it doubles whenever the rows quadruple.
-
-    With 32 neighbours, the recall of a fixed `ef_search` falls from .986 at 20,000 rows to .843 at 300,000.
-    """
+    """Return the factor of the configured `ef_search`: it doubles whenever the rows quadruple."""
     factor = 1
     while rows > FIRST_ROWS * factor**2:
         factor *= 2
@@ -56,32 +54,37 @@ def unreached(row_ids: Sequence[str], found: Mapping[str, Any]) -> list[int]:
     ]
 
 
-class Backend(Protocol):
-    """The storage of one generation."""
+class Backend(ABC):
+    """The storage of one generation. A server needs nothing for the files that it manages itself."""
 
-    limits: Limits
+    limits = Limits()
 
+    @abstractmethod
     def open(self, rows: int) -> Any:
         """Open the collection for searches among so many rows. Raises StorageError and Chroma's errors."""
 
+    @abstractmethod
     def where(self) -> str:
         """Return a readable description of the location."""
 
+    @abstractmethod
     def is_alive(self) -> bool:
         """Return whether a call can be expected to succeed; if not, close the store and open it again."""
 
-    def unseal(self) -> None:
+    def unseal(self) -> None:  # noqa: B027
         """Mark the files as being written."""
 
-    def clean(self) -> None:
+    def clean(self) -> None:  # noqa: B027
         """Remove all content that is not part of a vector from the files."""
 
-    def seal(self) -> None:
+    def seal(self) -> None:  # noqa: B027
         """Mark everything written so far as complete."""
 
+    @abstractmethod
     def close(self, is_sound: bool) -> None:
         """Close the collection, and seal its files if they are undamaged. Can be called more than once."""
 
+    @abstractmethod
     def explain(self, error: BaseException) -> LoreError | None:
         """Return the Lore error for an error of Chroma; None if the error is not from Chroma."""
 

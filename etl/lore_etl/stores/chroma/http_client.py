@@ -22,7 +22,7 @@ from chromadb.errors import ChromaError, NotFoundError, error_types
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
 from lore_etl.stores.chroma.address import API_KEY, Address
-from lore_etl.stores.chroma.backend import Limits, limit
+from lore_etl.stores.chroma.backend import Backend, Limits, limit
 from lore_etl.system.request_limits import limit_requests
 
 CONNECT_SECONDS = 10
@@ -154,7 +154,7 @@ class HttpChroma:
 
 
 @dataclass
-class RemoteBackend:
+class RemoteBackend(Backend):
     """A collection of a server, which manages its own files."""
 
     name: str
@@ -175,12 +175,6 @@ class RemoteBackend:
 
     def is_alive(self) -> bool:
         return not self._is_lost
-
-    def unseal(self) -> None: ...
-
-    def clean(self) -> None: ...
-
-    def seal(self) -> None: ...
 
     def close(self, is_sound: bool) -> None:
         chroma, self._chroma = self._chroma, None

@@ -11,17 +11,17 @@ import os
 import struct
 import subprocess
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError, StorageError
+from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
-from lore_etl.stores.chroma.backend import DATABASE, Limits, limit
+from lore_etl.stores.chroma.backend import DATABASE, Backend, limit
 from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
-from lore_etl.stores.integrity import is_panic, obstacle
+from lore_etl.stores.integrity import obstacle
 from lore_etl.system.nofollow import open_regular, read_regular
 
 if TYPE_CHECKING:
@@ -36,13 +36,11 @@ _MAKE_ROOM = "Make room on the disk, or allow this process more open files, then
 COUNTS = struct.Struct("<iQQQ")  # the beginning of a header: version, an offset, room for vectors, vectors
 
 
-class FolderBackend(ABC):
+class FolderBackend(Backend):
     """A folder of Chroma's files: checked and unsealed when it is opened, sealed when it is closed.
 
     Damage that any call finds is recorded: the files are not opened again, and the next sync rebuilds them.
     """
-
-    limits = Limits()
 
     def __init__(self, folder: Path, settings: DatabaseSettings) -> None:
         self._folder = folder
@@ -56,9 +54,6 @@ class FolderBackend(ABC):
 
     @abstractmethod
     def _disconnect(self) -> None: ...
-
-    @abstractmethod
-    def where(self) -> str: ...
 
     def open(self, rows: int) -> Any:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -108,13 +103,9 @@ class FolderBackend(ABC):
 
         if isinstance(error, LoreError):
             return error
-        if isinstance(error, OSError):
-            return StorageError(f"The vector store failed: {error.strerror}.")
-        if not isinstance(error, (ChromaError, ValueError, AttributeError)) and not is_panic(error):
-            return None  # AttributeError is raised by Chroma's clean-up
-        if (reason := obstacle(self._folder)) is not None:
-            return StorageError(f"The vector store failed: {reason}.")
-        return IndexDamaged(f"The vector store failed: Chroma reports {type(error).__name__}.")
+        kinds = ChromaError, ValueError, AttributeError  # the last one is raised by Chroma's clean-up
+        problem = f"failed: Chroma reports {type(error).__name__}"
+        return integrity.explain(error, self._folder, "vector store", kinds, problem)
 
 
 class EmbeddedChroma(FolderBackend):

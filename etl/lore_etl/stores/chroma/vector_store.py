@@ -36,6 +36,7 @@ class VectorStore:
 
     def __init__(self, backend: Backend, at_least: int = 0) -> None:
         self._backend = backend
+        self.where, self.is_alive = backend.where, backend.is_alive
         self._gate = Gate()
         self._closed = False
         self._is_sound = True
@@ -168,12 +169,6 @@ class VectorStore:
     def is_outgrown(self) -> bool:
         """Return whether the store has grown so much that it must be reopened for more thorough searches."""
         return effort(self.count()) > self._effort
-
-    def where(self) -> str:
-        return self._backend.where()
-
-    def is_alive(self) -> bool:
-        return self._backend.is_alive()
 
     def seal(self) -> None:
         """Record the current state of the files, so that the next open checks only files that have changed."""
