@@ -53,7 +53,7 @@ def values(folder: Path, number: int) -> tuple[float, dict[float, float]]:
     with tempfile.TemporaryDirectory() as place, scratch_index(chosen.name, Settings()) as index:
         sources, _ = load_records(index, chosen.records or ())
         ids = {source: id_ for id_, source in sources.items()}
-        bench = Bench(QueryService(index), index.settings, lambda question, result: ids.get(result.source))
+        bench = Bench(QueryService(index), index.settings, lambda result: ids.get(result.source))
         found = {share: _mean(bench, chosen, questions, "hybrid") for share in filling(index, Path(place) / "vectors")}
         return _mean(bench, chosen, questions, "keywords"), found
 

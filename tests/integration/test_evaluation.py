@@ -144,7 +144,7 @@ def test_the_folder_of_the_set_and_the_project_are_not_modified(folder: Path, tm
 def test_configured_weights_apply_only_to_the_configured_ranking(tmp_path: Path, model: HashModel) -> None:
     settings = Settings(query=QuerySettings(ranking="classic", weights={"guideMatch": 7}))
     with scratch_index("any", settings, model) as index:
-        bench = Bench(QueryService(index), settings, lambda question, value: value.source)
+        bench = Bench(QueryService(index), settings, lambda result: result.source)
 
         assert bench.weights("classic") == {**CLASSIC, "guideMatch": 7}
         assert bench.weights("hybrid") == HYBRID

@@ -156,7 +156,7 @@ def test_tickets_and_releases_among_the_results_do_not_count(type_: KnowledgeTyp
     hit = Ranked("a.md", 1.0, make_chunk("a.md", type_.value))
     is_file = type_ not in (KnowledgeType.TICKET, KnowledgeType.RELEASE)
 
-    assert file_not_ticket(Question("q", "q"), hit) == ("a.md" if is_file else None)
+    assert file_not_ticket(hit) == ("a.md" if is_file else None)
 
 
 def test_file_names_in_any_script_and_with_spaces_are_read_unchanged(project: Path, opened: list[Index]) -> None:
@@ -186,18 +186,16 @@ def test_a_merge_is_skipped_but_the_merged_commits_count(project: Path) -> None:
     identity = ("-c", "user.name=T", "-c", "user.email=t@example.org")
     git(project, *identity, "merge", "--quiet", "--no-ff", "-m", "Merge #12", "side")
 
-    found = {commit.message.strip(): commit.files for commit in commits(project)}
+    found = {message.strip(): files for message, files in commits(project)}
 
     assert found.keys() == {"Begin", "For #12", "Meanwhile"}
-    assert found["For #12"] == ("src/side.py",)
+    assert found["For #12"] == ["src/side.py"]
 
 
 def test_a_message_may_have_several_lines_and_a_commit_no_files(project: Path) -> None:
     commit(project, "Nothing\n\nat all\n#12")
 
-    newest = next(commits(project))
-
-    assert (newest.message, newest.files) == ("Nothing\n\nat all\n#12\n", ())
+    assert next(commits(project)) == ("Nothing\n\nat all\n#12\n", [])
 
 
 # --- missing histories -------------------------------------------------------------------------------------------

@@ -40,18 +40,17 @@ _FORMAT = "--format=%x1e%B%x1f"
 class Bench:
     """Questions with their candidates, ready to be ranked in several ways.
 
-    `document` maps a source of the index to the document of the set, or to None if it does not count.
+    `document` maps a result to the document of the set, or to None if it does not count.
     """
 
     service: QueryService
     settings: Settings
-    document: Callable[[Question, Ranked], str | None]
+    document: Callable[[Ranked], str | None]
 
     def retrieve(self, questions: Sequence[Question], progress: Progress = silent) -> dict[str, Retrieved]:
         """Return the candidates of each question, retrieved once for all rankings.
 
-        Raises:
-            ProviderError: a question could not be embedded; a search with only one leg must not be measured.
+        Raises ProviderError if a question could not be embedded; a search with only one leg must not be measured.
         """
         found = {}
         for number, question in enumerate(questions):
@@ -75,16 +74,16 @@ class Bench:
 
     def runs(self, questions: Sequence[Question], ranked: Mapping[str, Sequence[Ranked]]) -> dict[str, list[str]]:
         """Return the documents for each question, best first."""
-        return {question.id: self._documents(question, ranked[question.id]) for question in questions}
+        found = {}
+        for question in questions:
+            documents = dict.fromkeys(map(self.document, ranked[question.id]))
+            found[question.id] = [document for document in documents if document is not None][:DEPTH]
+        return found
 
     def weights(self, ranking: str) -> Weights:
         """Return the weights of a ranking, with the user's changes if it is the configured one."""
         query = self.settings.query
         return weights(ranking, query.weights if ranking == query.ranking else {})
-
-    def _documents(self, question: Question, ranked: Sequence[Ranked]) -> list[str]:
-        found = (self.document(question, result) for result in ranked)
-        return list(dict.fromkeys(document for document in found if document is not None))[:DEPTH]
 
 
 @contextmanager
@@ -99,17 +98,14 @@ def opened(
     """Open the bench of a set, or without a set that of the project's own history.
 
     The corpus of a set is in an index in the cache folder, and `history`, already read, is that of its documents;
-    without a corpus, it judges the project's own index.
-
-    Raises:
-        InvalidArgument, IndexMissing, NotFound: see `set_from_git`.
+    without a corpus, it judges the project's own index. Raises the errors of `set_from_git`.
     """
     if chosen is not None and chosen.records is not None:
         with scratch_index(chosen.corpus or chosen.name, settings, model) as index:
             sources, _ = load_records(index, chosen.records, progress)
             ids = {source: document_id for document_id, source in sources.items()}
             service = QueryService(index, history=history)
-            yield Bench(service, settings, lambda question, result: ids.get(result.source)), chosen
+            yield Bench(service, settings, lambda result: ids.get(result.source)), chosen
         return
     index = Index(root, settings, model)
     try:
@@ -119,7 +115,7 @@ def opened(
             own = History(root)
             own.refresh()
             service = QueryService(index, history=own)
-            yield Bench(service, settings, lambda question, result: result.source), chosen
+            yield Bench(service, settings, lambda result: result.source), chosen
     finally:
         index.close()
 
@@ -148,14 +144,6 @@ def scratch_index(name: str, settings: Settings, model: Model | None = None) -> 
         index.close()
 
 
-@dataclass(frozen=True)
-class TicketCommit:
-    """A commit's message and its changed files."""
-
-    message: str
-    files: tuple[str, ...]
-
-
 def set_from_git(root: Path, index: Index) -> EvaluationSet:
     """Return tickets as questions, judged by the files changed in the commits that mention them.
 
@@ -174,10 +162,10 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
             judged.add(chunk.source)
     tickets = files_by_name(texts)
     judgements: Judgements = defaultdict(dict)
-    for commit in commits(root):
-        changed = [file for file in commit.files if file in judged]
-        if changed and len(commit.files) <= MAX_FILES:
-            for ticket in {tickets[name] for name in names(commit.message) if name in tickets}:
+    for message, files in commits(root):
+        changed = [file for file in files if file in judged]
+        if changed and len(files) <= MAX_FILES:
+            for ticket in {tickets[name] for name in names(message) if name in tickets}:
                 judgements[ticket].update(dict.fromkeys(changed, 1))
     if not judgements:
         raise NotFound(
@@ -188,16 +176,16 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
     return EvaluationSet("history", questions, dict(judgements))
 
 
-def file_not_ticket(question: Question, result: Ranked) -> str | None:
+def file_not_ticket(result: Ranked) -> str | None:
     """Return the document that a result represents; tickets and releases do not count as changed files."""
     return None if result.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else result.source
 
 
-def commits(root: Path) -> Iterator[TicketCommit]:
-    """Yield the commits that touch the folder, newest first, with paths relative to it."""
+def commits(root: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the message and the changed files of the commits that touch the folder, newest first."""
     output = read_git(root, *LOG, "--name-only", "--no-merges", "--relative", _FORMAT, seconds=GIT_SECONDS)
     if not output.is_complete:
         raise StorageError("git takes too long to read the history.", "Evaluate a folder with a set.")
     for record in output.text.split("\x1e")[1:]:
         message, _, files = record.partition("\x1f")
-        yield TicketCommit(message, tuple(name.strip("\n") for name in files.split("\0") if name.strip("\n")))
+        yield message, [name.strip("\n") for name in files.split("\0") if name.strip("\n")]

@@ -14,70 +14,12 @@ from lore_server.evaluation.bench import Bench, opened, read_chosen
 from lore_server.evaluation.excerpts import PASSAGES, ExcerptSet, Places, overlap
 from lore_server.evaluation.measures import Values, per_question
 from lore_server.evaluation.report import Report
-from lore_server.evaluation.sets import EvaluationSet, Question
+from lore_server.evaluation.sets import EvaluationSet
 from lore_server.query.confidence import DOUBTFUL
 from lore_server.query.ranking import Ranked
 
 TYPES_LOOKED_AT = 3
 UNANSWERABLE = "unanswerable"
-_FIRST = {"name": "name@1", "version": "version@1"}
-
-
-def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progress: Progress = silent) -> Report:
-    """Return the measures of each ranking on a judged set."""
-    questions = chosen.questions
-    retrieved = bench.retrieve(questions, progress)
-    kinds = [question.id for question in questions if question.metadata.get("kind") is not None]
-    confidences = {kind: bench.service.fit(retrieved[kind]).confidence for kind in kinds}
-    values = {}
-    for ranking in rankings:
-        ranked = bench.rank(questions, retrieved, ranking)
-        runs = bench.runs(questions, ranked)
-        values[ranking] = per_question(chosen.judgements, runs) | by_kind(chosen, ranked, runs, confidences)
-    return Report(chosen.name, len(questions), values)
-
-
-def evaluate_excerpts(
-    chosen: ExcerptSet,
-    root: Path,
-    settings: Settings,
-    rankings: Sequence[str],
-    progress: Progress = silent,
-    model: Model | None = None,
-) -> Report:
-    """Return recall, precision and intersection over union of the best passages per ranking, except `classic`.
-
-    `classic` ranks files, not passages.
-
-    Raises:
-        InvalidArgument: no other ranking is requested.
-    """
-    of_passages = [ranking for ranking in rankings if ranking != "classic"]
-    if not of_passages:
-        raise InvalidArgument("The ranking `classic` ranks files, but an excerpt set judges passages.")
-    places = {name: Places(text) for name, text in chosen.documents.items()}
-    questions = chosen.asked.questions
-    with opened(chosen.asked, root, settings, progress, model) as (bench, _):
-        retrieved = bench.retrieve(questions, progress)
-        values = {}
-        for ranking in of_passages:
-            weights = bench.weights(ranking)
-            found = {
-                question.id: bench.service.rank(retrieved[question.id], ranking, weights)[0] for question in questions
-            }
-            values[ranking] = _overlaps(chosen, questions, found, places)
-    return Report(chosen.asked.name, len(questions), values)
-
-
-def _overlaps(
-    chosen: ExcerptSet, questions: Sequence[Question], found: dict[str, list[Ranked]], places: dict[str, Places]
-) -> Values:
-    values: Values = {f"{name}@{PASSAGES}": {} for name in excerpts.MEASURES}
-    for question in questions:
-        passages = [(hit.source, places[hit.source].span(hit.chunk)) for hit in found[question.id][:PASSAGES]]
-        for name, value in overlap(passages, *chosen.answers[question.id]).items():
-            values[f"{name}@{PASSAGES}"][question.id] = value
-    return values
 
 
 def evaluate_folder(
@@ -92,17 +34,53 @@ def evaluate_folder(
     """Return the report on the set of any kind in a folder or, without a folder, on the project's own history.
 
     Raises:
-        InvalidArgument: the folder contains no set, or the project has no history.
+        InvalidArgument: the folder contains no set, the project has no history, or an excerpt set is to be evaluated
+            only by `classic`, which ranks files, not passages.
         IndexMissing: the project has not been synced.
         NotFound: no commit names a ticket.
     """
-    if folder is not None and excerpts.is_excerpt_set(folder):
-        return evaluate_excerpts(excerpts.read_excerpts(folder, split), root, settings, rankings, progress, model)
-    with opened(read_chosen(folder, split), root, settings, progress, model) as (bench, chosen):
-        return evaluate(bench, chosen, rankings, progress)
+    if folder is None or not excerpts.is_excerpt_set(folder):
+        with opened(read_chosen(folder, split), root, settings, progress, model) as (bench, chosen):
+            return _evaluate(bench, chosen, rankings, progress)
+    of_passages = [ranking for ranking in rankings if ranking != "classic"]
+    if not of_passages:
+        raise InvalidArgument("The ranking `classic` ranks files, but an excerpt set judges passages.")
+    quoted = excerpts.read_excerpts(folder, split)
+    with opened(quoted.asked, root, settings, progress, model) as (bench, _):
+        return _evaluate_excerpts(bench, quoted, of_passages, progress)
 
 
-def by_kind(
+def _evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progress: Progress) -> Report:
+    """Return the measures of each ranking on a judged set."""
+    questions = chosen.questions
+    retrieved = bench.retrieve(questions, progress)
+    kinds = [question.id for question in questions if question.metadata.get("kind") is not None]
+    confidences = {kind: bench.service.fit(retrieved[kind]).confidence for kind in kinds}
+    values = {}
+    for ranking in rankings:
+        ranked = bench.rank(questions, retrieved, ranking)
+        runs = bench.runs(questions, ranked)
+        values[ranking] = per_question(chosen.judgements, runs) | _by_kind(chosen, ranked, runs, confidences)
+    return Report(chosen.name, len(questions), values)
+
+
+def _evaluate_excerpts(bench: Bench, chosen: ExcerptSet, rankings: Sequence[str], progress: Progress) -> Report:
+    """Return recall, precision and intersection over union of the best passages per ranking."""
+    places = {name: Places(text) for name, text in chosen.documents.items()}
+    questions = chosen.asked.questions
+    retrieved = bench.retrieve(questions, progress)
+    values: dict[str, Values] = {}
+    for ranking in rankings:
+        values[ranking] = {f"{name}@{PASSAGES}": {} for name in excerpts.MEASURES}
+        for question in questions:
+            hits, _ = bench.service.rank(retrieved[question.id], ranking, bench.weights(ranking))
+            passages = [(hit.source, places[hit.source].span(hit.chunk)) for hit in hits[:PASSAGES]]
+            for name, value in overlap(passages, *chosen.answers[question.id]).items():
+                values[ranking][f"{name}@{PASSAGES}"][question.id] = value
+    return Report(chosen.asked.name, len(questions), values)
+
+
+def _by_kind(
     chosen: EvaluationSet,
     ranked: Mapping[str, Sequence[Ranked]],
     runs: Mapping[str, Sequence[str]],
@@ -121,17 +99,13 @@ def by_kind(
         values.setdefault("answerable_accepted", {})[question.id] = float(not is_doubted)
         gold = {document for document, grade in chosen.judgements[question.id].items() if grade > 0}
         if kind == "type":
-            name, value = f"right_type@{TYPES_LOOKED_AT}", _has_type(question, ranked[question.id])
-        elif kind in _FIRST:
-            name, value = _FIRST[kind], float(runs[question.id][:1] != [] and runs[question.id][0] in gold)
+            expected = question.metadata.get("type")
+            wanted = {expected} if isinstance(expected, str) else set(expected or ())
+            first = ranked[question.id][:TYPES_LOOKED_AT]
+            name, value = f"right_type@{TYPES_LOOKED_AT}", float(any(result.chunk.type in wanted for result in first))
+        elif kind in ("name", "version"):
+            name, value = f"{kind}@1", float(runs[question.id][:1] != [] and runs[question.id][0] in gold)
         else:
             name, value = f"{kind}_recall@10", len(gold & set(runs[question.id][:10])) / len(gold)
         values.setdefault(name, {})[question.id] = value
     return values
-
-
-def _has_type(question: Question, ranked: Sequence[Ranked]) -> float:
-    """Return whether the first results include a document of the expected type."""
-    expected = question.metadata.get("type")
-    wanted = {expected} if isinstance(expected, str) else set(expected or ())
-    return float(any(result.chunk.type.value in wanted for result in ranked[:TYPES_LOOKED_AT]))

@@ -6,7 +6,6 @@ Strategies" (2024, section "Metrics"): text that is retrieved twice counts twice
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,11 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk
 from lore_etl.pipeline.corpus import CorpusRecord
-from lore_server.evaluation.sets import EvaluationSet, Question, rows, text
+from lore_server.evaluation.sets import LINE_END, EvaluationSet, Question, content, rows, text
 
 PASSAGES = 5
 MEASURES = ("recall", "precision", "iou")
 Span = tuple[int, int]
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def is_excerpt_set(folder: Path) -> bool:
 def read_excerpts(folder: Path, split: str | None = None) -> ExcerptSet:
     """Read an excerpt set. Raises InvalidArgument."""
     files = sorted(file for file in (folder / "corpora").iterdir() if file.is_file() and file.name[0] != ".")
-    documents = {file.name: _document(file) for file in files}
+    documents = {file.name: content(file, f"corpora/{file.name}") for file in files}  # offsets count line ends too
     by_stem = {Path(name).stem: name for name in documents}
     questions, answers = [], {}
     for place, id_, row in rows(folder / "questions.jsonl"):
@@ -57,15 +55,6 @@ def read_excerpts(folder: Path, split: str | None = None) -> ExcerptSet:
     records = [CorpusRecord(name, content, path=name) for name, content in documents.items()]
     name = f"{corpus}.{split}" if split else corpus
     return ExcerptSet(EvaluationSet(name, questions, {}, records, corpus), documents, answers)
-
-
-def _document(file: Path) -> str:
-    try:
-        with open(file, encoding="utf-8", newline="") as opened:  # offsets count line ends unchanged
-            return opened.read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidArgument(f"Cannot read corpora/{file.name}: {reason}.") from error
 
 
 def _references(row: JSON, length: int, place: str) -> list[Span]:
@@ -94,7 +83,7 @@ class Places:
     """The positions of chunks in a text, converted from lines to characters."""
 
     def __init__(self, text: str) -> None:
-        ends = list(_LINE_END.finditer(text))
+        ends = list(LINE_END.finditer(text))
         self._starts = [0, *(end.end() for end in ends)]
         self._ends = [*(end.start() for end in ends), len(text)]
 

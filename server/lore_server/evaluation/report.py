@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+
+from pydantic import TypeAdapter
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import InvalidArgument
@@ -26,7 +27,7 @@ class Report:
         """Return ranking -> measure -> mean, with the 95 % intervals of the means."""
         rounded: JSON = {}
         for ranking, values in self.values.items():
-            means = {measure: round(_mean(each), 4) for measure, each in values.items()}
+            means = {measure: round(fmean(each.values() or [0.0]), 4) for measure, each in values.items()}
             bounds = {measure: [round(x, 4) for x in interval(list(each.values()))] for measure, each in values.items()}
             rounded[ranking] = {**means, "intervals": bounds}
         return rounded
@@ -34,8 +35,7 @@ class Report:
     def against(self, theirs: Report) -> dict[str, dict[str, Comparison]]:
         """Compare this report with another: ranking -> measure -> comparison, for those in both.
 
-        Raises:
-            InvalidArgument: the reports have no question in common.
+        Raises InvalidArgument if the reports have no question in common.
         """
         found = {
             ranking: {name: compare(ours, theirs.values[ranking][name]) for name, ours in values.items()
@@ -61,21 +61,9 @@ def save(report: Report, file: Path) -> None:
 def load(file: Path) -> Report:
     """Read a saved report. Raises InvalidArgument."""
     try:
-        row = json.loads(file.read_text(encoding="utf-8"))
-        return Report(str(row["name"]), int(row["questions"]), _checked(row["values"]))
+        return TypeAdapter(Report).validate_json(file.read_bytes())
     except OSError as error:
         raise InvalidArgument(f"Cannot read {file.name}: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except ValueError as error:
         hint = "Write one with `lore eval … --save FILE`."
         raise InvalidArgument(f"{file.name} is not a saved evaluation.", hint) from error
-
-
-def _checked(values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Values]:
-    return {
-        ranking: {name: {measure: float(value) for measure, value in each.items()} for name, each in measures.items()}
-        for ranking, measures in values.items()
-    }
-
-
-def _mean(values: Mapping[str, float]) -> float:
-    return fmean(values.values()) if values else 0.0

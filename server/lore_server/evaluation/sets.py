@@ -15,6 +15,7 @@ from lore_etl.pipeline.corpus import CorpusRecord
 
 Judgements = dict[str, dict[str, int]]
 """Question id -> document id -> grade of relevance; 0 is not relevant."""
+LINE_END = re.compile(r"\r\n|\r|\n")
 _GRADE = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -44,31 +45,23 @@ class EvaluationSet:
 def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
     """Read a set, or one split of it: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata.
 
-    Raises:
-        InvalidArgument: a file is missing or has another format; the message names file and line.
+    Raises InvalidArgument if a file is missing or has another format; the message names file and line.
     """
     queries, qrels, in_metadata = _files(folder, split)
-    corpus = folder.resolve().name
-    questions = [
-        Question(question_id, text(row, "text", place), _metadata(row, place))
-        for place, question_id, row in rows(queries)
-    ]
+    corpus, documents = folder.resolve().name, folder / "corpus.jsonl"
+    questions = [Question(id_, text(row, "text", place), _metadata(row, place)) for place, id_, row in rows(queries)]
     if in_metadata:
         questions = [question for question in questions if question.metadata.get("split") == split]
-    records = (
-        [_record(row, document_id, place) for place, document_id, row in rows(folder / "corpus.jsonl")]
-        if (folder / "corpus.jsonl").exists()
-        else None
-    )
-    judgements = _judgements(qrels, {record.id for record in records} if records is not None else None)
+    records = None
+    if documents.exists():
+        records = [_record(row, id_, place) for place, id_, row in rows(documents)]
+    judgements = _judgements(qrels, None if records is None else {record.id for record in records})
     asked = [question for question in questions if question.id in judgements or records is None]
-    if not any(grade > 0 for question_id in asked for grade in judgements.get(question_id.id, {}).values()):
+    judged = {question.id: judgements.get(question.id, {}) for question in asked}
+    if not any(grade > 0 for grades in judged.values() for grade in grades.values()):
         where = f" in the split `{split}`" if split else ""
         raise InvalidArgument(f"{corpus}: no question{where} has a relevant document in {qrels.name}.")
-    name = f"{corpus}.{split}" if split else corpus
-    return EvaluationSet(
-        name, asked, {question_id.id: judgements.get(question_id.id, {}) for question_id in asked}, records, corpus
-    )
+    return EvaluationSet(f"{corpus}.{split}" if split else corpus, asked, judged, records, corpus)
 
 
 def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
@@ -106,14 +99,19 @@ def rows(file: Path) -> Iterator[tuple[str, str, JSON]]:
         yield place, id_, row
 
 
-def _lines(file: Path) -> list[str]:
+def content(file: Path, name: str, hint: str | None = None) -> str:
+    """Return the text of a file with its own line ends. Raises InvalidArgument."""
     try:
-        return file.read_text(encoding="utf-8").split("\n")
+        with open(file, encoding="utf-8", newline="") as opened:
+            return opened.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidArgument(
-            f"Cannot read {file.name}: {reason}.", "A set has queries.jsonl and qrels.tsv; see docs/evaluating.md."
-        ) from error
+        raise InvalidArgument(f"Cannot read {name}: {reason}.", hint) from error
+
+
+def _lines(file: Path) -> list[str]:
+    hint = "A set has queries.jsonl and qrels.tsv; see docs/evaluating.md."
+    return LINE_END.split(content(file, file.name, hint))
 
 
 def text(row: JSON, key: str, place: str) -> str:
@@ -153,7 +151,7 @@ def _record(row: JSON, id_: str, place: str) -> CorpusRecord:
 def _judgements(file: Path, documents: set[str] | None) -> Judgements:
     found: Judgements = {}
     for number, line in enumerate(_lines(file), start=1):
-        cells = line.rstrip("\r").split("\t")
+        cells = line.split("\t")
         if not line.strip() or (number == 1 and cells[0] == "query-id"):
             continue
         if len(cells) != 3 or not _GRADE.fullmatch(cells[2]):

@@ -103,11 +103,11 @@ def fit_folders(
         raise InvalidArgument("Two of the sets have folders of the same name.", "Rename one of the folders.")
     with ExitStack() as stack:
         benches = [stack.enter_context(opened(chosen, root, settings, progress, model)) for chosen in sets]
-        return fit([trial(bench, chosen, progress) for bench, chosen in benches], start, progress)
+        return _fit([_trial(bench, chosen, progress) for bench, chosen in benches], start, progress)
 
 
-def trial(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Trial:
-    """Retrieve the candidates of a set's answered questions. Raises InvalidArgument if there are too few of them."""
+def _trial(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Trial:
+    """Retrieve the candidates of a set's answered questions."""
     questions = [
         question for question in chosen.questions if any(grade > 0 for grade in chosen.judgements[question.id].values())
     ]
@@ -126,21 +126,24 @@ def trial(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> T
     return Trial(chosen.name, list(names.values()), score)
 
 
-def fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress = silent) -> Fit:
+def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress) -> Fit:
     """Fit the weights by cross-validation; the returned weights are fitted to all questions.
 
     Several sets are left out one at a time, because weights that suit one project may hurt another. A single set is
     divided into folds of its questions.
     """
-    folds = _folds(trials)
+    folds = [frozenset(trial.questions) for trial in trials]
+    if len(trials) == 1:
+        folds = [frozenset(trials[0].questions[number::FOLDS]) for number in range(FOLDS)]
     held_out: Scores = {}
     losing = []
     before = _scores(trials, start)
     for number, fold in enumerate(folds):
         progress("fitting", number, len(folds) + 1)
         found = _scores(trials, _search(trials, start, fold))
-        held_out |= {question: found[question] for question in fold}
-        if len(trials) > 1 and compare({question: found[question] for question in fold}, before).is_loss:
+        own = {question: found[question] for question in fold}
+        held_out |= own
+        if len(trials) > 1 and compare(own, before).is_loss:
             losing.append(trials[number].name)
     progress("fitting", len(folds), len(folds) + 1)
     best = _search(trials, start, frozenset())
@@ -148,12 +151,6 @@ def fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress 
     changed = {name: value for name, value in best.items() if value != start[name]}
     after = _scores(trials, best)
     return Fit(changed, fmean(before.values()), fmean(after.values()), compare(held_out, before), tuple(losing))
-
-
-def _folds(trials: Sequence[Trial]) -> list[frozenset[str]]:
-    if len(trials) > 1:
-        return [frozenset(trial.questions) for trial in trials]
-    return [frozenset(trials[0].questions[number::FOLDS]) for number in range(FOLDS)]
 
 
 def _scores(trials: Sequence[Trial], weights: Mapping[str, float]) -> Scores:
@@ -165,10 +162,7 @@ def _scores(trials: Sequence[Trial], weights: Mapping[str, float]) -> Scores:
 def write(file: Path, weights: Mapping[str, float]) -> None:
     """Write weights under `[query.weights]` of a `lore.toml`, keeping everything else including comments.
 
-    Raises:
-        ConfigError: the file is not valid TOML.
-        InvalidPath: it is a symlink.
-        StorageError: it cannot be written.
+    Raises ConfigError if the file is not valid TOML, InvalidPath if it is a symlink, StorageError.
     """
     files = Files(file.parent)
     try:
