@@ -38,20 +38,14 @@ _FORMAT = "--format=%x1e%B%x1f"
 
 @dataclass(frozen=True)
 class Bench:
-    """Questions with their candidates, ready to be ranked in several ways.
-
-    `document` maps a result to the document of the set, or to None if it does not count.
-    """
+    """Questions with their candidates. `document` maps a result to the document of the set; None does not count."""
 
     service: QueryService
     settings: Settings
     document: Callable[[Ranked], str | None]
 
     def retrieve(self, questions: Sequence[Question], progress: Progress = silent) -> dict[str, Retrieved]:
-        """Return the candidates of each question, retrieved once for all rankings.
-
-        Raises ProviderError if a question could not be embedded; a search with only one leg must not be measured.
-        """
+        """Return the candidates of each question. Raises ProviderError: one leg alone must not be measured."""
         found = {}
         for number, question in enumerate(questions):
             progress("asking", number, len(questions))
@@ -68,7 +62,6 @@ class Bench:
         ranking: str,
         own: Weights | None = None,
     ) -> dict[str, list[Ranked]]:
-        """Return the files for each question, best first."""
         given = own or self.weights(ranking)
         return {question.id: self.service.rank(retrieved[question.id], ranking, given)[1] for question in questions}
 
@@ -147,10 +140,7 @@ def scratch_index(name: str, settings: Settings, model: Model | None = None) -> 
 def set_from_git(root: Path, index: Index) -> EvaluationSet:
     """Return tickets as questions, judged by the files changed in the commits that mention them.
 
-    Raises:
-        IndexMissing: the project has not been synced.
-        InvalidArgument: the project is not a git repository.
-        NotFound: no commit names a ticket of the index.
+    Raises IndexMissing, InvalidArgument for a project without git, NotFound if no commit names a ticket.
     """
     index.require()
     texts: dict[str, list[str]] = defaultdict(list)

@@ -33,11 +33,8 @@ def evaluate_folder(
 ) -> Report:
     """Return the report on the set of any kind in a folder or, without a folder, on the project's own history.
 
-    Raises:
-        InvalidArgument: the folder contains no set, the project has no history, or an excerpt set is to be evaluated
-            only by `classic`, which ranks files, not passages.
-        IndexMissing: the project has not been synced.
-        NotFound: no commit names a ticket.
+    Raises InvalidArgument for a folder without a set, or if only `classic` would judge excerpts; and the errors of
+    `set_from_git`.
     """
     if folder is None or not excerpts.is_excerpt_set(folder):
         with opened(read_chosen(folder, split), root, settings, progress, model) as (bench, chosen):
@@ -51,7 +48,6 @@ def evaluate_folder(
 
 
 def _evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progress: Progress) -> Report:
-    """Return the measures of each ranking on a judged set."""
     questions = chosen.questions
     retrieved = bench.retrieve(questions, progress)
     kinds = [question.id for question in questions if question.metadata.get("kind") is not None]

@@ -31,7 +31,6 @@ class ExcerptSet:
 
 
 def is_excerpt_set(folder: Path) -> bool:
-    """Return whether the folder contains `questions.jsonl` and `corpora/`."""
     return (folder / "questions.jsonl").exists() and (folder / "corpora").is_dir()
 
 
@@ -58,7 +57,6 @@ def read_excerpts(folder: Path, split: str | None = None) -> ExcerptSet:
 
 
 def _references(row: JSON, length: int, place: str) -> list[Span]:
-    """Return the character ranges that answer a question, each within its document."""
     try:
         spans = [(int(reference["start"]), int(reference["end"])) for reference in row["references"]]
     except (ValueError, KeyError, TypeError) as error:

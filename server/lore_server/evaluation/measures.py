@@ -32,7 +32,6 @@ class Comparison:
 
     @property
     def is_loss(self) -> bool:
-        """Return whether the difference is significantly negative."""
         return self.difference < 0 and self.p < ALPHA
 
 

@@ -33,10 +33,7 @@ class Report:
         return rounded
 
     def against(self, theirs: Report) -> dict[str, dict[str, Comparison]]:
-        """Compare this report with another: ranking -> measure -> comparison, for those in both.
-
-        Raises InvalidArgument if the reports have no question in common.
-        """
+        """Return ranking -> measure -> comparison, for those in both. Raises InvalidArgument without any."""
         found = {
             ranking: {name: compare(ours, theirs.values[ranking][name]) for name, ours in values.items()
                       if ours.keys() & theirs.values[ranking].get(name, {}).keys()}
@@ -48,12 +45,10 @@ class Report:
         return found
 
     def between(self, ranking: str, other: str) -> dict[str, Comparison]:
-        """Compare two rankings on this set, by measure."""
         return {name: compare(ours, self.values[other][name]) for name, ours in self.values[ranking].items()}
 
 
 def save(report: Report, file: Path) -> None:
-    """Write a report for a later `--compare` or `--gate`."""
     record = {"name": report.name, "questions": report.questions, "values": report.values}
     write_atomically(file, (json.dumps(record, indent=1, sort_keys=True) + "\n",))
 

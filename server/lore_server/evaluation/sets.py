@@ -30,10 +30,7 @@ class Question:
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Judged questions over documents; without `records`, they are about the project's own index.
-
-    `corpus` is the name of the documents, which several sets can share.
-    """
+    """Judged questions over the documents `corpus`, or without `records` over the project's own index."""
 
     name: str
     questions: list[Question]
@@ -45,7 +42,7 @@ class EvaluationSet:
 def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
     """Read a set, or one split of it: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata.
 
-    Raises InvalidArgument if a file is missing or has another format; the message names file and line.
+    Raises InvalidArgument, which names file and line, if a file is missing or has another format.
     """
     queries, qrels, in_metadata = _files(folder, split)
     corpus, documents = folder.resolve().name, folder / "corpus.jsonl"

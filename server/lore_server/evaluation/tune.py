@@ -60,10 +60,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of a fit: the changed weights, and their effect on held-out questions.
-
-    `losing` are the sets that are significantly worse with weights fitted to the others.
-    """
+    """The changed weights, their effect on held-out questions, and the held-out sets that significantly lose."""
 
     weights: dict[str, float]
     before: float
@@ -87,9 +84,7 @@ def fit_folders(
 ) -> Fit:
     """Fit the weights to one or more sets or, without folders, to the project's own history.
 
-    Raises:
-        ConfigError: another ranking is configured, which does not have these weights.
-        InvalidArgument: a folder contains no set, a set is too small, or two sets have the same documents.
+    Raises ConfigError for another ranking; InvalidArgument for no set, too small ones, and two with the same documents.
     """
     if settings.query.ranking != "hybrid":
         raise ConfigError(
@@ -107,7 +102,6 @@ def fit_folders(
 
 
 def _trial(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Trial:
-    """Retrieve the candidates of a set's answered questions."""
     questions = [
         question for question in chosen.questions if any(grade > 0 for grade in chosen.judgements[question.id].values())
     ]
@@ -154,16 +148,12 @@ def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress
 
 
 def _scores(trials: Sequence[Trial], weights: Mapping[str, float]) -> Scores:
-    """Return the value of every question of all sets."""
     items = frozenset(weights.items())
     return {question: value for trial in trials for question, value in trial.score(items).items()}
 
 
 def write(file: Path, weights: Mapping[str, float]) -> None:
-    """Write weights under `[query.weights]` of a `lore.toml`, keeping everything else including comments.
-
-    Raises ConfigError if the file is not valid TOML, InvalidPath if it is a symlink, StorageError.
-    """
+    """Write weights to a `lore.toml` and keep everything else in it. Raises ConfigError, InvalidPath, StorageError."""
     files = Files(file.parent)
     try:
         # bytes, because reading text would change line ends
@@ -179,10 +169,7 @@ def write(file: Path, weights: Mapping[str, float]) -> None:
 
 
 def _search(trials: Sequence[Trial], start: Mapping[str, float], left_out: frozenset[str]) -> dict[str, float]:
-    """Return the best weights for the questions that are not left out, optimised one after another.
-
-    Every set counts equally, however many questions it has.
-    """
+    """Return the best weights for the questions that are not left out, one after another; all sets count equally."""
     asked = [[question for question in trial.questions if question not in left_out] for trial in trials]
 
     def mean(weights: Mapping[str, float]) -> float:

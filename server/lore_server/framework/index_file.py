@@ -55,10 +55,7 @@ class Output:
         return {"score": now.score, "total": len(now.violations), "violations": violations}
 
     def create(self) -> list[str]:
-        """Write the file unconditionally; one that is not ours is kept next to it. Return remarks on the file.
-
-        Raises InvalidPath if `.ce` or the file is a symlink or of the wrong kind; StorageError.
-        """
+        """Write the file; another tool's is kept next to it. Return remarks on it. Raises InvalidPath, StorageError."""
         with self._guard:
             before, remarks = self._files.read(VIEW_NAME), list[str]()
             if before is not None and not is_ours(before):

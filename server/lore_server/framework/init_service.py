@@ -44,10 +44,7 @@ class InitService:
     ) -> InitResultRecord:
         """Set up Lore for the project. A failed sync is reported in its job, after the steps that succeeded.
 
-        Raises:
-            InvalidArgument: `project_root` is another project.
-            StorageError: the configuration cannot be written.
-            Busy: another job is running, or another process owns the index.
+        Raises InvalidArgument if `project_root` is another project; StorageError; Busy if the index is in use.
         """
         root, deadline = self._index.root, time.monotonic() + wait_seconds
         check_root(root, project_root, f"Omit it, or run `lore init {(project_root or '')[:300]}` in a shell.")
@@ -172,7 +169,6 @@ def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRec
 
 
 def _longest(files: Sequence[JSON]) -> str | None:
-    """Return the title of the file with the most chunks."""
     return max(files, key=lambda file: file["chunks"])["title"] if files else None
 
 

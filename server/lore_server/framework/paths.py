@@ -16,11 +16,7 @@ _LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC does n
 
 
 def plain(path: str) -> str:
-    """Return the path if it consists of plain names below a folder, such as `PRPs/executed/PRP-1.md`.
-
-    Raises PathRefused if it is empty, too long, absolute, goes up, or has a character that only looks like a dot or
-    slash.
-    """
+    """Return a path that consists of plain names, such as `PRPs/executed/PRP-1.md`. Raises PathRefused."""
     if not path or len(path) > LONGEST:
         raise PathRefused(f"A path must have 1 to {LONGEST:,} characters; this one has {len(path):,}.")
     if path.startswith("/") or "\\" in path or _DRIVE.match(path):

@@ -106,10 +106,7 @@ class DocReader:
 
 
 def framework_folder(root: Path, configured: str) -> str:
-    """Return the folder of the framework's pages, relative to the project's root.
-
-    Raises FrameworkNotFound if it does not exist, PathRefused if the configured folder is not in the project.
-    """
+    """Return the folder of the framework's pages, from the project's root. Raises FrameworkNotFound, PathRefused."""
     choices = (configured.rstrip("/"),) if configured else FRAMEWORKS
     for folder in choices:
         facts = facts_below(root, leads_to(root, "", folder))

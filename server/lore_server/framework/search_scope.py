@@ -40,7 +40,6 @@ class Scope:
         return known[0].tags if known else chunk.tags
 
     def referenced_by(self, path: str) -> tuple[str, ...]:
-        """Return the PRPs that name this pattern."""
         known = self.entries.by_path.get(path)
         return known[0].referenced_by if known else ()
 

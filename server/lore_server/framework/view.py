@@ -106,10 +106,7 @@ class View:
         self._entries = Entries()
 
     def entries(self) -> Entries:
-        """Return the current entries; a new object whenever any of them changed.
-
-        Raises IndexMissing; CatalogueDamaged if the catalogue cannot be read.
-        """
+        """Return the current entries, a new object whenever any changed. Raises IndexMissing, CatalogueDamaged."""
         self._index.require()
         with self._guard:
             self._entries = self._index.snapshot.read(ENTRIES, None, self._read)
@@ -130,10 +127,7 @@ class View:
 
 
 def _entries_of(path: str, digest: Digest) -> Iterator[ViewEntry]:
-    """Yield the entries of a file: one, or one per rule for files of rules; none for files in no group.
-
-    Two entries may still have the same key.
-    """
+    """Yield the entry of a file, or one per rule; none for files in no group. Two may still have the same key."""
     group = group_of(path, digest.type)
     if group is None:
         return

@@ -73,5 +73,4 @@ def share_of(words: Sequence[tuple[str, str]], rarity: Rarity) -> Callable[[str]
 
 
 def has_foreign_letters(question: str, candidates: Candidates) -> bool:
-    """Return whether a question has letters of a script that the best passages do not use."""
     return bool(candidates.found) and not scripts(question).keys() <= candidates.scripts

@@ -18,7 +18,7 @@ def by_type(types: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def by_folder(sources: Iterable[str]) -> list[tuple[str, int]]:
-    """Return (pattern, files), largest first, for the entries of the deepest folder that contains all of these files.
+    """Return (pattern, files) for the entries of the deepest folder that contains all of these files.
 
     A pattern selects exactly the files it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
     """
@@ -32,7 +32,6 @@ def by_folder(sources: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def by_suffix(sources: Iterable[str]) -> list[tuple[str, int]]:
-    """Return (suffix, files), largest first, for the suffixes that `lang:` accepts."""
     suffixes = Counter(splitext(source)[1].removeprefix(".").lower() for source in sources)
     return _sorted({suffix: files for suffix, files in suffixes.items() if suffixes_of(suffix)})[:MAX_SUFFIXES]
 

@@ -42,7 +42,6 @@ class Filters:
 
     @property
     def single_type(self) -> str | None:
-        """Return the type if all results are of one type."""
         return self.types[0] if len(self.types) == 1 and not self.without_types else None
 
     def accept_file(self, path: str, type_: str, suffix: str = "") -> bool:

@@ -145,17 +145,13 @@ def _of_type(chunks: Mapping[str, Chunk], type_: str | None) -> dict[str, Chunk]
 
 
 def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:
-    """Raise the score of top passages that contain the query's words close together."""
     best = scored[:READ]
     for passage, near in zip(best, proximities(query.text, [passage.chunk.text for passage in best]), strict=True):
         passage.add("proximity", weight * near)
 
 
 def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[str, float], weight: float) -> None:
-    """Raise the score of files of the asked types by their commits, as a share of the best.
-
-    A question that names a place asks for the place, not for what was said of it.
-    """
+    """Raise the files by their commits, unless the question names a place: then it asks for the place itself."""
     if max(topic_matches(query.text, by_source).values(), default=0.0) >= NAMED_PLACE:
         return
     types = query.wanted_types or NAMED_AFTER_SUBJECT
@@ -206,7 +202,6 @@ def _spelled_symbol(asked: frozenset[str], chunk: Chunk) -> float:
 
 
 def _qualified(chunk: Chunk) -> list[str]:
-    """Return the full names that a chunk defines."""
     owner = chunk.class_name or ""
     members = [f"{owner}.{_last(symbol)}" for symbol in chunk.symbols if owner and chunk.kind not in CLASS_KINDS]
     return [*chunk.symbols, *members, *([owner] if owner and chunk.kind in CLASS_KINDS else [])]

@@ -43,10 +43,7 @@ def is_over(last_day: str, today: datetime.date) -> bool:
 def lower_outdated(
     by_source: dict[str, Ranked], heads: Mapping[str, Chunk], today: datetime.date, weights: Weights
 ) -> None:
-    """Lower the score of outdated documents; a successor scores at least as high and ranks above.
-
-    `heads` has the first chunks of successors by source; a successor that was not found is added.
-    """
+    """Lower outdated documents below their successors; `heads` has the first chunks of these by source."""
     for result in by_source.values():
         if result.chunk.valid_until and is_over(result.chunk.valid_until, today):
             result.add("expiredPenalty", weights["expiredPenalty"])

@@ -44,8 +44,7 @@ def stems_among(wanted: Collection[str], text: str) -> set[str]:
 
 
 def _positions(wanted: Collection[str], texts: Sequence[str]) -> list[list[tuple[int, str]]]:
-    """Return the places of the wanted stems in each text. Each distinct word is compared once, because texts repeat
-    most words."""
+    """Return the places of the wanted stems in each text; each distinct word is compared once."""
     words_of = list(map(_words, texts))
     stem_of = {word: stem for word in set().union(*words_of) if (stem := word.casefold()[:STEM]) in wanted}
     return [[(place, stem_of[word]) for place, word in enumerate(words) if word in stem_of] for words in words_of]

@@ -86,7 +86,6 @@ class SearchOutcome:
 
     @property
     def doubt(self) -> str | None:
-        """Return a warning if the index may not answer the query."""
         if missing := [one.missing for one in self.named if not one.passages]:
             return " ".join(missing)
         if self.is_foreign:
@@ -184,7 +183,6 @@ class QueryService:
         )
 
     def _copies(self, found: SearchOutcome) -> list[list[Ranked]]:
-        """Return the groups of results with the same text."""
         some = similar.suspects(found.ranked)
         if not some:
             return []
@@ -330,7 +328,6 @@ class QueryService:
         return found
 
     def _named(self, query: Query) -> list[Reference]:
-        """Return what the query names, with its passages."""
         found = []
         for one in reference.references(query, self._index.catalogue.paths):
             passages = list(self._openings(one.sources).values())

@@ -51,7 +51,6 @@ class Reference(NamedTuple):
 
     @property
     def missing(self) -> str:
-        """Return the sentence that there is nothing of this name."""
         if self.kind == "text":
             return ABSENT.format(self.name)
         name = f"`{self.name}`" if self.kind == "file" else self.name
@@ -59,7 +58,7 @@ class Reference(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """Return words that each passage with the name has."""
+        """Return the words that each passage with the name has."""
         return phrase_words(self.name) if self.kind == "text" else [self.name.lstrip("#")]
 
     def is_in(self, chunk: Chunk) -> bool:
@@ -74,10 +73,7 @@ class Reference(NamedTuple):
 
 
 def spelled(name: str, is_whole: bool = False) -> re.Pattern[str]:
-    """Return a pattern for a name as it is written, also as a plural, or its parts with anything between them.
-
-    A whole one is no part of a longer name such as `env_file`.
-    """
+    """Return a pattern for a name, also as a plural or in parts; a whole one is no part of a longer name."""
     parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(name)))
     forms = "|".join(form.removesuffix("s") for form in (re.escape(name), parts) if form)
     before, after = (r"(?<!\w)(?<!\w-)(?<!\W\.)", r"(?!\w|-\w)") if is_whole else (r"(?<![^\W_])", r"(?![^\W_])")
@@ -141,10 +137,9 @@ def asks_only_for(query: Query, named: Iterable[Reference]) -> bool:
 
 
 def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[str, Chunk]) -> None:
-    """Rank the named documents above all others, in their own order.
+    """Rank the documents with these first chunks above all others, in their own order.
 
-    `named` are their first chunks by source. A ticket shows its own text, not a line elsewhere that mentions its
-    number.
+    A ticket shows its own text, not a line elsewhere that mentions its number.
     """
     mentions = re.compile("|".join(rf"#{number}\b" for number in tickets(query.text)) or r"(?!)")
     for source, head in named.items():

@@ -46,17 +46,13 @@ class Stopwatch:
         self.seconds: dict[str, float] = {}
 
     def end(self, step: str) -> None:
-        """Record that a step has ended."""
         moment = self._now()
         self.seconds[step] = self.seconds.get(step, 0.0) + moment - self._last
         self._last = moment
 
 
 class Candidate(NamedTuple):
-    """A candidate chunk: cosine similarity, BM25 of its text, BM25 of its path.
-
-    The scores are exact, whichever leg found the chunk. A chunk without a vector has no similarity.
-    """
+    """A chunk with its exact cosine similarity, if it has a vector, and BM25 of its text and of its path."""
 
     chunk: Chunk
     vector: float | None = None
@@ -98,10 +94,7 @@ class QueryVector:
 
 
 def embedded(index: Index, text: str) -> QueryVector:
-    """Embed a query. A model can take seconds or fail, so this holds no gate and never compiles a model.
-
-    Raises ModelMismatch if the vectors were made with another model.
-    """
+    """Embed a query without a gate, because a model can take seconds or fail. Raises ModelMismatch."""
     try:
         _check_model(index)
         if index.catalogue.meta("refused") is not None:
@@ -123,12 +116,7 @@ def retrieve(
     """Return up to `limit` candidates from each leg, of all chunks of the type or of `among` (chunk id -> row id).
 
     Chunks that define a name in the query are candidates too, whatever else they say. `question` was embedded earlier
-    if the caller holds a gate.
-
-    Raises:
-        IndexMissing: there is nothing to search.
-        ModelMismatch: the vectors were made with another model.
-        IndexDamaged: a store cannot be read.
+    if the caller holds a gate. Raises IndexMissing, ModelMismatch, and IndexDamaged if a store cannot be read.
     """
     watch = watch or Stopwatch()
     index.require()
@@ -246,7 +234,6 @@ def passages_of(candidates: Candidates, leg: str) -> list[Ranked]:
 
 
 def best_of_files(passages: Sequence[Ranked]) -> list[Ranked]:
-    """Return each file with its best passage."""
     best: dict[str, Ranked] = {}
     for passage in passages:
         best.setdefault(passage.source, passage)

@@ -15,7 +15,6 @@ from lore_server.query.filters import Filters, pattern_of
 
 
 def type_or_none(type_: str) -> str | None:
-    """Return the type of a filter, None for all types."""
     return None if type_ == "all" else type_
 
 
@@ -47,7 +46,6 @@ Files = Mapping[str, File]
 
 
 def indexed_files(index: Index) -> Files:
-    """Return all files by path."""
     return {
         source: File(type_, {id_: row_id_of(id_, content) for _, _, id_, content in rows})
         for (source, type_), rows in groupby(index.catalogue.every_row(), key=lambda row: (row[0], row[1]))
@@ -55,7 +53,7 @@ def indexed_files(index: Index) -> Files:
 
 
 def filtered(index: Index, files: Files, filters: Filters) -> dict[str, str]:
-    """Return the chunks that pass the filters: chunk id -> row in the vector store."""
+    """Return the chunks that pass the filters, as in `Part.rows`."""
     among: dict[str, str] = {}
     scripts = index.catalogue.recipes_of_scripts()
     for source, file in files.items():

@@ -73,7 +73,6 @@ def _first(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
 
 
 def _alike(ranked: Iterable[Ranked], key: Callable[[Chunk], str]) -> list[list[Ranked]]:
-    """Return the groups of several results with the same type and the same key."""
     groups: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
     for result in ranked:
         groups[result.chunk.type, key(result.chunk)].append(result)

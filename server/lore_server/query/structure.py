@@ -31,10 +31,7 @@ _HYPHENATED = re.compile(r"(?<![\w$.-])[A-Za-z_$][\w$]*(?:-[\w$]+)+(?:\.[\w$-]+)
 
 
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
-    """Return the full names of classes that answer a question about inheritance, nearest first; else empty.
-
-    They are below the named class, unless the question asks for base classes.
-    """
+    """Return the classes below, or for such questions above, the classes that a question names, nearest first."""
     asks_upwards = bool(_UPWARDS.search(text))
     if len(text.split()) > MAX_WORDS or not (asks_upwards or _DOWNWARDS.search(text)):
         return []

@@ -55,10 +55,7 @@ def read_request(
     after: str | None = None,
     before: str | None = None,
 ) -> Request:
-    """Return the request for a query, with the filters in its text and those in the arguments.
-
-    Raises InvalidArgument, which names the part that is wrong and how to write it.
-    """
+    """Return the request for a query, with the filters in its text and the arguments. Raises InvalidArgument."""
     arguments = {"type": types, "path": paths, "lang": langs, "after": after, "before": before}
     given = {name: [value] if isinstance(value, str) else list(value or ()) for name, value in arguments.items()}
     without: dict[str, list[str]] = {name: [] for name in arguments}
@@ -139,7 +136,6 @@ def _unquoted(quoted: str) -> str:
 
 
 def _types(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the types, in the order of all types; empty for all of them."""
     names = [name.strip().lower() for value in given for name in value.split(",")]
     for name in names:
         if name not in (ALL, *TYPES):
@@ -152,7 +148,6 @@ def _types(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _paths(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the patterns with plain slashes."""
     found = []
     for value in given:
         pattern = re.sub(r"^(?:\./)+|^/+", "/", value.strip().replace("\\", "/"))

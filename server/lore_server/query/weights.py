@@ -60,11 +60,7 @@ HYBRID: Weights = {
 
 
 def weights(ranking: str, overrides: Mapping[str, float]) -> Weights:
-    """Return the default weights of a ranking, updated with the user's.
-
-    Raises:
-        ConfigError: there is no weight of that name.
-    """
+    """Return the weights of a ranking, updated with the user's. Raises ConfigError for an unknown weight."""
     defaults = CLASSIC if ranking == "classic" else HYBRID
     for name in overrides:
         if name not in defaults:
