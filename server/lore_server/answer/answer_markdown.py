@@ -126,16 +126,13 @@ def _unlinked(text: str, allowed: frozenset[str], sources: Sequence[str]) -> str
 def _leads_out(tokens: Sequence[Token], allowed: frozenset[str]) -> bool:
     if any(token.type in ("image", "html_inline") or token.level >= NESTED - 1 for token in tokens):
         return True
-    if any(token.type == "link_open" and not _is_allowed(token, allowed) for token in tokens):
-        return True
+    for link in (token for token in tokens if token.type == "link_open"):
+        if link.attrs.get("href", "") not in allowed or "title" in link.attrs:
+            return True
     if any(token.type == "text" and _harmless(token.content) != token.content for token in tokens):
         return True
     shown = "".join(token.content for token in tokens if token.type in ("text", "text_special"))
     return any(token.type == "text_special" for token in tokens) and bool(addresses([shown]) - allowed)
-
-
-def _is_allowed(token: Token, allowed: frozenset[str]) -> bool:
-    return str(token.attrs.get("href", "")) in allowed and "title" not in token.attrs
 
 
 def _rebuilt(tokens: Sequence[Token], allowed: frozenset[str], sources: Sequence[str]) -> str:

@@ -163,7 +163,8 @@ class AnswerService:
             passage_citation(number, self._lines_of(proof.passage.chunk, proof.lines), found.today)
             for number, proof in enumerate(written.proofs, start=1)
         ]
-        return {"answer": written.text[:60_000], "found": True, "mode": "synthesized", "citations": citations}
+        text = "\n\n".join(written.statements)[:60_000]
+        return {"answer": text, "found": True, "mode": "synthesized", "citations": citations}
 
     def _lines_of(self, chunk: Chunk, lines: tuple[int, int]) -> Chunk:
         """Return some lines of a passage, with the id of the chunk where they begin; a part of a line stays whole."""

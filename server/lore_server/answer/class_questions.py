@@ -167,8 +167,8 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
     texts, places = list[str](), list[DefinedPlace]()
     for full, users in found.items():
         marks = ", ".join(f"{user.path} {{{len(places) + n}}}" for n, user in enumerate(users[:SHOWN_USERS], start=1))
-        count, more = counted(len(users), "file"), f" and {len(users) - SHOWN_USERS} more" * (len(users) > SHOWN_USERS)
-        texts.append(f"`{full}` is used by at least {count}: {marks}{more}.")
+        more = f" and {len(users) - SHOWN_USERS} more" * (len(users) > SHOWN_USERS)
+        texts.append(f"`{full}` is used by at least {counted(len(users), 'file')}: {marks}{more}.")
         places += [DefinedPlace(last_part(full), user.path, (user.line, user.line)) for user in users[:SHOWN_USERS]]
     below = _subclasses(nodes, tree, is_direct=False) if _AFFECTED.search(question) and len(found) == 1 else None
     if below and len(tree.subtree(nodes[0].name)) > 1:

@@ -6,14 +6,13 @@ A follow-up question is completed with the words of the question before it.
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import AnswerNotFound
 from lore_etl.core.model import sha256
+from lore_etl.stores.kept import Kept
 from lore_etl.stores.tokenizer import STOPWORDS
 from lore_server.query.parse import looks_like_name
 
@@ -68,24 +67,16 @@ class KeptAnswers:
 
     def __init__(self, recorded: Callable[[str], EarlierAnswer | None] = lambda id_: None) -> None:
         self._recorded = recorded
-        self._guard = threading.Lock()
-        self._kept: OrderedDict[str, KeptAnswer] = OrderedDict()
+        self._kept = Kept[str, KeptAnswer](KEPT)
 
     def keep(self, asked: str, question: str, reply: AnswerRecord) -> None:
-        """Keep an answer, and drop the oldest one if there are too many."""
-        with self._guard:
-            self._kept[reply["id"]] = KeptAnswer(asked, question, reply)
-            self._kept.move_to_end(reply["id"])
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+        self._kept.put({reply["id"]: KeptAnswer(asked, question, reply)})
 
     def whole(self, id_: str) -> KeptAnswer:
         """Return an answer with its text. Raises AnswerNotFound."""
-        with self._guard:
-            found = self._kept.get(id_)
-        if found is None:
-            raise AnswerNotFound(f"There is no answer `{id_}`.")
-        return found
+        if found := self._kept.get([id_]):
+            return found[id_]
+        raise AnswerNotFound(f"There is no answer `{id_}`.")
 
     def earlier(self, id_: str) -> EarlierAnswer:
         """Return the answer that a question follows up. Raises AnswerNotFound."""

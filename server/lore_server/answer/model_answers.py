@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
@@ -47,23 +48,16 @@ class VerifiedReply:
     dropped: int = 0
     usage: TokenUsage | None = None
 
-    @property
-    def text(self) -> str:
-        """Return the statements as Markdown."""
-        return "\n\n".join(self.statements)
-
 
 class ModelAnswers:
     """The configured answer model. Its client is created once, at the first question."""
 
-    def __init__(
-        self, settings: AnswerSettings, timing: Timing | None = None, now: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, settings: AnswerSettings, timing: Timing | None = None) -> None:
         self.provider = chosen(settings)
         self._settings = settings
         self._timing = timing or Timing()
         self._breaker = CircuitBreaker(self._timing.clock)
-        self._spending = Spending(user_state_folder(), settings, now)
+        self._spending = Spending(user_state_folder(), settings, time.time)
         self._opening = threading.Lock()
         self._opened: tuple[AnswerModel, OpenConnections] | None = None
 
@@ -82,13 +76,9 @@ class ModelAnswers:
         self._breaker.check()
         self._open()
         deadline = self._timing.clock() + self._settings.timeout_seconds * self._settings.attempts
+        attempt = partial(self._attempt, prompt, passages, written, on_text, deadline)
         try:
-            repeat(
-                lambda: self._attempt(prompt, passages, written, on_text, deadline),
-                self._settings.attempts,
-                deadline,
-                self._timing,
-            )
+            repeat(attempt, self._settings.attempts, deadline, self._timing)
         except ModelFailure as failure:
             self._breaker.record(failure)
             raise
@@ -123,7 +113,13 @@ class ModelAnswers:
                     written.usage = piece
                     continue
                 for statement in reader.feed(piece):
-                    _add(verified(statement, numbered, written.proofs), written, on_text)
+                    text = verified(statement, numbered, written.proofs)
+                    if text is None:
+                        written.dropped += 1
+                        continue
+                    gap = "\n\n" if written.statements else ""
+                    written.statements.append(text)
+                    on_text(gap + text)
             reader.end()
         except ModelFailure as failure:
             failure.is_temporary = failure.is_temporary and not written.statements  # a listener has heard them
@@ -139,15 +135,6 @@ class ModelAnswers:
                 connections = OpenConnections()
                 self._opened = self.provider.open(self._settings.timeout_seconds, connections.client), connections
             return self._opened
-
-
-def _add(statement: str | None, written: VerifiedReply, on_text: Callable[[str], None]) -> None:
-    if statement is None:
-        written.dropped += 1
-        return
-    before = written.text
-    written.statements.append(statement)
-    on_text(written.text[len(before) :])
 
 
 def repeat(attempt: Callable[[], None], attempts: int, deadline: float, timing: Timing) -> None:

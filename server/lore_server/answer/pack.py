@@ -80,7 +80,10 @@ def pack(
     best = [file.chunk for file in ranked[:files]]
     all_chunks = {chunk.source: chunks_of(chunk.source) for chunk in best}
     neighbours = [other for chunk in best for other in _neighbours(chunk, all_chunks[chunk.source])]
-    others = [other for chunk in best for other in _others(chunk, found[chunk.source])]
+    others: list[Chunk] = []
+    for chunk in best:
+        nearest = sorted(found[chunk.source], key=lambda other: (-(other.vector or 0), other.chunk.lines))
+        others += [other.chunk for other in nearest if other.chunk.id != chunk.id][: CHUNKS_PER_FILE - 1]
     room = tokens * CHARACTERS_PER_TOKEN
     chosen: dict[str, Chunk] = {}
     for chunk in (*best, *neighbours, *others):
@@ -99,11 +102,6 @@ def _neighbours(chunk: Chunk, chunks: Sequence[Chunk]) -> list[Chunk]:
     """Return the chunk after a chunk, and the one before it."""
     at = next((number for number, one in enumerate(chunks) if one.id == chunk.id), None)
     return [] if at is None else [*chunks[at + 1 : at + 2], *chunks[max(0, at - 1) : at]]
-
-
-def _others(chunk: Chunk, found: Sequence[Candidate]) -> list[Chunk]:
-    others = sorted(found, key=lambda candidate: (-(candidate.vector or 0), candidate.chunk.lines))
-    return [other.chunk for other in others if other.chunk.id != chunk.id][: CHUNKS_PER_FILE - 1]
 
 
 def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:

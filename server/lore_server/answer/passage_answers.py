@@ -82,7 +82,8 @@ class PassageAnswers:
         fact = first_release(question, self._index)
         refusal = missing or (None if fact else self._refusal(found, known, not is_follow_up))
         if refusal and not named:
-            return _refused(f"{refusal} {NEAREST if found.ranked else SUGGESTION}")
+            answer = f"{refusal} {NEAREST if found.ranked else SUGGESTION}"
+            return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": []}
         room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
         fact = fact or (None if named else closest_match(found))
         if fact is None and named and asks_only_for(found.query, named):
@@ -94,7 +95,7 @@ class PassageAnswers:
             left = room - sum(len(passage.chunk.text) for passage in passages)
             passages = widened(passages, max(0, left), self._index.catalogue.of_source)
             if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
-                return self._only_in(*only, found)
+                return _only_in(*only, found)
         lead, mode = self._looked_up(named, passages)
         if fact is not None:
             lead, mode = f"{fact[0]} [1].", EXTRACTIVE if fact[0].startswith(CLOSEST) else STRUCTURAL
@@ -138,12 +139,6 @@ class PassageAnswers:
         share = share_of(words, self._index.keywords.rarity)
         texts = (" ".join((one.chunk.text, one.source, *one.chunk.heading)) for one in found.passages[:COMPARED])
         return _similarity(found) + min(sorted(map(share, texts))[-2:], default=0.0) >= 2 * UNSURE
-
-    def _only_in(self, sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
-        """Return the only passages with the name in the question: they may not be about the rest of it."""
-        files = ", ".join(f"`{source}`" for source in list(dict.fromkeys(chunk.source for chunk in chunks))[:FEW_FILES])
-        citations = [passage_citation(n, chunk, found.today) for n, chunk in enumerate(chunks[:SHOWN], start=1)]
-        return {**_refused(f"{sentence} {files}. {NEAREST}"), "citations": citations}
 
     def _looked_up(self, named: Sequence[Reference], passages: Sequence[Passage]) -> tuple[str, Mode]:
         """Return a sentence for each passage that belongs to what the question names."""
@@ -207,8 +202,12 @@ def _similarity(found: SearchOutcome) -> float:
     return max((one.vector for one in found.candidates if one.vector is not None), default=1.0)
 
 
-def _refused(answer: str) -> WrittenAnswer:
-    return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": []}
+def _only_in(sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
+    """Return the only passages with the name in the question: they may not be about the rest of it."""
+    files = ", ".join(f"`{source}`" for source in list(dict.fromkeys(chunk.source for chunk in chunks))[:FEW_FILES])
+    citations = [passage_citation(n, chunk, found.today) for n, chunk in enumerate(chunks[:SHOWN], start=1)]
+    answer = f"{sentence} {files}. {NEAREST}"
+    return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": citations}
 
 
 def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:
