@@ -60,12 +60,10 @@ class Operation:
         self.output_schema: Schema = _resolved(document, reply)
 
     @cached_property
-    def _input(self) -> Draft202012Validator:
-        return _compiled(self.input_schema)
+    def _validators(self) -> tuple[Draft202012Validator, Draft202012Validator]:
+        from jsonschema_rs import Draft202012Validator  # only a server validates
 
-    @cached_property
-    def _output(self) -> Draft202012Validator:
-        return _compiled(self.output_schema)
+        return Draft202012Validator(self.input_schema), Draft202012Validator(self.output_schema)
 
     @property
     def is_replicated(self) -> bool:
@@ -116,7 +114,7 @@ class Operation:
     def accept(self, arguments: Mapping[str, Any]) -> JSON:
         """Fill in the defaults. Raises InvalidArgument, which names the argument, the problem and the valid values."""
         given = dict(arguments)
-        if (error := _error(self._input, self.input_schema, given)) is not None:
+        if (error := _error(self._validators[0], self.input_schema, given)) is not None:
             raise InvalidArgument(_sentence(error), _remedy(error, self.input_schema))
         for name, schema in self.input_schema["properties"].items():
             if "default" in schema:
@@ -129,15 +127,9 @@ class Operation:
 
     def check_result(self, result: object) -> None:
         """Raise InternalError if a result violates the contract."""
-        if (error := _error(self._output, self.output_schema, result)) is not None:
+        if (error := _error(self._validators[1], self.output_schema, result)) is not None:
             where = ".".join(map(str, error.absolute_path))
             raise InternalError(f"The result of {self.id} violates the contract at `{where}`: {error.validator}.")
-
-
-def _compiled(schema: Schema) -> Draft202012Validator:
-    from jsonschema_rs import Draft202012Validator  # only a server validates
-
-    return Draft202012Validator(schema)
 
 
 def _error(validator: Draft202012Validator, schema: Schema, value: object) -> Any:

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lore_etl.core.errors import InvalidPath, StorageError
 from lore_etl.system.nofollow import leads_elsewhere
 
+Value = TypeVar("Value")
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+
+def _reporting(method: Callable[..., Value]) -> Callable[..., Value]:
+    @wraps(method)
+    def call(rows: Records, *arguments: Any) -> Value:
+        try:
+            return method(rows, *arguments)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in _DAMAGE:
+                raise StorageError(f"{rows.name} is damaged.", rows.hint) from error
+            raise StorageError(f"Cannot use {rows.name}: {error}.") from error
+
+    return call
 
 
 class Records(sqlite3.Connection):
@@ -20,31 +34,11 @@ class Records(sqlite3.Connection):
 
     hint: str
     name: str
-
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        with self.reporting():
-            return super().execute(*arguments)
-
-    def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
-        with self.reporting():
-            return super().executemany(sql, rows)
-
-    def commit(self) -> None:
-        with self.reporting():
-            super().commit()
-
-    def rollback(self) -> None:
-        with self.reporting():
-            super().rollback()
-
-    @contextmanager
-    def reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF in _DAMAGE:
-                raise StorageError(f"{self.name} is damaged.", self.hint) from error
-            raise StorageError(f"Cannot use {self.name}: {error}.") from error
+    execute = _reporting(sqlite3.Connection.execute)
+    executemany = _reporting(sqlite3.Connection.executemany)
+    executescript = _reporting(sqlite3.Connection.executescript)
+    commit = _reporting(sqlite3.Connection.commit)
+    rollback = _reporting(sqlite3.Connection.rollback)
 
 
 def open_records(file: Path, tables: str, hint: str) -> Records:
@@ -57,8 +51,7 @@ def open_records(file: Path, tables: str, hint: str) -> Records:
         raise StorageError(f"Cannot open {file}: {error}.") from error
     rows.hint, rows.name = hint, str(file)
     try:
-        with rows.reporting():
-            rows.executescript(tables)
+        rows.executescript(tables)
     except StorageError:
         rows.close()
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 SIMILAR_SHOWN = 3  # paths in a line, unless the score is explained
 SHOWN_EXTENSIONS = 8
 _THEN = {"sync": "index their words, then embed their passages", "create": "write their chunks"}
-
-
-class Placed(TypedDict):
-    """A part of a file."""
-
-    source: str
-    lines: list[int]
 
 
 def passages(result: records.QueryResultRecord) -> ReplyText:
@@ -54,7 +47,7 @@ def _timings(result: records.QueryResultRecord) -> Iterator[str]:
 
 def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
     heading = f"  {result['heading']}" if result["heading"] else ""
-    head = f"{number}. {_found(result)}  [{kind(result)}]  {result['score']:.1f}{heading}  ({result['id']})"
+    head = f"{number}. {_place(result)}  [{kind(result)}]  {result['score']:.1f}{heading}  ({result['id']})"
     yield f"{head}{changed(result)}{outdated(result)}"
     for term in result.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
@@ -79,8 +72,13 @@ def _excerpt(result: records.ResultRecord | records.FurtherPassageRecord) -> Ite
 
 
 def answer(result: records.AnswerRecord) -> ReplyText:
-    cited = [line for citation in result["citations"] for line in _cited(citation)]
-    seen = [] if cited else [f"see {_found(reference)}{outdated(reference)}" for reference in result["references"]]
+    cited = []
+    for citation in result["citations"]:
+        heading = f"  {citation['heading']}" if citation["heading"] else ""
+        place = f"[{citation['n']}] {_place(citation)}  [{kind(citation)}]{heading}  ({citation['id']})"
+        cited.append(f"{place}{changed(citation)}{outdated(citation)}")
+        cited += [f"    {line}".rstrip() for line in citation["quote"].split("\n") if citation["quote"]]
+    seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
     followed = [f"searched: {result['searched']}"] if "searched" in result else []
     named = (*notes(result), *_model_use(result), *followed, f"answer id: {result['id']} (for follow_up)")
     return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), named)
@@ -94,14 +92,6 @@ def _model_use(result: records.AnswerRecord) -> Iterator[str]:
         yield f"dropped: {counted(count, 'statement')} of the model without a verified quote"
     if "input_tokens" in use:
         yield f"model: {use['name']}, {use['input_tokens']:,} + {use['output_tokens']:,} tokens"
-
-
-def _cited(citation: records.CitationRecord) -> Iterator[str]:
-    heading = f"  {citation['heading']}" if citation["heading"] else ""
-    place = f"[{citation['n']}] {_found(citation)}  [{kind(citation)}]{heading}  ({citation['id']})"
-    yield f"{place}{changed(citation)}{outdated(citation)}"
-    for line in citation["quote"].split("\n") if citation["quote"] else ():
-        yield f"    {line}".rstrip()
 
 
 def classes(result: records.HierarchyResultRecord) -> ReplyText:
@@ -201,17 +191,12 @@ def _changes(result: records.SourceTextRecord) -> Iterator[str]:
         if "body" in change:
             yield f"   {change['body']}"
         for ticket in change["tickets"]:
-            yield f"   {_named_ticket(ticket)}"
+            via = f" by pull request {ticket['via']}" if "via" in ticket else ""
+            state = f" ({ticket['state']})" if "state" in ticket else ""
+            title = f": {ticket['title']}  {ticket['source']}" if "source" in ticket else ""
+            yield f"   {'closes' if 'closes' in ticket else 'names'} {ticket['name']}{via}{state}{title}"
     if "history_note" in result:
         yield f"note: {result['history_note']}"
-
-
-def _named_ticket(ticket: records.NamedTicketRecord) -> str:
-    verb = "closes" if "closes" in ticket else "names"
-    via = f" by pull request {ticket['via']}" if "via" in ticket else ""
-    state = f" ({ticket['state']})" if "state" in ticket else ""
-    title = f": {ticket['title']}  {ticket['source']}" if "source" in ticket else ""
-    return f"{verb} {ticket['name']}{via}{state}{title}"
 
 
 def job(result: records.JobRecord) -> ReplyText:
@@ -299,11 +284,7 @@ def health(result: records.HealthRecord) -> ReplyText:
     return ReplyText("\n".join(rows))
 
 
-def _place(placed: Placed) -> str:
-    return f"{placed['source']}:{span(placed['lines'])}"
-
-
-def _found(found: records.ResultRecord | records.CitationRecord | records.ReferenceRecord) -> str:
-    """Return the place of a passage, after its project if several were asked."""
-    project = f"{found['project']}: " if "project" in found else ""
-    return f"{project}{found['source']}:{span(found['lines'])}"
+def _place(row: Mapping[str, Any]) -> str:
+    """Return the place of a passage or file, after its project if several were asked."""
+    project = f"{row['project']}: " if "project" in row else ""
+    return f"{project}{row['source']}:{span(row['lines'])}"

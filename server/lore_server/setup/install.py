@@ -140,26 +140,18 @@ def read(path: Path, label: str, project: Path | None = None) -> str | None:
     its path is a symlink.
     """
     try:
-        if project is None:
-            return path.read_bytes().decode("utf-8")
-        data = _untrusted(path, label, project)
+        if project is not None and (path.is_symlink() or (path.exists() and path.stat().st_nlink > 1)):
+            raise _not_its_own(label)
+        data = path.read_bytes() if project is None else Files(project).read(path.relative_to(project).as_posix())
         return None if data is None else data.decode("utf-8")
     except FileNotFoundError:
         return None
+    except InvalidPath as error:
+        raise _not_its_own(label) from error
     except OSError as error:
         raise ConfigError(f"Cannot read {label}: {error.strerror}.", HINT) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{label} is not UTF-8.", HINT) from error
-
-
-def _untrusted(path: Path, label: str, project: Path) -> bytes | None:
-    """Return the content of a file in the project. Raises ConfigError, OSError."""
-    if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
-        raise _not_its_own(label)
-    try:
-        return Files(project).read(path.relative_to(project).as_posix())
-    except InvalidPath as error:
-        raise _not_its_own(label) from error
 
 
 def _not_its_own(label: str) -> ConfigError:

@@ -60,7 +60,7 @@ def dependencies() -> Finding:
     except metadata.PackageNotFoundError:
         return Finding("failed", "Lore itself is not installed.", REINSTALL)
     wanted = [requirement for requirement in required if "extra ==" not in requirement]
-    wrong = [detail for requirement in wanted if (detail := _problem(requirement))]
+    wrong = list(filter(None, map(_problem, wanted)))
     if wrong:
         return Finding("failed", "; ".join(wrong), REINSTALL)
     return Finding("ok", f"{len(wanted)} packages, all within the required ranges")
