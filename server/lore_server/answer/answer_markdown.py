@@ -6,7 +6,6 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -44,24 +43,19 @@ def _parser() -> MarkdownIt:
     return parser.enable(["table", "strikethrough"]).disable("text_join")
 
 
-def parsed(text: str, environment: dict[str, Any] | None = None) -> list[Token]:
-    """Return the tokens of a text; `environment` receives its definitions of links."""
-    return _parser().parse(text, environment)
-
-
 def with_closed_fence(text: str) -> str:
     """Return the text, with its last fence closed if it is open."""
-    tokens = parsed(text)
+    tokens = _parser().parse(text)
     if not tokens or tokens[-1].type != "fence":  # a fence in a list or a quotation ends with it
         return text
     closed = f"{text}\n{tokens[-1].markup}"
-    return closed if len(parsed(closed)) == len(tokens) else text  # otherwise it has opened another fence
+    return closed if len(_parser().parse(closed)) == len(tokens) else text  # otherwise it has opened another fence
 
 
 def with_citation(text: str, citation: str) -> str:
     """Return the text with the citation after it: on its last line, unless that is code or a table."""
     written = [f"{text}{separator}{citation}" for separator in _SEPARATORS]
-    return next((markdown for markdown in written if _is_shown(parsed(markdown), citation)), written[-1])
+    return next((markdown for markdown in written if _is_shown(_parser().parse(markdown), citation)), written[-1])
 
 
 def _is_shown(tokens: Sequence[Token], citation: str) -> bool:
@@ -105,7 +99,7 @@ def _depth(text: str) -> int:
 
 def _unlinked(text: str, allowed: frozenset[str], sources: Sequence[str]) -> str:
     environment: dict[str, dict[str, dict[str, list[int]]]] = {}
-    tokens = parsed(text, environment)
+    tokens = _parser().parse(text, environment)
     lines = text.split("\n")
     if references := environment.get("references"):
         for first, end in sorted((reference["map"] for reference in references.values()), reverse=True):
