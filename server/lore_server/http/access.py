@@ -21,11 +21,10 @@ from typing import Any
 
 from filelock import FileLock
 
-from lore_etl.config.user_folders import private_folder
+from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ConfigError, Conflict, InvalidArgument, NotFound, StorageError, os_errors_as
 from lore_etl.stores.claim import claim, is_ours
-from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular, read_regular
 from lore_etl.system.ownership import is_private
 from lore_server.contract import Operation
@@ -205,7 +204,9 @@ def token_of(folder: Path, make: bool = True, is_index: bool = True) -> Token:
             raise ConfigError("There is no token yet.", f"Set {VARIABLE}, or run `lore serve` on this machine once.")
         if value is None:
             (claim if is_index else private_folder)(folder)
-            value = _make(file)
+            with FileLock(private_folder(user_state_folder()) / f"{FILE}.lock", mode=0o600):  # the first writer wins
+                value = _read(file) or secrets.token_urlsafe(32)
+                replace_content(file, [f"{value}\n"], 0o600)
     return Token(value, f"the file {file}")
 
 
@@ -219,23 +220,3 @@ def _read(file: Path) -> str | None:
         is_ours_alone = is_private(os.fstat(descriptor))
         text = opened.read(1024).strip()
     return text if is_ours_alone and _ALLOWED.fullmatch(text) else None
-
-
-def _make(file: Path) -> str:
-    """Create a token file atomically and readable only by its owner; the first of two writers wins."""
-    value = secrets.token_urlsafe(32)
-    temporary = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with open(descriptor, "w", encoding="ascii") as opened:
-            opened.write(value + "\n")
-        try:
-            os.link(temporary, file)
-        except FileExistsError:
-            other = _read(file)
-            if other is not None:
-                return other
-            replace(temporary, file)
-        return value
-    finally:
-        temporary.unlink(missing_ok=True)

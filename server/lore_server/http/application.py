@@ -25,7 +25,7 @@ from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Call, Calls, noting
 from lore_server.http.access import ACCESS, ANYONE_HERE
 from lore_server.http.arguments import arguments_of
-from lore_server.http.events import events_of, streaming_operations, wants_events
+from lore_server.http.events import events_of, is_streamed, wants_events
 from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
 from lore_server.http.page import READY, Pulse, page_routes, pulse_route
 from lore_server.http.protocol import LimitedProtocol
@@ -160,14 +160,13 @@ def _refusal(operation: Operation, context: Context, site: Site) -> types.CallTo
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
     """Return one route per operation, and one for the contract."""
-    streaming = streaming_operations(contract)
 
     def route(operation: Operation) -> Route:
         async def endpoint(request: Request) -> Response:
             try:
                 check(operation, request.scope, site)
                 arguments = await arguments_of(request, operation)
-                if operation.id in streaming and wants_events(request):
+                if wants_events(request) and is_streamed(contract, operation):
                     return await events_of(operation, arguments, calls)
                 return JSONResponse(await calls.run(operation.id, arguments))
             except LoreError as error:

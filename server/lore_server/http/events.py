@@ -29,13 +29,9 @@ _CLOCKS = ("seconds", "rate", "eta_seconds", "age_seconds")
 Stream = AsyncGenerator[bytes, None]
 
 
-def streaming_operations(contract: Contract) -> frozenset[str]:
-    items = contract.document["paths"]
-    return frozenset(
-        operation.id
-        for operation in contract
-        if MEDIA_TYPE in items[operation.path][operation.method.lower()]["responses"]["200"]["content"]
-    )
+def is_streamed(contract: Contract, operation: Operation) -> bool:
+    spec = contract.document["paths"][operation.path][operation.method.lower()]
+    return MEDIA_TYPE in spec["responses"]["200"]["content"]
 
 
 def wants_events(request: Request) -> bool:
@@ -45,11 +41,7 @@ def wants_events(request: Request) -> bool:
 
 
 async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Events:
-    """Return the event stream of an operation.
-
-    Raises:
-        LoreError: the call fails before its first event, for example because of an argument or a job's id.
-    """
+    """Return the event stream of an operation. Raises LoreError if the call fails before its first event."""
     arguments = operation.accept(arguments)
     if not operation.is_waiting:
         return Events(_answer(operation, arguments, calls))

@@ -87,9 +87,12 @@ def assets_of(folder: Path) -> tuple[str, Mapping[str, bytes]]:
 
 def page_settings(site: Site, name: str | None) -> dict[str, str]:
     """Return the values for the page; if other machines can load it, none that require the token."""
-    shown = site.shown()
-    known = {"editor": EDITOR, "version": __version__, "token": "", "base": shown["base"], "project": "", "root": ""}
-    return {**known, **shown, "token": site.token.value} if site.is_private(name) else known
+    project, root, base = site.project, str(site.root), ""
+    if site.many:
+        project = next(iter(PROJECTS.get()), "")
+        root, base = str(site.many.get(project, "")), f"{PROJECT}{quote(project)}"
+    known = {"editor": EDITOR, "version": __version__, "token": "", "base": base, "project": "", "root": ""}
+    return {**known, "project": project, "root": root, "token": site.token.value} if site.is_private(name) else known
 
 
 def filled(page: str, values: Mapping[str, str]) -> str:

@@ -13,9 +13,7 @@ from lore_server.http.guard import Crowd, refused, with_our_headers
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection. By default, uvicorn waits forever for the rest of a request, and limits neither their number nor
-    their headers.
-    """
+    """A connection. By itself, uvicorn waits forever for a request, and limits neither connections nor headers."""
 
     head_seconds = 10.0
     request_seconds = 60.0  # head and body: 32 MB at 4.5 Mbit/s
@@ -127,9 +125,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_refused:
             return
         self._is_refused = True
-        seconds = self.crowd.count_refusal()
         full = Busy(f"The limit of {self.max_connections} connections is reached.")
-        self._write(full, more={"Retry-After": str(seconds)})
+        self._write(full, more={"Retry-After": str(self.crowd.count_refusal())})
         self.transport.write_eof()
         self._await(self.surplus_seconds)
 
@@ -141,22 +138,16 @@ class LimitedProtocol(HttpToolsProtocol):
             super().eof_received()
 
     def _expire(self) -> None:
-        if self._is_surplus and not self._is_refused:
-            self._turn_away()
-            return
-        if self._is_surplus:
-            self.transport.close()
-            return
-        self._reject(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
-
-    def _reject(self, error: LoreError, status: int) -> None:
-        if self._is_answering() and self.cycle.response_started:
+        if not self._is_surplus:
+            self._reject(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
+        elif self._is_refused:
             self.transport.close()
         else:
-            self._refuse(error, status)
+            self._turn_away()
 
-    def _refuse(self, error: LoreError, status: int | None = None) -> None:
-        self._write(error, status)
+    def _reject(self, error: LoreError, status: int) -> None:
+        if not self._is_answering() or not self.cycle.response_started:
+            self._write(error, status)
         self.transport.close()
 
     def _write(self, error: LoreError, status: int | None = None, more: Mapping[str, str] | None = None) -> None:

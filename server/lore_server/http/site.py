@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from pydantic import ValidationError
 
@@ -77,13 +76,6 @@ class Site:
         if self.is_replica:
             return operation.is_replicated
         return not self.many or len(PROJECTS.get()) == 1 or operation.id in ACROSS_PROJECTS
-
-    def shown(self) -> dict[str, str]:
-        """Return what the page shows: name and folder of the project, and the path that precedes its addresses."""
-        if not self.many:
-            return {"project": self.project, "root": str(self.root), "base": ""}
-        name = next(iter(PROJECTS.get()), "")
-        return {"project": name, "root": str(self.many.get(name, "")), "base": f"{PROJECT}{quote(name)}"}
 
     def is_private(self, name: str | None) -> bool:
         """Return whether requests with this host name come from this machine only.

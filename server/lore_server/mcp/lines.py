@@ -87,27 +87,17 @@ class Conversation:
                 except Malformed as malformed:
                     await refusals.send(SessionMessage(malformed.reply))
                     continue
+                if isinstance(message, types.JSONRPCRequest):
+                    self._open.add(message.id)
+                elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+                    self._settle((message.params or {}).get("requestId"))
                 if message is not None:
-                    self._note(message)
                     await requests.send(SessionMessage(message))
-            await self._replies()
-
-    async def _replies(self) -> None:
-        """Wait for the open requests while the client receives messages; it can send SIGTERM to stop the wait.
-
-        Some requests are never answered, such as those with an invalid id.
-        """
-        while self._open:
-            with anyio.move_on_after(GRACE_SECONDS) as grace:
-                await self._changed.wait()
-            if grace.cancelled_caught:
-                return
-
-    def _note(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCRequest):
-            self._open.add(message.id)
-        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._settle((message.params or {}).get("requestId"))
+            is_waiting = True
+            while self._open and is_waiting:  # some are never answered, such as requests with an invalid id
+                with anyio.move_on_after(GRACE_SECONDS) as grace:  # the client can send SIGTERM to stop the wait
+                    await self._changed.wait()
+                is_waiting = not grace.cancelled_caught
 
     def _settle(self, number: object) -> None:
         with suppress(TypeError):  # the id may be invalid
@@ -139,24 +129,18 @@ def _encoded(message: types.JSONRPCMessage) -> bytes:
 
 
 async def _lines(received: BufferedByteReceiveStream) -> AsyncIterator[bytes]:
-    """Yield the lines from a client. A line that is too long is cut and made invalid, so that it is rejected."""
+    """Yield the lines from a client. One that is too long is replaced by an invalid one, so that it is rejected."""
+    is_rest = False
     with suppress(*DISCONNECTED):
         while True:
             try:
-                yield await received.receive_until(b"\n", LONGEST_LINE)
+                line = await received.receive_until(b"\n", BLOCK if is_rest else LONGEST_LINE)
             except anyio.DelimiterNotFound:
-                yield await received.receive_exactly(BLOCK) + b"\0"
-                await _skip_line(received)
-
-
-async def _skip_line(received: BufferedByteReceiveStream) -> None:
-    while True:
-        try:
-            await received.receive_until(b"\n", BLOCK)
-        except anyio.DelimiterNotFound:
-            await received.receive_exactly(BLOCK)
-        else:
-            return
+                line = b"\0"
+                await received.receive_exactly(BLOCK)
+            if not is_rest:
+                yield line
+            is_rest = line == b"\0"
 
 
 @contextmanager

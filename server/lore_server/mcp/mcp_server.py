@@ -16,9 +16,8 @@ from lore_etl.core.errors import ConfigError
 from lore_server import __version__
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
-from lore_server.mcp.completion import complete
 from lore_server.mcp.lines import MCPServer
-from lore_server.mcp.prompts import get_prompt, list_prompts
+from lore_server.mcp.prompts import complete, get_prompt, list_prompts
 from lore_server.mcp.resources import TOOLSET, Resources
 from lore_server.mcp.tools import Tools
 
