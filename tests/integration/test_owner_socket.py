@@ -86,7 +86,7 @@ def test_an_owner_without_clients_stays_until_its_job_has_ended() -> None:
 def test_an_owner_with_a_client_stays() -> None:
     async def main() -> None:
         connections = Connections()
-        async with connections.inside():
+        async with connections.inside(""):
             with anyio.move_on_after(0.2) as time:
                 await until_quiet(connections, 0.01, lambda: False)
             assert time.cancelled_caught

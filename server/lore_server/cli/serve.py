@@ -142,7 +142,6 @@ def serve_replica(
     target_of(session, None)
     with TemporaryDirectory(prefix="lore-replica-", ignore_cleanup_errors=True) as folder:
         replica = Replica(session.settings, load_contract(), branch, Path(folder).resolve())
-        replica.refresh()
         site = site_of(Path(replica.published.project), session.settings, host, port, is_replica=True)
 
         async def run() -> None:

@@ -53,12 +53,11 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Access:
-    """The rights of a request, by project, and the author that the audit log names."""
+    """The rights of a request, by project, and the author that the audit log names, empty without a token."""
 
     author: str
     rights: Mapping[str, Level]
     per_minute: int = 0  # requests; 0: no limit
-    is_anonymous: bool = False
 
     def level(self, projects: Sequence[str]) -> Level:
         """Return what is allowed in each of these projects; without any, what is allowed in all."""
@@ -77,7 +76,7 @@ class Access:
         return self.level(() if operation.is_about_knowledge else projects) >= needed
 
 
-ANYONE_HERE = Access("", {ALL: Level.READ}, is_anonymous=True)
+ANYONE_HERE = Access("", {ALL: Level.READ})
 OWNER = Access("the server's token", {ALL: Level.ADMIN})
 ACCESS = ContextVar("access", default=ANYONE_HERE)
 
@@ -132,7 +131,6 @@ class NamedTokens:
         return token
 
     def revoke(self, name: str) -> None:
-        """Delete a token. Raises NotFound, StorageError."""
         with self._changed() as records:
             if name not in records:
                 raise NotFound(f"There is no token `{name}`.", "`lore token list` lists them.")
@@ -184,13 +182,7 @@ class Token:
 
 
 def token_of(folder: Path, make: bool = True, is_index: bool = True) -> Token:
-    """Return `LORE_TOKEN`, or the token in an index folder or the user's state folder, created on first use.
-
-    Raises:
-        ConfigError: the variable is too short or has characters that a header cannot contain; or there is no token and
-            `make` is False.
-        StorageError: the file cannot be created or read.
-    """
+    """Return `LORE_TOKEN`, or the token in an index or state folder, created at first use. Raises LoreError."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         if not _ALLOWED.fullmatch(given):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import mcp_types as types
@@ -63,14 +62,7 @@ def build_http(
         max_request_body_size=max(operation.max_body_bytes for operation in contract),
         transport_security=GUARDED_ALREADY,
     )
-
     (mcp_route,) = (route for route in mcp_app.routes if isinstance(route, Route))
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with mcp.session_manager.run():
-            yield
-
     app = Starlette(
         routes=[
             *more,
@@ -82,26 +74,20 @@ def build_http(
             mcp_route,
             Route("/mcp/", mcp_route.endpoint),  # as many clients are configured; a redirect would lose the body
         ],
-        exception_handlers={HTTPException: _not_routed, ClientDisconnect: _left, Exception: _unforeseen},
-        lifespan=lifespan,
+        exception_handlers=dict.fromkeys((HTTPException, ClientDisconnect, Exception), _reported),
+        lifespan=lambda _: mcp.session_manager.run(),
     )
     app.router.redirect_slashes = False  # a wrong path is an error, not a redirect
     compressed = GZipMiddleware(app, minimum_size=1000, compresslevel=5)  # it leaves event streams alone
     return Guard(compressed, site, LimitedProtocol.crowd)
 
 
-async def _left(request: Request, error: Exception) -> Response:
-    """Return a response for a client that disconnected during its request; nobody reads it."""
-    return Response(status_code=400)
-
-
-async def _not_routed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    body = problem(UnknownOperation(f"{request.method} {request.url.path[:200]} is not served here."))
-    return JSONResponse(body, error.status_code, error.headers)
-
-
-async def _unforeseen(request: Request, error: Exception) -> Response:
+async def _reported(request: Request, error: Exception) -> Response:
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=400)  # nobody reads it
+    if isinstance(error, HTTPException):
+        body = problem(UnknownOperation(f"{request.method} {request.url.path[:200]} is not served here."))
+        return JSONResponse(body, error.status_code, error.headers)
     return JSONResponse(problem(error), 500)
 
 
@@ -127,13 +113,11 @@ def audited(call: Call, contract: Contract, site: Site) -> Call:
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
     """Check the token before the server's own handlers for listing and calling tools."""
     listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")
-    if listing is None or calling is None:
-        return
+    assert listing is not None and calling is not None
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
         listed = await listing.handler(context, params)
-        if not isinstance(listed, types.ListToolsResult):
-            raise TypeError(f"tools/list returned {type(listed).__name__}")
+        assert isinstance(listed, types.ListToolsResult)
         served = (tool for tool in listed.tools if site.serves(contract[tool.name]))
         allowed = [tool for tool in served if _refusal(contract[tool.name], context, site) is None]
         return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
@@ -159,8 +143,6 @@ def _refusal(operation: Operation, context: Context, site: Site) -> types.CallTo
 
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
-    """Return one route per operation, and one for the contract."""
-
     def route(operation: Operation) -> Route:
         async def endpoint(request: Request) -> Response:
             try:
@@ -192,9 +174,5 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
     async def contract_text(request: Request) -> Response:
         return Response(contract_file().read_text(encoding="utf-8"), media_type="application/yaml")
 
-    return [
-        *map(route, contract),
-        Route(f"{API}/openapi.yaml", contract_text),
-        Route(READY, ready),
-        Route(LIVE, live),
-    ]
+    about_server = (f"{API}/openapi.yaml", contract_text), (READY, ready), (LIVE, live)
+    return [*map(route, contract), *(Route(path, endpoint) for path, endpoint in about_server)]

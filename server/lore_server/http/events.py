@@ -116,7 +116,6 @@ async def _job(operation: Operation, record: JSON, calls: Calls) -> Stream:
 
 
 def without_clocks(record: JSON) -> JSON:
-    """Return a record without its constantly changing fields."""
     return {key: value for key, value in record.items() if key not in _CLOCKS}
 
 

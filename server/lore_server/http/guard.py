@@ -183,7 +183,7 @@ def check(operation: Operation, scope: Scope, site: Site) -> None:
     access: Access = scope[RIGHTS]
     if access.may(operation, site.asked()):
         return
-    if access.is_anonymous:
+    if not access.author:
         raise TokenRequired(f"{operation.id} needs the token, and the request has none.")
     raise Forbidden(f"This token does not give the right to {operation.id}.")
 

@@ -69,7 +69,6 @@ def page_routes(site: Site, contract: Contract, folder: Path = WEB) -> list[Rout
 
 
 def addressed(page: str, version: str) -> str:
-    """Return the page with the addresses of this version of its files."""
     return page.replace(f'"{ASSETS}', f'"{ASSETS}{version}/')
 
 

@@ -48,10 +48,7 @@ class Site:
     is_replica: bool = False
 
     async def access(self, authorization: str | None, name: str | None) -> Access:
-        """Return the rights of a request with this header to this host name.
-
-        Raises TokenRequired, and ProviderUnavailable if only the OpenID provider may know the token.
-        """
+        """Return the rights of a request with this header. Raises TokenRequired, ProviderUnavailable."""
         if authorization is None:
             if self.is_private(name):
                 return ANYONE_HERE
@@ -68,7 +65,6 @@ class Site:
         return found
 
     def asked(self) -> tuple[str, ...]:
-        """Return the names of the projects that the current request is about."""
         return PROJECTS.get() or tuple(self.many or (self.project,))
 
     def serves(self, operation: Operation) -> bool:
@@ -115,13 +111,7 @@ def site_of(
     many: Mapping[str, Path] | None = None,
     is_replica: bool = False,
 ) -> Site:
-    """Return the site for an address; on this machine only, a missing token is created.
-
-    Raises:
-        ConfigError: an address or a port is invalid; `LORE_TOKEN` is not usable; or other machines can reach the site
-            and there is no token.
-        StorageError: the token's file cannot be created or read.
-    """
+    """Return the site; its token is created if there is none and only this machine can reach it. Raises LoreError."""
     server = listening(settings, host, port)
     is_open = not is_loopback(server.host)
     is_index = not many and not is_replica

@@ -30,8 +30,9 @@ class Follower:
         self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore_text)
         self._session = context.session
         self._loop = anyio.lowlevel.current_token()
-        self._steps = Steps()
-        self._reported_at = self._stage_began = 0.0
+        self._stage = ""
+        self._earlier_steps = self._done = self._total = self._sent = 0
+        self._sent_at = self._stage_began = 0.0
         self._is_left = False
 
     def leave(self) -> None:
@@ -41,62 +42,39 @@ class Follower:
     def _report(self, stage: str, done: int, total: int) -> None:
         """Report progress; called from the thread that works or waits."""
         if self._is_left:
-            raise Cancelled(
-                "The client is no longer waiting for this call.", "The job continues; follow it with get_job."
-            )
+            hint = "The job continues; follow it with get_job."
+            raise Cancelled("The client is no longer waiting for this call.", hint)
         if not self.wants_progress:
             return
-        is_new = self._steps.take(stage, done, total)
         now = time.monotonic()
-        self._stage_began = now if is_new else self._stage_began
-        if not is_new and now - self._reported_at < PROGRESS_SECONDS and done < total:
-            return
-        if not self._steps.advance():
-            return
-        self._reported_at = now
-        left = time_left(done, total, now - self._stage_began) if now - self._stage_began > ESTIMATE_SECONDS else ""
-        self._send(", ".join(filter(None, (f"{stage}: {done} of {total}" if total else stage, left))))
+        is_new = stage != self._stage or done < self._done or not self._earlier_steps
+        if is_new:
+            self._begin_stage(stage)
+            self._stage_began = now
+        self._done, self._total = done, max(done, total)
+        is_due = is_new or now - self._sent_at >= PROGRESS_SECONDS or done >= total
+        if is_due and self._earlier_steps + done > self._sent:
+            self._sent_at = now
+            seconds = now - self._stage_began
+            left = time_left(done, total, seconds) if seconds > ESTIMATE_SECONDS else ""
+            text = ", ".join(filter(None, (f"{stage}: {done} of {total}" if total else stage, left)))
+            self._send(text, float(self._earlier_steps + self._total) if total else None)
 
     def _report_text(self, text: str) -> None:
         """Report a part of an answer as a message; called from the thread that works."""
         if self._is_left:
             raise Cancelled("The client is no longer waiting for this answer.")
-        self._steps.take(f"text {self._steps.reached}", 0, 0)
-        self._steps.advance()
-        self._send(text)
+        self._begin_stage("")
+        self._send(text, None)
 
-    def _send(self, message: str) -> None:
+    def _begin_stage(self, stage: str) -> None:
+        self._earlier_steps += self._total + 1
+        self._stage, self._done, self._total = stage, 0, 0
+
+    def _send(self, message: str, total: float | None) -> None:
+        self._sent = self._earlier_steps + self._done
         try:
-            anyio.from_thread.run(
-                self._session.report_progress, self._steps.reached, self._steps.total, message, token=self._loop
-            )
+            report = self._session.report_progress
+            anyio.from_thread.run(report, float(self._sent), total, message, token=self._loop)
         except _DISCONNECTED:
             self._is_left = True
-
-
-class Steps:
-    """The progress of an unknown number of stages as one growing number, with a total if it is known."""
-
-    def __init__(self) -> None:
-        self.reached = 0.0
-        self.total: float | None = None
-        self._stage: str | None = None
-        self._before = 0
-        self._done = 0
-        self._of = 0
-
-    def take(self, stage: str, done: int, total: int) -> bool:
-        """Record a step, and return whether it starts a stage."""
-        is_new = stage != self._stage or done < self._done
-        if is_new:
-            self._before += self._of + 1
-        self._stage, self._done, self._of = stage, done, max(done, total)
-        self.total = float(self._before + self._of) if total else None
-        return is_new
-
-    def advance(self) -> bool:
-        """Move to the recorded step; False if it is no further than before."""
-        now = float(self._before + self._done)
-        is_further = now > self.reached
-        self.reached = max(self.reached, now)
-        return is_further

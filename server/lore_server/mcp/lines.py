@@ -166,11 +166,7 @@ class Malformed(ValueError):
 
 
 def read_message(line: bytes) -> types.JSONRPCMessage | None:
-    """Return the message on a line; None for a blank line or an invalid reply, which JSON-RPC leaves unanswered.
-
-    Raises:
-        Malformed: the line is not JSON in UTF-8, or not a JSON-RPC message.
-    """
+    """Return the message on a line; None for a blank line or an invalid reply. Raises Malformed."""
     if not line.strip():
         return None
     value = _decoded(line)

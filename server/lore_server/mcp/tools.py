@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -39,7 +39,6 @@ LARGE = 100  # a limit that is rarely reached by accident
 MANY = 8  # a longer enum is listed only once
 _SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
 _KNOWN = ("query", "brief", "max_tokens", "cursor", "id")  # the same in every tool
-Outline = tuple[Schema, Schema]
 
 
 class Tools:
@@ -50,9 +49,8 @@ class Tools:
 
     def __init__(self, contract: Contract, calls: Calls, listed: Sequence[str], allowed: Sequence[str]) -> None:
         self._contract, self._calls, self._allowed = contract, calls, allowed
-        offered = [operation for operation in contract if operation.toolset in listed]
-        texts = outlines(offered)
-        self._tools = {operation.id: _tool(operation, *texts[operation.id]) for operation in offered}
+        texts: dict[str, str] = {}  # and the first tool that explains each
+        self._tools = {operation.id: _tool(operation, texts) for operation in contract if operation.toolset in listed}
         self._without_results = [tool.model_copy(update={"output_schema": None}) for tool in self._tools.values()]
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -76,17 +74,16 @@ class Tools:
         READS_TEXT.set(reads_only_text(context))
         result = await self._reply(operation, arguments, follower)
         if question := _question(operation, result):
-            answer = await _asked(context, params, question)
+            answer = await _asked(context, params, *question)
             if isinstance(answer, types.InputRequiredResult):
                 return answer
             if answer:
-                result = await self._reply(operation, {**arguments, question.argument: True}, follower)
+                result = await self._reply(operation, {**arguments, question[1]: True}, follower)
             elif answer is False:
                 result = {**result, "hint": "The user was asked and refused. Do not repeat the call."}
         return result_of(operation, result, context)
 
     async def _reply(self, operation: Operation, arguments: JSON, follower: Follower) -> Mapping[str, object]:
-        """Return the result of an operation, or the record of its error."""
         try:
             return await self._calls.run(operation.id, arguments, follower.listener)
         except anyio.get_cancelled_exc_class():
@@ -106,24 +103,17 @@ class Tools:
         return operation
 
 
-class Question(NamedTuple):
-    """A question to the user, and the argument that a yes sets."""
-
-    text: str
-    argument: str
-
-
-def _question(operation: Operation, result: Mapping[str, Any]) -> Question | None:
-    """Return the question that would let a refused action pass, such as a mass delete."""
+def _question(operation: Operation, result: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the question that would let a refused action pass, such as a mass delete, and what a yes sets."""
     found = result.get("problem") or result
     argument = _CONFIRMED_BY.get(found.get("code", ""))
     if argument not in operation.input_schema["properties"]:
         return None
-    return Question(f"{operation.title}: {found['message']} Continue?", str(argument))
+    return f"{operation.title}: {found['message']} Continue?", str(argument)
 
 
 async def _asked(
-    context: Context, params: types.CallToolRequestParams, question: Question
+    context: Context, params: types.CallToolRequestParams, question: str, argument: str
 ) -> bool | types.InputRequiredResult | None:
     """Ask the user through the client: since 2026 by a result that makes it repeat the call, before by a request.
 
@@ -133,18 +123,23 @@ async def _asked(
     if able is None or able.elicitation is None:
         return None
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        answer = (params.input_responses or {}).get(question.argument)
+        answer = (params.input_responses or {}).get(argument)
         if answer is None:
-            form = types.ElicitRequestFormParams(message=question.text, requested_schema=_NO_FIELDS)
-            return types.InputRequiredResult(input_requests={question.argument: types.ElicitRequest(params=form)})
+            form = types.ElicitRequestFormParams(message=question, requested_schema=_NO_FIELDS)
+            return types.InputRequiredResult(input_requests={argument: types.ElicitRequest(params=form)})
         return isinstance(answer, types.ElicitResult) and answer.action == "accept"
     if not context.session.can_send_request:
         return None
-    return (await context.session.elicit_form(question.text, _NO_FIELDS, context.request_id)).action == "accept"
+    return (await context.session.elicit_form(question, _NO_FIELDS, context.request_id)).action == "accept"
 
 
-def _tool(operation: Operation, arguments: Schema, result: Schema) -> types.Tool:
-    hints = dict(operation.hints)
+def _tool(operation: Operation, texts: dict[str, str]) -> types.Tool:
+    """Outline an operation: every value that is valid for its full schemas is valid for these."""
+    full, hints = operation.input_schema, dict(operation.hints)
+    properties = {name: _argument(name, one, texts, operation.id) for name, one in full["properties"].items()}
+    arguments: Schema = {"type": "object", "properties": properties}
+    if "required" in full:
+        arguments["required"] = full["required"]
     if not operation.changes_state:
         del hints["idempotentHint"]  # MCP defines it only for tools that write
     return types.Tool(
@@ -152,50 +147,10 @@ def _tool(operation: Operation, arguments: Schema, result: Schema) -> types.Tool
         title=operation.title,
         description=operation.description,
         input_schema=arguments,
-        output_schema=result,
+        output_schema={"type": "object", "required": operation.output_schema["required"]},
         annotations=types.ToolAnnotations.model_validate(hints),
         _meta={"anthropic/alwaysLoad": True} if operation.is_always_loaded else None,  # else Claude Code defers them
     )
-
-
-def reads_only_text(context: Context) -> bool:
-    """Return whether the client is an agent that gets only texts, also behind a proxy that adds its own name.
-
-    Over HTTP in an earlier protocol, only the user agent names it, because there are no sessions.
-    """
-    client, request = context.session.client_params, context.request
-    named = client.client_info.name if client else request.headers.get("user-agent", "") if request else ""
-    return re.split(r"[ /]", named)[0] in TEXT_READERS
-
-
-def result_of(operation: Operation, value: Mapping[str, object], context: Context) -> types.CallToolResult:
-    """Return the result as a short text and, unless the client reads only that, as data.
-
-    The text that a read-only tool returns is marked as data, because titles and paths are texts of documents too.
-    """
-    reply = render(operation.id, value)
-    is_data = not operation.changes_state and not value.get("error")
-    text = types.TextContent(type="text", text=(marked_as_data(reply) if is_data else reply).whole())
-    data = None if reads_only_text(context) else dict(value)
-    return types.CallToolResult(content=[text], structured_content=data, is_error=bool(value.get("error")))
-
-
-def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
-    """Outline the arguments and results of operations; a repeated argument is described once.
-
-    Every value that is valid for the full schemas is valid for these.
-    """
-    texts: dict[str, str] = {}
-    found = {}
-    for operation in operations:
-        full = operation.input_schema
-        properties = {name: _argument(name, one, texts, operation.id) for name, one in full["properties"].items()}
-        arguments: Schema = {"type": "object", "properties": properties}
-        if "required" in full:
-            arguments["required"] = full["required"]
-        result: Schema = {"type": "object", "required": operation.output_schema["required"]}  # what every reply has
-        found[operation.id] = arguments, result
-    return found
 
 
 def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Schema:
@@ -220,3 +175,25 @@ def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Sche
 def _is_obvious(name: str, value: Any) -> bool:
     """Return whether a limit is large, or a default is what an omitted argument would mean anyway."""
     return (name == "maximum" and value >= LARGE) or (name == "default" and (not value or value == "all"))
+
+
+def reads_only_text(context: Context) -> bool:
+    """Return whether the client is an agent that gets only texts, also behind a proxy that adds its own name.
+
+    Over HTTP in an earlier protocol, only the user agent names it, because there are no sessions.
+    """
+    client, request = context.session.client_params, context.request
+    named = client.client_info.name if client else request.headers.get("user-agent", "") if request else ""
+    return re.split(r"[ /]", named)[0] in TEXT_READERS
+
+
+def result_of(operation: Operation, value: Mapping[str, object], context: Context) -> types.CallToolResult:
+    """Return the result as a short text and, unless the client reads only that, as data.
+
+    The text that a read-only tool returns is marked as data, because titles and paths are texts of documents too.
+    """
+    reply = render(operation.id, value)
+    is_data = not operation.changes_state and not value.get("error")
+    text = types.TextContent(type="text", text=(marked_as_data(reply) if is_data else reply).whole())
+    data = None if reads_only_text(context) else dict(value)
+    return types.CallToolResult(content=[text], structured_content=data, is_error=bool(value.get("error")))

@@ -142,7 +142,9 @@ class Bridge:
             for key, message in list(self._open.items()):
                 if message["method"] == INITIALIZE:
                     continue
-                if self._repeats[key] >= MAX_REPEATS or not self._may_repeat(message):
+                is_call = message["method"] == "tools/call"
+                may_repeat = not is_call or _table(message.get("params")).get("name") in self._repeatable
+                if self._repeats[key] >= MAX_REPEATS or not may_repeat:
                     self._fail(key, Busy("The owner of the index exited during this call.", "Call again."))
                 else:
                     self._repeats[key] += 1
@@ -151,9 +153,6 @@ class Bridge:
                 self._line.end()
         except OSError:
             return  # this owner ended as well: the listener notices
-
-    def _may_repeat(self, message: JSON) -> bool:
-        return message["method"] != "tools/call" or _table(message.get("params")).get("name") in self._repeatable
 
     def _fail(self, key: str, problem: LoreError) -> None:
         message = self._open.pop(key)

@@ -61,23 +61,12 @@ def introduce(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
 
 
 def stop(folder: Path, note: Note) -> bool:
-    """Stop an owner and wait for its end; return False if it still runs after 30 seconds.
-
-    The owner is first asked to stop. If it does not respond, it receives signals; the note's process id and start time
-    ensure that they reach no other process.
-    """
+    """Ask an owner to stop, else signal it, and wait; return False if it still runs after 30 seconds."""
     return _has_ended(folder, note, is_asked=ask(note, "stop") is not None)
 
 
 def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
-    """Stop an owner unless it works or has clients that do not follow this configuration; return whether it ended.
-
-    An owner of an earlier version does not know whether it is free, but counts its clients.
-
-    Raises:
-        Busy: the owner was free, but does not end.
-        OSError: the owner does not respond.
-    """
+    """Stop an owner unless it works or has clients that do not follow this configuration. Raises Busy, OSError."""
     status = _reply(note, "status", follows=follows)
     if not status.get("free", not status.get("clients") and not status.get("job")):
         return False
@@ -158,12 +147,7 @@ class Misfit:
         self._said = ""
 
     def is_usable(self, place: Place, need: OwnerRequirements, note: Note, may_replace: bool) -> bool:
-        """Return whether the client uses the owner as it is. Otherwise stop the owner, or wait if it is not free.
-
-        Raises:
-            Busy: the owner stays, and the client cannot use it.
-            OSError: the owner does not respond.
-        """
+        """Return whether the client uses the owner as it is; else stop it, or wait for it. Raises Busy, OSError."""
         can_change = may_replace and not note.is_server
         if can_change and stop_if_free(place.folder, note, configuration_of(place)):
             return False
@@ -183,21 +167,6 @@ class Misfit:
         if text != self._said:
             terminal.err(f"{text}\n")
         self._said = text
-
-
-def wait_until_free(place: Place, note: Note, seconds: float) -> None:
-    """Stop an owner as soon as it is free, or if it does not respond. Raises Busy if it is not free in time."""
-    last = time.monotonic() + seconds
-    wait = f"The owner of this index (pid {note.pid}) is in use: waiting until it is free. `lore stop` ends it.\n"
-    try:
-        while note.is_alive and not stop_if_free(place.folder, note, configuration_of(place)):
-            if time.monotonic() > last:
-                raise Busy(f"Another owner (pid {note.pid}) uses this index.", "`lore stop` in the project ends it.")
-            terminal.err(wait)
-            wait = ""
-            time.sleep(LONG_PAUSE_SECONDS)
-    except OSError:
-        end(place.folder, note)
 
 
 def configuration_of(place: Place) -> str:

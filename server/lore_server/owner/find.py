@@ -42,7 +42,6 @@ KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENAI_AP
 
 
 def wanted(place: Place) -> ending.OwnerRequirements:
-    """Return the current requirements for the owner of this place."""
     folders = (Path(package.__path__[0]) for package in (lore_server, lore_etl))
     # an owner writes to the knowledge folder that its environment named
     home = hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
@@ -137,17 +136,23 @@ def holder(folder: Path) -> Note | None:
 
 
 def make_way(place: Place, seconds: float = math.inf) -> None:
-    """Stop a background owner once it is free; its clients will connect to the server that is about to start.
-
-    Raises:
-        Busy: a `lore serve` is running, or the owner is not free in time or does not stop.
-    """
+    """Stop a background owner once it is free; its clients will connect to the coming server. Raises Busy."""
     note = holder(place.folder)
     if note is None or not note.address:
         return
     if note.is_server:
         raise Busy(f"`lore serve` (pid {note.pid}) already serves this index at {note.web}.", "`lore stop` stops it.")
-    ending.wait_until_free(place, note, seconds)
+    last = time.monotonic() + seconds
+    wait = f"The owner of this index (pid {note.pid}) is in use: waiting until it is free. `lore stop` ends it.\n"
+    try:
+        while note.is_alive and not ending.stop_if_free(place.folder, note, ending.configuration_of(place)):
+            if time.monotonic() > last:
+                raise Busy(f"Another owner (pid {note.pid}) uses this index.", "`lore stop` in the project ends it.")
+            terminal.err(wait)
+            wait = ""
+            time.sleep(ending.LONG_PAUSE_SECONDS)
+    except OSError:
+        ending.end(place.folder, note)
 
 
 def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
@@ -194,7 +199,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
     try:
         if notice := claim(place.folder):
             terminal.err(f"{notice}\n")
-        with _log((place.folder if may_write(place.folder) else record_folder(place.folder)) / LOG) as errors:
+        with _open_log((place.folder if may_write(place.folder) else record_folder(place.folder)) / LOG) as errors:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, **detached(),
                 cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
@@ -204,7 +209,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
         raise StorageError(message, "Check its permissions and the free space.") from error
 
 
-def _log(file: Path) -> BinaryIO:
+def _open_log(file: Path) -> BinaryIO:
     """Open the owner's log for appending. Raises OSError if it is a symlink or not a regular file."""
     if os.path.lexists(file) and file.lstat().st_size > LOG_BYTES:
         replace(file, file.with_suffix(".log.1"))
@@ -212,7 +217,6 @@ def _log(file: Path) -> BinaryIO:
 
 
 def nameless(folder: Path) -> Busy:
-    """Return the error for an index that is held by a process without a note."""
     if owner := earlier_owner(folder):
         return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", ending.STOP_IT)
     hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."

@@ -30,11 +30,9 @@ class LineSocket:
         self._reader = connected.makefile("rb")
 
     def send(self, data: bytes) -> None:
-        """Write all the data. Raises OSError."""
         self._socket.sendall(data)
 
     def send_message(self, message: JSON) -> None:
-        """Write a message as one line. Raises OSError."""
         self.send(json.dumps(message).encode() + b"\n")
 
     def read(self) -> bytes:
@@ -72,18 +70,13 @@ def parsed(line: bytes) -> JSON:
 
 
 def dial(address: str, hello: JSON) -> tuple[LineSocket, JSON]:
-    """Connect to the owner at the address and return the connection with its first reply.
-
-    Raises:
-        ConnectionRefusedError: nothing listens there.
-        OSError: the listener does not respond like an owner, or the address does not belong to this user.
-    """
-    line = LineSocket(_connected(address))
+    """Connect to an owner; return the connection and its first reply. Raises OSError, also if it is of another user."""
+    connected = _connected(address)
+    line = LineSocket(connected)
     try:
-        line._socket.settimeout(CONNECT_SECONDS)
         line.send_message(hello)
         reply = line.receive()
-        line._socket.settimeout(None)
+        connected.settimeout(None)
     except OSError:
         line.close()
         raise
@@ -106,10 +99,7 @@ def _connected(address: str) -> socket.socket:
 
 
 def _own_socket(path: Path) -> Any:
-    """Return the address of the socket.
-
-    It receives the token, so it must belong to us and be in a folder that only we can enter.
-    """
+    """Return the address: it receives the token, so it must be ours and in a folder that only we can enter."""
     try:
         folder, info = path.parent.lstat(), path.lstat()
     except FileNotFoundError as error:

@@ -45,7 +45,6 @@ LOOK_SECONDS = 1.0
 PROGRESS_SECONDS = 0.1
 STARTER_SECONDS = 5.0
 _Disconnected = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
-Welcome = Callable[[ByteStream], Awaitable[None]]
 
 
 class Connections:
@@ -62,8 +61,7 @@ class Connections:
         return len(self._followed)
 
     @asynccontextmanager
-    async def inside(self, follows: str = "") -> AsyncIterator[None]:
-        """Count a client while the context is open."""
+    async def inside(self, follows: str) -> AsyncIterator[None]:
         self._followed.append(follows)
         self._is_new = False
         try:
@@ -73,17 +71,14 @@ class Connections:
             self._quiet_since = time.monotonic()
 
     def all_follow(self, configuration: str) -> bool:
-        """Return whether every client would use the next owner if it has this configuration.
-
-        The client that started this owner is about to connect.
-        """
+        """Return whether every client would use the next owner if it has this configuration."""
         if self._is_new and time.monotonic() < self._began + STARTER_SECONDS:
-            return False
+            return False  # the client that started this owner is about to connect
         return all(follows and follows == configuration for follows in self._followed)
 
     def quiet_seconds(self) -> float:
         """Return the seconds since the last client left; 0 while clients are connected."""
-        return 0.0 if self.clients else time.monotonic() - self._quiet_since
+        return 0.0 if self._followed else time.monotonic() - self._quiet_since
 
 
 class Entrance:
@@ -98,7 +93,6 @@ class Entrance:
         self.address = ""
 
     async def open(self) -> None:
-        """Listen, and set `address`. Raises OSError."""
         await self._hang_up()
         self._file = _socket_of(self._index) if self._transport == "unix" and HAS_UNIX_SOCKETS else None
         if self._file is None:
@@ -115,7 +109,7 @@ class Entrance:
             self.address = f"{UNIX}{self._file}"
             self._identity = _identity(self._file)
 
-    async def admit(self, welcome: Welcome, tasks: TaskGroup) -> None:
+    async def admit(self, welcome: Callable[[ByteStream], Awaitable[None]], tasks: TaskGroup) -> None:
         """Accept clients until the socket is closed or reopened; serve each of them in the task group."""
         assert self._listener is not None
         with suppress(anyio.ClosedResourceError):
@@ -126,7 +120,6 @@ class Entrance:
         return self._file is None or _identity(self._file) == self._identity
 
     async def close(self) -> None:
-        """Stop accepting clients, and delete the socket."""
         await self._hang_up()
         if self._file is not None and self.is_there():
             self._file.unlink(missing_ok=True)
@@ -145,18 +138,11 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def runtime_folder() -> Path:
-    """Return `LORE_RUNTIME`, `$XDG_RUNTIME_DIR/lore` or a folder of this user in the temporary folder.
-
-    Raises:
-        OSError: the folder cannot be created, is a symlink, or belongs to another user.
-    """
-    base = os.environ.get(VARIABLE)
-    if base is None and os.environ.get("XDG_RUNTIME_DIR"):
-        base = str(Path(os.environ["XDG_RUNTIME_DIR"], "lore"))
-    if base is None:
-        user = os.getuid() if hasattr(os, "getuid") else "me"
-        base = str(Path(tempfile.gettempdir(), f"lore-{user}"))
-    return private_folder(Path(base).absolute())
+    """Return `LORE_RUNTIME`, `$XDG_RUNTIME_DIR/lore` or a folder in the temporary folder. Raises OSError."""
+    user = os.getuid() if hasattr(os, "getuid") else "me"
+    session = os.environ.get("XDG_RUNTIME_DIR")
+    default = Path(session, "lore") if session else Path(tempfile.gettempdir(), f"lore-{user}")
+    return private_folder(Path(os.environ.get(VARIABLE, default)).absolute())
 
 
 def _socket_of(index: Path) -> Path | None:

@@ -165,13 +165,11 @@ class Owner:
             remove_note(self.place.folder, self._note)
 
     def _record(self) -> HealthOwnerRecord | None:
-        """Return the `owner` of a health report."""
         if self._note is None:
             return None
         return {"pid": self._note.pid, "since": self._note.since, "clients": self._connections.clients}
 
     def _status(self) -> JSON:
-        """Return the data that `lore ps` shows."""
         assert self._note is not None
         return {
             **(self._record() or {}),
@@ -185,7 +183,6 @@ class Owner:
 
 
 def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
-    """Own the index in the background until the owner ends. Raises LoreError."""
     owner = Owner(root, config, "background")
 
     async def serve(app: App, connections: Connections) -> None:

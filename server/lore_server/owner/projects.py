@@ -46,11 +46,7 @@ PATIENCE_SECONDS = 2.0  # with an owner of a project that others use: a question
 
 
 def read_projects(where: Path) -> dict[str, Path]:
-    """Return the projects by name: those in a folder, or those whose paths a file names, one a line.
-
-    Raises:
-        UsageError: there is no such file or folder, or it names no project.
-    """
+    """Return the projects by name: those in a folder, or in a file with a path a line. Raises UsageError."""
     if where.is_dir():
         found = [one for one in sorted(where.iterdir()) if any((one / mark).exists() for mark in MARKS)]
         roots = [one.resolve() for one in found if not one.is_symlink()]
@@ -131,7 +127,6 @@ class Projects:
         self._loop: EventLoopToken | None = None
 
     async def run(self, serve: Callable[[], Awaitable[None]]) -> None:
-        """Open projects on demand until `serve` returns, then close them."""
         self._loop = anyio.lowlevel.current_token()
         anyio.to_thread.current_default_thread_limiter().total_tokens += self._most_open  # each keeps one to watch
         async with anyio.create_task_group() as self._tasks:
@@ -142,7 +137,6 @@ class Projects:
         self._across.close()
 
     def states(self) -> dict[str, str]:
-        """Return the state of each project."""
         return {name: project.state for name, project in self.all.items()}
 
     def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
@@ -174,7 +168,6 @@ class Projects:
             return app
 
     def _held(self, project: Project) -> App | None:
-        """Return the application of a project that is open, and keep it open."""
         with self._guard:
             project.uses += project.app is not None
             return project.app
@@ -206,7 +199,6 @@ class Projects:
                 oldest.connections.stopping.set()
 
     def _owner(self, project: Project) -> Owner:
-        """Take the index of a project over. Raises LoreError."""
         if not project.root.is_dir():
             raise _missing(project.name)
         make_way(place_of(project.root, self._config), PATIENCE_SECONDS)

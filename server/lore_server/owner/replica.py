@@ -50,7 +50,7 @@ class Served:
 
 
 class Replica:
-    """The latest usable snapshot of a branch at a target. Raises PackageMissing."""
+    """The latest usable snapshot of a branch at a target. Raises LoreError if there is none."""
 
     def __init__(self, settings: Settings, contract: Contract, branch: str, folder: Path) -> None:
         self._settings = settings.model_copy(update={"index": settings.index.model_copy(update={"path": INDEX_NAME})})
@@ -59,37 +59,32 @@ class Replica:
         self._branch = branch
         self._folder = folder
         self._model = SharedModel(settings.embedding)
-        self._served: Served | None = None
         self._changed = threading.Condition()
         self._number = 0
+        self._served = self._fetched(self._latest())
 
     @property
     def published(self) -> Published:
-        """Return the snapshot that new calls use, after the first `refresh`."""
-        assert self._served is not None
         return self._served.published
 
-    def refresh(self) -> bool:
-        """Serve the latest snapshot, if it is newer; return whether it is. Raises LoreError, and keeps the old one."""
-        found = latest(self._target, self._settings.published.keys, self._branch)
-        old = self._served
-        if old is not None and found.created <= old.published.created:
-            return False
-        new = self._fetched(found)
-        with self._changed:
-            self._served = new
-            if old is not None:
+    def _latest(self) -> Published:
+        return latest(self._target, self._settings.published.keys, self._branch)
+
+    def _refresh(self) -> None:
+        """Serve the latest snapshot, if it is newer. Raises LoreError, and keeps the old one."""
+        found, old = self._latest(), self._served
+        if found.created > old.published.created:
+            new = self._fetched(found)
+            with self._changed:
+                self._served = new
                 self._changed.wait_for(lambda: not old.uses, LONGEST_CALL)
-        if old is not None:
             old.close()
-        return True
 
     async def follow(self) -> None:
-        """Serve each newer snapshot, until cancelled."""
         while True:
             await anyio.sleep(LOOK_SECONDS)
             try:
-                await anyio.to_thread.run_sync(self.refresh, abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(self._refresh, abandon_on_cancel=True)
             except LoreError as error:
                 log.warning("the snapshot of %s stays: %s", self.published.commit[:12], error)
                 await anyio.sleep(AGAIN_SECONDS)
@@ -102,14 +97,11 @@ class Replica:
             return app.call(operation, arguments, listener)
 
     def close(self) -> None:
-        if self._served is not None:
-            self._served.close()
+        self._served.close()
 
     @contextmanager
     def opened(self) -> Iterator[App]:
-        """Keep the current snapshot open."""
         with self._changed:
-            assert self._served is not None
             served = self._served
             served.uses += 1
         try:

@@ -54,7 +54,6 @@ class Session:
 
     @property
     def settings(self) -> Settings:
-        """Return the configuration. Raises ConfigError."""
         from lore_etl.config.settings import load_settings  # the client of an owner works without it
 
         return load_settings(self.root, self.config)
@@ -72,12 +71,10 @@ class Session:
 
     @property
     def place(self) -> Place:
-        """Return the place of the project's index. Raises ConfigError."""
         return place_of(self.root, self.config_file)
 
     @property
     def has_index(self) -> bool:
-        """Return whether the project has an index. Raises ConfigError."""
         folder = self.place.folder
         return is_ours(folder) and (folder / CATALOGUE).exists()
 
@@ -104,14 +101,12 @@ class Session:
                 stop_if_free(folder, note)
 
     def open_app(self) -> App:
-        """Open the index in this process. Raises LoreError."""
         from lore_server.app import App
         from lore_server.contract import load_contract
 
         return App(self.root, self.settings, load_contract())
 
     def close(self) -> None:
-        """Release the owner or the index."""
         if self._answering is not None:
             self._answering.close()
         self._answering = None
@@ -135,14 +130,12 @@ class Session:
         return result
 
     def print_result(self, operation: str, result: JSON) -> None:
-        """Print a result as text, or as JSON if that was requested."""
         if self.as_json:
             output.print_json(result)
         else:
             output.print_result(operation, result, self.root)
 
     def show(self, record: JSON, *lines: str) -> None:
-        """Print these lines, or the record if JSON was requested."""
         if self.as_json:
             output.print_json(record)
         for line in () if self.as_json else lines:
