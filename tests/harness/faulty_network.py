@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 
 from lore_etl.files.redaction import redact
+from lore_server.hook.knowledge_server import target_of
 from lore_server.hook.mcp_connection import connected
-from lore_server.hook.target import target_of
 from lore_server.hook.upload_run import upload
 from lore_server.hook.upload_state import UploadRequest
 from lore_server.trackers.pull import PullRequest, pull

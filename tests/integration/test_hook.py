@@ -19,10 +19,9 @@ import pytest
 
 from lore_etl.core.errors import StorageError
 from lore_server.execution.foreign_reply import LONGEST_PAUSE, retry_seconds
-from lore_server.hook.knowledge_server import ServerUnreachable, ServerUnusable, query_escaping
+from lore_server.hook.knowledge_server import ServerUnreachable, ServerUnusable, Target, query_escaping, target_of
 from lore_server.hook.mcp_connection import connected
 from lore_server.hook.session_start import session_start, upload_request
-from lore_server.hook.target import Target, target_of
 from lore_server.hook.upload_run import RetryPolicy, upload
 from lore_server.hook.upload_state import Tally, UploadRequest, UploadState, read_state
 from lore_server.owner.session import Session

@@ -18,8 +18,8 @@ from lore_etl.stores.chroma.backend import Patience
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution import foreign_reply
+from lore_server.hook.knowledge_server import target_of
 from lore_server.hook.mcp_connection import connected
-from lore_server.hook.target import target_of
 from lore_server.knowledge import remote
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.library_docs import site_client

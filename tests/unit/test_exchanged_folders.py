@@ -20,7 +20,7 @@ from lore_etl.pipeline.extraction import claim_of
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.framework.reading import DocReader
-from lore_server.hook.memory_folders import UnreadableMemory, find_memory_files, read_memory_file
+from lore_server.hook.memory_files import UnreadableMemory, find_memory_files, read_memory_file
 from lore_server.library_docs.local_docs import docs_in_folder
 from lore_server.setup import install
 from tests.harness.projects import write_project

@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.hook.episode import MIN_PART, Episode, Reading, read_episode, skip_reason, split_episode
-from lore_server.hook.memory_folders import FoundFiles, MemoryFile, find_memory_files, memory_folders
+from lore_server.hook.memory_files import (
+    MIN_PART,
+    Episode,
+    FoundFiles,
+    MemoryFile,
+    Reading,
+    find_memory_files,
+    memory_folders,
+    read_episode,
+    skip_reason,
+    split_episode,
+)
 from tests.harness.projects import write_project
 from tests.harness.steps import steps
 

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import ConfigError, StorageError, UsageError
-from lore_server.hook.episode import digest_of
-from lore_server.hook.knowledge_server import ServerUnreachable
-from lore_server.hook.memory_folders import MAX_BYTES, MemoryFile, find_memory_files, read_memory_file
-from lore_server.hook.target import target_of
+from lore_server.hook.knowledge_server import ServerUnreachable, target_of
+from lore_server.hook.memory_files import MAX_BYTES, MemoryFile, digest_of, find_memory_files, read_memory_file
 from lore_server.hook.upload_run import RetryPolicy
 from lore_server.hook.upload_state import (
     GUARDED,

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.json_types import JSON
-from lore_server.hook.episode import Episode
 from lore_server.hook.knowledge_server import (
     KnowledgeServer,
     MemoryRefused,
@@ -24,6 +23,7 @@ from lore_server.hook.knowledge_server import (
     id_in,
     query_escaping,
 )
+from lore_server.hook.memory_files import Episode
 
 SPECIAL = '+ - && || ! ( ) { } [ ] ^ " ~ * ? : \\ /'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, notebook, python
+from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, python
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
 from lore_etl.chunking.manifests import manifest_facts
@@ -33,7 +33,7 @@ _PARSERS = {
     "html": headed.parse,
     "ini": headed.parse,
     "latex": headed.parse,
-    "notebook": notebook.parse,
+    "notebook": markdown.parse_notebook,
     "org": headed.parse,
 }
 
@@ -63,7 +63,7 @@ def parse(document: Document) -> Parsed:
 
 def title_of(text: str, syntax: str) -> str | None:
     """Return the title that a document declares, else its first heading; None if it has neither."""
-    find = {"markdown": markdown.first_heading, "notebook": notebook.first_heading}.get(syntax)
+    find = {"markdown": markdown.first_heading, "notebook": markdown.first_heading_of_notebook}.get(syntax)
     title = find(text) if find else headed.title_of(text, syntax)
     return storable(one_line(title))[:MAX_TITLE].strip() or None if title else None
 

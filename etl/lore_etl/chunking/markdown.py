@@ -1,23 +1,31 @@
-"""Split Markdown by heading: fences and tables stay whole, and each comment of a ticket is a section."""
+"""Split Markdown and notebooks by heading: fences and tables stay whole, each comment of a ticket is a section."""
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings
+from lore_etl.chunking.headed import by_heading
+from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings, parse_plain
 from lore_etl.core.frontmatter import front_matter_lines
-from lore_etl.core.headings import heading_of
+from lore_etl.core.headings import heading_of, outline
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.core.text import storable
 
 HEAD_LINES = 80  # the lines that are searched for a document's title
 _SOLID = {"fence", "code_block", "table_open", "html_block"}
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
+MAX_OUTPUT = 2_000  # characters of an output
 
 
 @cache
@@ -80,3 +88,57 @@ def _section(part: HeadedPart, kind: str, solid: list[Span]) -> Section:
         group=f"comment {comments[0][0].first}" if comments else "prose",
         introduces=is_bare and bool(path),
     )
+
+
+def parse_notebook(document: Document) -> Parsed:
+    cells = _cells(document.text)
+    if cells is None:
+        return parse_plain(document, "not a notebook; indexed as plain text")
+    shown = [(cell, text) for cell in cells if (text := _shown(cell))]
+    text = "\n\n".join(text for _, text in shown)
+    return replace(by_heading(document, text.split("\n"), _cell_headings(shown)), text=text)
+
+
+def first_heading_of_notebook(text: str) -> str | None:
+    shown = [(cell, _shown(cell)) for cell in _cells(text) or ()]
+    return next((heading.title for heading in _cell_headings(shown)), None)
+
+
+def _cells(text: str) -> list[JSON] | None:
+    """Return the cells of a notebook; None if the text is not a notebook."""
+    try:
+        return [cell for cell in json.loads(text)["cells"] if isinstance(cell, dict)]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+
+
+def _cell_headings(shown: list[tuple[JSON, str]]) -> Iterator[HeadingLines]:
+    """Yield the headings of Markdown cells by their lines in the notebook; a comment in code is not a heading."""
+    above = 0
+    for cell, text in shown:
+        if cell.get("cell_type") in ("markdown", None):
+            for heading in outline(text).headings:
+                if heading.title:
+                    number = above + heading.line + 1
+                    yield HeadingLines(number, number, heading.level, heading.title[:200])
+        above += text.count("\n") + 2
+
+
+def _shown(cell: JSON) -> str:
+    parts = [_joined(cell.get("source"))]
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if not isinstance(output, dict):
+            continue
+        data = output.get("data")
+        text = _joined(data.get("text/plain")) if isinstance(data, dict) else _joined(output.get("text"))
+        if output.get("output_type") == "error":
+            text = ": ".join(filter(None, (_joined(output.get("ename")), _joined(output.get("evalue")))))
+        if text:
+            parts.append("Output:\n" + text[:MAX_OUTPUT])
+    return "\n".join(storable(line) for part in parts for line in part.split("\n")).strip()
+
+
+def _joined(value: Any) -> str:
+    """Return the text of a notebook's field, which is a string or a list of lines."""
+    return "".join(part for part in value if isinstance(part, str)) if isinstance(value, list) else str(value or "")

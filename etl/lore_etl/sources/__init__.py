@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.files.indexed import ADDED, PULLED
-from lore_etl.sources.agent_files import AgentFiles
 from lore_etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, Patterns, PythonCode, Tests
 from lore_etl.sources.prose import (
     Adrs,
+    AgentFiles,
     Blogs,
     Guides,
     Knowledge,

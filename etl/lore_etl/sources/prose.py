@@ -15,7 +15,8 @@ from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.formats import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
-from lore_etl.sources.source import BARE_GUIDES, Source, source_of, syntax_of
+from lore_etl.files.indexed import KNOWLEDGE
+from lore_etl.sources.source import BARE_GUIDES, MEMORIES, Source, source_of, syntax_of
 
 LONGEST_STATE = 40  # characters
 LONGEST_LIBRARY = 100
@@ -80,6 +81,17 @@ Blogs = source_of(  # articles and slides, which describe the state at their dat
         for folder in "blog blogs _posts deck decks slides slide-decks presentations talks".split()
     ),
 )
+
+
+class AgentFiles(Source):
+    """A project's main document, its knowledge documents, and memories, all of which agents wrote through Lore."""
+
+    name, type = "written", KnowledgeType.KNOWLEDGE
+    patterns = (f"/{KNOWLEDGE}/**/*.md",)
+
+    def document(self, path: str, text: str) -> Document:
+        found = super().document(path, text)
+        return replace(found, type=KnowledgeType.MEMORY) if path.startswith(f"{MEMORIES}/") else found
 
 
 class Tickets(Source):

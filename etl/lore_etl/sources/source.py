@@ -17,6 +17,7 @@ from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.conversion.formats import FORMATS
 from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
 from lore_etl.files.ignore import Included, configured
+from lore_etl.files.indexed import ADDED, KNOWLEDGE, PULLED
 
 BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
 """Guides without an extension; many of them have Markdown headings."""
@@ -32,6 +33,8 @@ SYNTAXES = {
 }  # fmt: skip
 PROSE = frozenset({"markdown", "rst", "text", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
 """The syntaxes of documents, which have titles."""
+MEMORIES = f"{KNOWLEDGE}/memories"
+_ORIGINS = {MEMORIES: "memory", KNOWLEDGE: "agent", PULLED: "tracker", ADDED: "library"}
 FIRST_LINE = 256  # bytes
 _ENV = rb"(?:\S*/)?env[ \t]+(?:(?:-\S*|\w+=\S*)[ \t]+)*"
 _SHEBANG = re.compile(rb"#![ \t]*(?:" + _ENV + rb")?(?:\S*/)?(?P<program>[A-Za-z][A-Za-z-]*)[\d.]*(?=\s|$)")
@@ -155,6 +158,11 @@ def source_of(name_: str, type_: KnowledgeType, *patterns_: str) -> type[Source]
         name, type, patterns = name_, type_, patterns_
 
     return Plain
+
+
+def origin_of_file(source: str) -> str:
+    """Return where an indexed file comes from, by its path."""
+    return next((origin for folder, origin in _ORIGINS.items() if source.startswith(f"{folder}/")), "project")
 
 
 def syntax_of(path: str) -> str:

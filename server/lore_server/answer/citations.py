@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Chunk
 from lore_etl.core.text import last_part
-from lore_etl.sources.agent_files import origin_of_file
+from lore_etl.sources.source import origin_of_file
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import SearchOutcome
 

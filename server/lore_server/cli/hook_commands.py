@@ -36,8 +36,8 @@ def session_start(
     ] = 15,
 ) -> None:
     """Send changed memory files to a knowledge server, without ever blocking the session."""
+    from lore_server.hook.knowledge_server import target_for, target_of
     from lore_server.hook.session_start import session_start, show_status, upload_request
-    from lore_server.hook.target import target_for, target_of
 
     target_of(url, {}, session.root)  # unlike any other error, a wrong command line has an exit code
     try:
@@ -67,7 +67,7 @@ def search(
     group: GroupsOption = None,
 ) -> None:
     """Search the knowledge server that the hook sends to, in its database's query syntax."""
-    from lore_server.hook.target import target_for
+    from lore_server.hook.knowledge_server import target_for
 
     target = target_for(session, url)
     if target.url:

@@ -15,7 +15,7 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
-from lore_etl.sources.agent_files import origin_of_file
+from lore_etl.sources.source import origin_of_file
 from lore_etl.stores.catalogue import UNREAD
 from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.paths import check_root

@@ -1,12 +1,23 @@
-"""Call the tools of a knowledge server that add, find and delete memories, and classify their failures."""
+"""The destination of memories: Lore's own, or the server that the command line or the environment names.
+
+A project's configuration cannot choose it: the project may be untrusted, and the memories belong to the user. The tools
+of a server add, find and delete memories; those of Graphiti have other names than Lore's.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
+from lore_etl.config.project import knowledge_home
 from lore_etl.core.errors import (
     ConfigError,
     LoreError,
@@ -15,9 +26,11 @@ from lore_etl.core.errors import (
     ProviderUnavailable,
     TokenRequired,
     UnknownOperation,
+    UsageError,
 )
 from lore_etl.core.json_types import JSON
-from lore_server.hook.episode import Episode
+from lore_server.hook.memory_files import MARK_DIGITS, Episode
+from lore_server.owner.session import Session
 
 CallTool = Callable[[str, JSON], Awaitable[JSON]]
 """Calls a tool and returns its reply. Raises ServerUnreachable, ServerUnusable, MemoryRefused."""
@@ -34,6 +47,9 @@ MAX_LISTED = 1_000
 _BUSY = 75
 _SPECIAL = re.compile(r'[+\-&|!(){}\[\]^"~*?:\\/]')
 _MISSING = re.compile(r"not[ _]found|no such|does not exist", re.IGNORECASE)
+URLS = ("LORE_HOOK_URL", "MADEINOZ_KNOWLEDGE_MCP_URL")
+TOKEN = "LORE_HOOK_TOKEN"
+AUTHOR = "lore hook"
 
 
 class ServerUnreachable(ProviderUnavailable):
@@ -129,8 +145,9 @@ class KnowledgeServer:
         arguments = {**dict(arguments_of(add, episode)), **({"replaces": replaces} if replaces else {})}
         return id_in(checked(await self._call(add.name, arguments)))
 
-    async def find(self, mark: str, group_id: str) -> list[str]:
-        """Return the ids of all episodes with this mark, if the server can list or search them."""
+    async def find(self, digest: str, group_id: str) -> list[str]:
+        """Return the ids of all episodes of a file with this digest, if the server can list or search them."""
+        mark = digest[:MARK_DIGITS]
         if self._deduplicates or not mark:
             return []
         if self._has(LIST):
@@ -212,3 +229,71 @@ def _ids_with(mark: str, value: Any) -> list[str]:
     if inner or not isinstance(value, dict) or not id_in(value):
         return inner
     return [id_in(value)] if re.search(rf"{MARK}\W{{1,8}}{mark}", json.dumps(value, ensure_ascii=False)) else []
+
+
+@dataclass(frozen=True)
+class Target:
+    """A knowledge server; without a URL, Lore's own. `name` is for people and contains no secret."""
+
+    url: str = field(repr=False)
+    token: str = field(repr=False)
+    name: str
+    folder: Path
+    key: str
+
+    def file(self, suffix: str) -> Path:
+        return self.folder / f"{self.key}.{suffix}"
+
+
+def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> Target:
+    """Return the server at the URL, else the server in the environment, else the owner of the project's index.
+
+    Raises UsageError for an invalid URL, ConfigError for one in the environment and for an invalid token.
+    """
+    folder = knowledge_home(environment) / "hook"
+    given = url or next((environment[name] for name in URLS if environment.get(name)), "")
+    if not given:
+        return Target("", "", "Lore", folder, _key(f"lore {index}"))
+    try:
+        parts = urlsplit(given.strip())
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        kind = UsageError if url else ConfigError
+        raise kind("Invalid knowledge server URL.", "Expected e.g. http://localhost:8000/mcp/.")
+    token = environment.get(TOKEN, "").strip()
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError(f"{TOKEN} has characters that an HTTP header cannot contain.", "Use printable ASCII.")
+    public = parts._replace(netloc=parts.netloc.rpartition("@")[2].lower(), fragment="")
+    name = urlunsplit(public._replace(query=""))
+    return Target(urlunsplit(parts), token, name, folder, _key(urlunsplit(public)))
+
+
+def target_for(session: Session, url: str | None) -> Target:
+    return target_of(url, os.environ, session.place.folder)
+
+
+@asynccontextmanager
+async def own_memories(session: Session, escape: Callable[[str], str]) -> AsyncIterator[KnowledgeServer]:
+    """Use the memories of the session's project as a knowledge server, through the project's owner."""
+    from lore_server.contract import load_contract  # slow to import; only needed in the background
+
+    contract = load_contract()
+
+    async def call(tool: str, arguments: JSON) -> JSON:
+        is_signed = "author" in contract[tool].input_schema["properties"]
+        try:
+            return session.ask(tool, **arguments, **({"author": AUTHOR} if is_signed else {}))
+        except LoreError as error:
+            raise failure_of(error) from error
+
+    try:
+        schemas = {operation.id: operation.input_schema for operation in contract}
+        yield KnowledgeServer(schemas, call, escape, deduplicates=True)
+    finally:
+        session.close()
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

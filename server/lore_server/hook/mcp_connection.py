@@ -30,10 +30,10 @@ from lore_server.hook.knowledge_server import (
     MemoryRefused,
     ServerUnreachable,
     ServerUnusable,
+    Target,
     failure_of,
     query_escaping,
 )
-from lore_server.hook.target import Target
 
 log = logging.getLogger(__name__)
 HEALTH_SECONDS = 5.0

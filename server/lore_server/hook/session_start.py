@@ -20,9 +20,8 @@ from lore_etl.system.durable import replace
 from lore_etl.system.processes import detached, is_running
 from lore_server.console import output
 from lore_server.console.terminal import VisibleFormatter
-from lore_server.hook.knowledge_server import query_escaping
-from lore_server.hook.memory_folders import memory_folders
-from lore_server.hook.target import Target, own_memories
+from lore_server.hook.knowledge_server import Target, own_memories, query_escaping
+from lore_server.hook.memory_files import memory_folders
 from lore_server.hook.upload_state import HINT, Tally, UploadRequest, make_folder, make_plan, read_state
 from lore_server.owner.session import Session
 

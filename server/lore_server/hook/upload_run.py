@@ -20,9 +20,16 @@ from lore_etl.core.atomic import remove_temporary
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import Busy, StorageError
 from lore_etl.system.processes import born
-from lore_server.hook.episode import MARK_DIGITS, Episode, digest_of, read_episode, split_episode
 from lore_server.hook.knowledge_server import KnowledgeServer, MemoryRefused, ServerUnreachable, ServerUnusable
-from lore_server.hook.memory_folders import MemoryFile, UnreadableMemory, read_memory_file
+from lore_server.hook.memory_files import (
+    Episode,
+    MemoryFile,
+    UnreadableMemory,
+    digest_of,
+    read_episode,
+    read_memory_file,
+    split_episode,
+)
 from lore_server.hook.upload_state import (
     HINT,
     Tally,
@@ -228,7 +235,7 @@ class Uploader:
         if entry is None:
             return ()
         is_known = entry.is_complete and "" not in entry.ids
-        found = [] if is_known else await server.find(entry.digest[:MARK_DIGITS], entry.group)
+        found = [] if is_known else await server.find(entry.digest, entry.group)
         return tuple(dict.fromkeys([*filter(None, entry.ids), *found]))
 
     async def _delete(self, server: KnowledgeServer, path: str, label: str, copies: Sequence[str]) -> None:

@@ -13,13 +13,14 @@ from typing import Any
 from lore_etl.core.atomic import put_aside, write_atomically
 from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
-from lore_server.hook.episode import digest_of, skip_reason
-from lore_server.hook.memory_folders import (
+from lore_server.hook.memory_files import (
     FoundFiles,
     MemoryFile,
     UnreadableMemory,
+    digest_of,
     find_memory_files,
     read_memory_file,
+    skip_reason,
 )
 
 VERSION = 3

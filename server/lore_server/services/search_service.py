@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
-from lore_etl.sources.agent_files import origin_of_file
+from lore_etl.sources.source import origin_of_file
 from lore_server.query import facets as facet_counts
 from lore_server.query.confidence import SUGGESTION, Fit
 from lore_server.query.filters import Filters
