@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.config import approvals
+from lore_etl.config.layers import revoke_approval
 from tests.harness.commands import LORE, SECONDS, run_lore
 from tests.harness.projects import write_project
 from tests.harness.trust import approve
@@ -32,7 +32,7 @@ KEYS = ["server.host", "index.path", "database.mode", "database.host", "database
 def project(tmp_path: Path) -> Iterator[Path]:
     root = write_project(tmp_path.resolve() / "project", {"lore.toml": ASKS, "a.md": "# Alpha\n\nThe zebra.\n"})
     yield root
-    approvals.revoke(root, os.environ)
+    revoke_approval(root)
 
 
 def test_requested_settings_are_shown_with_their_reason_and_approved_once(project: Path) -> None:
@@ -58,7 +58,7 @@ def test_nothing_is_approved_without_a_terminal(project: Path) -> None:
 
     assert done.returncode == 2
     assert "--yes" in done.stderr
-    assert not approvals.revoke(project, os.environ)
+    assert not revoke_approval(project)
 
 
 @pytest.mark.parametrize(("answer", "code", "is_approved"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
@@ -73,7 +73,7 @@ def test_trust_asks_for_confirmation_on_a_terminal(project: Path, answer: str, c
         command.communicate(timeout=SECONDS)
 
     assert command.returncode == code
-    assert approvals.revoke(project, os.environ) is is_approved
+    assert revoke_approval(project) is is_approved
 
 
 def test_a_project_without_requests_needs_no_approval(tmp_path: Path) -> None:

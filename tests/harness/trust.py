@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lore_etl.config import approvals
-from lore_etl.config.layers import read_layers, user_config
+from lore_etl.config.layers import approve_settings, read_layers, user_config
 
 
 def approve(project: Path) -> Path:
     """Approve the current settings of the project's `lore.toml`, as `lore trust` does."""
     root = project.resolve()
-    approvals.approve(root, read_layers(root).requested, os.environ)
+    approve_settings(root, read_layers(root).requested)
     return project
 
 

@@ -14,8 +14,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from lore_etl.config import approvals
-from lore_etl.config.layers import MAX_BYTES, read_layers, user_config
+from lore_etl.config.layers import MAX_BYTES, approvals_file, read_layers, revoke_approval, user_config
 from lore_etl.config.policy import RULES, is_inside
 from lore_etl.config.project import place_of
 from lore_etl.config.settings import Settings, load_settings
@@ -99,7 +98,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     (root / "notes").mkdir(parents=True)
     (root / "link").symlink_to(tmp_path)
     yield root
-    approvals.revoke(root, os.environ)
+    revoke_approval(root)
 
 
 def write(project: Path, values: dict[str, Any]) -> None:
@@ -221,8 +220,8 @@ def test_an_approval_applies_to_a_single_project_and_can_be_withdrawn(project: P
 
     assert load_settings(project).server.host == "0.0.0.0"
     assert load_settings(other.resolve()).server.host == "127.0.0.1"
-    assert approvals.revoke(project, os.environ) is True
-    assert approvals.revoke(project, os.environ) is False
+    assert revoke_approval(project) is True
+    assert revoke_approval(project) is False
     assert load_settings(project).server.host == "127.0.0.1"
 
 
@@ -230,7 +229,7 @@ def test_approvals_are_stored_outside_the_project_readable_only_by_the_user(proj
     write(project, {"server.host": "0.0.0.0"})
     before = sorted(project.rglob("*"))
     approve(project)
-    file = approvals.approvals_file(os.environ)
+    file = approvals_file()
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert sorted(project.rglob("*")) == before
@@ -241,7 +240,7 @@ def test_approvals_are_stored_outside_the_project_readable_only_by_the_user(proj
 def test_a_damaged_file_of_approvals_approves_nothing(project: Path, damage: str) -> None:
     write(project, {"server.host": "0.0.0.0"})
     approve(project)
-    (approvals.approvals_file(os.environ)).write_text(damage, encoding="utf-8")
+    approvals_file().write_text(damage, encoding="utf-8")
 
     assert load_settings(project).server.host == "127.0.0.1"
     approve(project)

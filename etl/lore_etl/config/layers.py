@@ -1,20 +1,22 @@
 """Merge the configuration layers: the project's `lore.toml`, the user's file, then `-c FILE`. Standard library only.
 
 A later layer overrides an earlier one, table by table. A value that a project may not set (`lore_etl.config.policy`) is
-used only if the user approved exactly that value with `lore trust`.
+used only if the user approved exactly that value with `lore trust`. An approval applies to a project's path and to
+exactly the settings that were shown, kept as a digest in the user's state folder.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.config import approvals
 from lore_etl.config.policy import is_inside, split
-from lore_etl.core.errors import ConfigError, os_errors_as
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.errors import ConfigError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.system.open_folder import read_below
 
@@ -54,7 +56,7 @@ def user_config(environment: Mapping[str, str]) -> Path:
 def read_layers(root: Path, config: Path | None = None) -> Layers:
     """Read every layer. `root` is resolved. Raises ConfigError, which names the file."""
     allowed, requested = split(_project_table(root), root)
-    is_approved = bool(requested) and approvals.is_approved(root, requested, os.environ)
+    is_approved = bool(requested) and _approvals().get(str(root)) == _digest(requested)
     for name, value in requested.items() if is_approved else ():
         section, _, key = name.partition(".")
         allowed = merge(allowed, _with_paths({section: {key: value}}, root))
@@ -62,6 +64,48 @@ def read_layers(root: Path, config: Path | None = None) -> Layers:
     if config is not None:
         merged = merge(merged, _file_table(config, config.resolve().parent))
     return Layers(merged, requested, is_approved)
+
+
+def approve_settings(root: Path, requested: JSON) -> None:
+    """Record these settings as approved and replace earlier approvals of the project. Raises StorageError."""
+    _write_approvals({**_approvals(), str(root): _digest(requested)})
+
+
+def revoke_approval(root: Path) -> bool:
+    """Delete a project's approvals; return False if there are none. Raises StorageError."""
+    approvals = _approvals()
+    if approvals.pop(str(root), None) is None:
+        return False
+    _write_approvals(approvals)
+    return True
+
+
+def approvals_file() -> Path:
+    """Return the approvals file, which is outside every project and private to this user."""
+    return user_state_folder() / "trust.json"
+
+
+def _digest(requested: JSON) -> str:
+    return hashlib.sha256(json.dumps(requested, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _approvals() -> dict[str, str]:
+    """Return the digest of each project's approved settings; a damaged file approves nothing."""
+    try:
+        stored = json.loads(approvals_file().read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    projects = stored.get("projects") if isinstance(stored, dict) else None
+    return projects if isinstance(projects, dict) else {}
+
+
+def _write_approvals(projects: dict[str, str]) -> None:
+    from lore_etl.core.atomic import write_atomically
+
+    target, hint = approvals_file(), "Check the permissions of that folder."
+    with os_errors_as(StorageError, f"Cannot write {target}", hint):
+        private_folder(target.parent)
+    write_atomically(target, [json.dumps({"projects": projects}, indent=2, sort_keys=True)], hint, mode=0o600)
 
 
 def merge(base: JSON, over: JSON) -> JSON:

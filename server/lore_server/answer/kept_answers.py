@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import AnswerNotFound
 from lore_etl.core.model import sha256
-from lore_etl.stores.kept import Kept
+from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.tokenizer import STOPWORDS
 from lore_server.query.parse import looks_like_name
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections import Counter
@@ -13,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lore_etl.config import approvals
-from lore_etl.config.layers import CONFIG_NAME, read_layers
+from lore_etl.config.layers import CONFIG_NAME, approve_settings, read_layers, revoke_approval
 from lore_etl.config.policy import RULES
 from lore_etl.core.errors import InvalidArgument, UsageError
 from lore_etl.core.json_types import JSON
@@ -233,13 +231,13 @@ def trust(
     if not session.as_json and not revoke:
         output.line("\n".join(_settings(requested, is_approved)))
     if revoke:
-        is_changed, is_approved = approvals.revoke(root, os.environ), False
+        is_changed, is_approved = revoke_approval(root), False
     elif requested and not is_approved and not show_only:
         if not yes and not sys.stdin.isatty():
             raise UsageError("These settings are not approved: there is no terminal for the prompt.", _APPROVE)
         if not yes:
             typer.confirm("Approve these settings for this project?", abort=True, err=True)
-        approvals.approve(root, requested, os.environ)
+        approve_settings(root, requested)
         is_changed = is_approved = True
     if session.as_json:
         settings = [
