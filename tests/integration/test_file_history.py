@@ -21,7 +21,7 @@ from lore_server.changes import project_git
 from lore_server.changes.file_history import MAX_COMMITS, ProjectHistory
 from lore_server.contract import load_contract
 from lore_server.evaluation.bench import commits
-from lore_server.knowledge.identity import identity_of, spelled
+from lore_server.knowledge.registry import identity_of, spelled
 from lore_server.operations.table import render
 from tests.harness.evaluation import commit, git
 from tests.harness.models import HashModel

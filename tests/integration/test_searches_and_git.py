@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lore_server.knowledge.identity import identity_of
+from lore_server.knowledge.registry import identity_of
 from tests.harness.knowledge import git
 from tests.harness.processes import run
 from tests.harness.projects import settle, write_project

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_server.knowledge.identity import Identity, identity_of, normalised_remote, spelled
-from lore_server.knowledge.registry import Registry, read_registry
+from lore_server.knowledge.registry import Identity, Registry, identity_of, normalised_remote, read_registry, spelled
 from tests.harness.knowledge import git
 
 REMOTE = "github.com/finance/backend"

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
 from lore_server.knowledge.git.history import Changes, History
-from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.names import project_slug
 from lore_server.knowledge.reader import DocumentReader, Project
-from lore_server.knowledge.registry import INDEX, Registry, index_with, read_index, read_registry
+from lore_server.knowledge.registry import INDEX, Identity, Registry, index_with, read_index, read_registry
 from lore_server.knowledge.safe_files import Files
 
 RECORD = "lore-folders.json"

@@ -12,13 +12,12 @@ from lore_server.knowledge import limits
 from lore_server.knowledge.chapter_edit import Edit
 from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import LOCK, Changes, History
-from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
 from lore_server.knowledge.past import Past
 from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact, missing
-from lore_server.knowledge.registry import INDEX, index_with
+from lore_server.knowledge.registry import INDEX, Identity, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
 from lore_server.knowledge.writer import Writer, Written, file_name
 
