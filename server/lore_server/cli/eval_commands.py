@@ -240,16 +240,12 @@ def judged_set(marks: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], int]
     for row in marks:
         grades[row["query"]][row["source"]] = GRADES[row["verdict"]]
     judged = {query: files for query, files in grades.items() if any(files.values())}
-    questions: list[JSON] = [{"_id": f"q{number}", "text": query} for number, query in enumerate(judged, start=1)]
-    lines = [json.dumps(question, ensure_ascii=False) for question in questions]
-    rows = [
-        f"q{number}\t{source}\t{grade}"
-        for number, files in enumerate(judged.values(), start=1)
-        for source, grade in files.items()
-        if not {"\t", "\n", "\r"} & set(source)
-    ]
     if not judged:
         return {}, len(grades)
-    header = "query-id\tcorpus-id\tscore"
-    files = {QUESTIONS: "\n".join(lines) + "\n", JUDGEMENTS: "\n".join([header, *rows]) + "\n"}
-    return files, len(grades) - len(judged)
+    questions, rows = "", "query-id\tcorpus-id\tscore\n"
+    for number, (query, files) in enumerate(judged.items(), start=1):
+        questions += json.dumps({"_id": f"q{number}", "text": query}, ensure_ascii=False) + "\n"
+        for source, grade in files.items():
+            if not {"\t", "\n", "\r"} & set(source):
+                rows += f"q{number}\t{source}\t{grade}\n"
+    return {QUESTIONS: questions, JUDGEMENTS: rows}, len(grades) - len(judged)

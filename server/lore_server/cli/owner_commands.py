@@ -23,16 +23,14 @@ from lore_server.owner.session import Session
 @command
 def ps(session: Session) -> None:
     """List the processes that own an index: pid, project, address, start time, number of clients."""
-    found = [_shown(folder, note) for folder, note in _running()]
-    session.show({"owners": found}, *map(_row, found))
-
-
-def _row(owner: JSON) -> str:
-    if not owner["since"]:
-        return f"{owner['pid']:>7}  {owner['project']}  {owner['kind']}, of an earlier version of Lore"
-    state = counted(owner["clients"], "client") if owner["answers"] else "does not respond"
-    since = f"since {owner['since']}  {owner['kind']}, {state}"
-    return f"{owner['pid']:>7}  {owner['project']}  {owner['address']}  {since}"
+    found, rows = [_shown(folder, note) for folder, note in _running()], []
+    for owner in found:
+        state = counted(owner["clients"], "client") if owner["answers"] else "does not respond"
+        about = f"{owner['address']}  since {owner['since']}  {owner['kind']}, {state}"
+        if not owner["since"]:
+            about = f"{owner['kind']}, of an earlier version of Lore"
+        rows.append(f"{owner['pid']:>7}  {owner['project']}  {about}")
+    session.show({"owners": found}, *rows)
 
 
 @command

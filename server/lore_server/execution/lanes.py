@@ -90,9 +90,8 @@ class Lane(Generic[Result]):
     def run(self, name: str, work: Callable[[], Result], seconds: float) -> Result:
         """Run the work and return its result.
 
-        Raises:
-            Busy: no slot became free in time, or too many calls wait for one.
-            DeadlineExceeded: the work took too long; it continues and keeps its slot until it ends.
+        Raises Busy if no slot becomes free in time, or too many calls wait for one; and DeadlineExceeded if the work
+        takes too long: it continues and keeps its slot until it ends.
         """
         client = CLIENT.get()
         turn = self._turns.ask(client)
@@ -135,10 +134,7 @@ class Together(Generic[Result]):
         self._next: dict[Hashable, Future[Result]] = {}
 
     def run(self, key: Hashable, work: Callable[[], Result]) -> Result:
-        """Return the result of the work, or of the same work that another thread begins after this call.
-
-        Raises its errors.
-        """
+        """Return the result of the work, or of the same work that another thread begins after this call."""
         with self._guard:
             shared, before = self._next.get(key), self._running.get(key)
             if shared is None:
@@ -150,14 +146,12 @@ class Together(Generic[Result]):
         with self._guard:
             self._running[key] = self._next.pop(key)
         try:
-            result = work()
+            future.set_result(work())
         except BaseException as error:
             future.set_exception(error)
             raise
-        else:
-            future.set_result(result)
-            return result
         finally:
             with self._guard:
                 if self._running.get(key) is future:
                     del self._running[key]
+        return future.result()
