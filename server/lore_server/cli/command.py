@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from lore_server import __version__
 from lore_server.console import output
@@ -22,10 +23,10 @@ cli = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Search a project's guides, code, tickets, releases, specs and decisions, and answer questions from them.",
 )
-CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
-TokensOption = Annotated[int, typer.Option(help="Maximum tokens in the reply.")]
-GroupsOption = Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")]
-Words = Annotated[list[str], typer.Argument(metavar="WORD...", help="Words of the query; quotes are optional.")]
+CursorOption = Annotated[str | None, Option(help="next_cursor of a truncated reply.")]
+TokensOption = Annotated[int, Option(help="Maximum tokens in the reply.")]
+GroupsOption = Annotated[list[str] | None, Option("-g", "--group", help="Only this group; can be repeated.")]
+Words = Annotated[list[str], Argument(metavar="WORD...", help="Words of the query; quotes are optional.")]
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -37,20 +38,18 @@ def _show_version(is_wanted: bool) -> None:
 @cli.callback()
 def options(
     context: typer.Context,
-    project: Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")] = None,
+    project: Annotated[Path | None, Option("-C", "--project", help="Project folder.", metavar="DIR")] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-c", "--config", help="TOML or JSON file that overrides the other configuration files.", metavar="FILE"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")] = False,
-    no_daemon: Annotated[
-        bool, typer.Option("--no-daemon", help="Open the index in this process, without an owner.")
-    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the operation's result as JSON.")] = False,
+    verbose: Annotated[bool, Option("-v", "--verbose", help="Log to standard error.")] = False,
+    no_daemon: Annotated[bool, Option("--no-daemon", help="Open the index in this process, without an owner.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_show_version)
+        bool, Option("--version", help="Print the version.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Accept the options before or after the command."""

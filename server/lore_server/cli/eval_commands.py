@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.atomic import write_atomically
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
 QUESTIONS, JUDGEMENTS = "queries.jsonl", "qrels.tsv"
 GRADES = {"right": 1, "wrong": 0}
 FolderArgument = Annotated[
-    Path | None, typer.Argument(metavar="[DIR]", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.")
+    Path | None, Argument(metavar="[DIR]", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.")
 ]
 GitOption = Annotated[
-    bool, typer.Option("--from-git", help="Use this project's tickets as queries for the files they changed.")
+    bool, Option("--from-git", help="Use this project's tickets as queries for the files they changed.")
 ]
-SplitOption = Annotated[str | None, typer.Option("--split", help="Only this split of the set.", metavar="NAME")]
+SplitOption = Annotated[str | None, Option("--split", help="Only this split of the set.", metavar="NAME")]
 
 
 @command
@@ -45,13 +46,11 @@ def eval_(
     folder: FolderArgument = None,
     from_git: GitOption = False,
     split: SplitOption = None,
-    ranking: Annotated[list[str] | None, typer.Option("--ranking", help="Only this ranking; can be repeated.")] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", help="Save the values of every question.", metavar="FILE")
-    ] = None,
-    compare: Annotated[Path | None, typer.Option("--compare", help="Compare with a saved run.", metavar="RUN")] = None,
+    ranking: Annotated[list[str] | None, Option("--ranking", help="Only this ranking; can be repeated.")] = None,
+    save: Annotated[Path | None, Option("--save", help="Save the values of every question.", metavar="FILE")] = None,
+    compare: Annotated[Path | None, Option("--compare", help="Compare with a saved run.", metavar="RUN")] = None,
     gate: Annotated[
-        Path | None, typer.Option("--gate", help="Exit with 1 if significantly worse than this run.", metavar="RUN")
+        Path | None, Option("--gate", help="Exit with 1 if significantly worse than this run.", metavar="RUN")
     ] = None,
 ) -> None:
     """Measure the search on judged questions: nDCG, recall and MRR with 95 % intervals."""
@@ -136,11 +135,11 @@ def tune(
     session: Session,
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR]...", help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv."),
+        Argument(metavar="[DIR]...", help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv."),
     ] = None,
     from_git: GitOption = False,
     split: SplitOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not write lore.toml.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Do not write lore.toml.")] = False,
 ) -> None:
     """Fit the ranking weights to judged questions, and write them to lore.toml if held-out questions improve.
 
@@ -181,12 +180,12 @@ def tune(
 @command
 def insights(
     session: Session,
-    days: Annotated[int, typer.Option(help="How many days to look back.")] = 30,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum rows of each list.")] = 10,
+    days: Annotated[int, Option(help="How many days to look back.")] = 30,
+    limit: Annotated[int, Option("-n", "--limit", help="Maximum rows of each list.")] = 10,
     export: Annotated[
-        Path | None, typer.Option("--export", help="Write the marks as a set for `lore eval`.", metavar="DIR")
+        Path | None, Option("--export", help="Write the marks as a set for `lore eval`.", metavar="DIR")
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Delete all logged questions and marks.")] = False,
+    clear: Annotated[bool, Option("--clear", help="Delete all logged questions and marks.")] = False,
 ) -> None:
     """Show frequent, doubtful and unanswered questions, files that no question found, and latency."""
     if clear and export is not None:
@@ -202,10 +201,10 @@ def insights(
 @command
 def mark(
     session: Session,
-    query: Annotated[str, typer.Argument(help="The question exactly as it was asked.")],
-    sources: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files that answer it.")],
-    wrong: Annotated[bool, typer.Option("--wrong", help="They do not answer it.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Remove the marks.")] = False,
+    query: Annotated[str, Argument(help="The question exactly as it was asked.")],
+    sources: Annotated[list[str], Argument(metavar="FILE...", help="Files that answer it.")],
+    wrong: Annotated[bool, Option("--wrong", help="They do not answer it.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Remove the marks.")] = False,
 ) -> None:
     """Mark files as right or wrong for a question, as a judged set for `lore eval`."""
     if wrong and undo:

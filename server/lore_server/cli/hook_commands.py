@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from lore_server.cli.command import GroupsOption, add_group
 from lore_server.console.output import fail, print_json
@@ -13,7 +13,7 @@ from lore_server.owner.session import Session
 
 command = add_group("hook", "Keep memory files up to date on a knowledge server.")
 UrlOption = Annotated[
-    str | None, typer.Option("--url", help="URL of an MCP server with add_memory; default: Lore's own memories.")
+    str | None, Option("--url", help="URL of an MCP server with add_memory; default: Lore's own memories.")
 ]
 
 
@@ -23,16 +23,14 @@ def session_start(
     url: UrlOption = None,
     memory_dir: Annotated[
         list[Path] | None,
-        typer.Option("--memory-dir", help="Folder with memory files; can be repeated.", metavar="DIR"),
+        Option("--memory-dir", help="Folder with memory files; can be repeated.", metavar="DIR"),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("-n", "--dry-run", help="List what would be sent, without sending it.")
-    ] = False,
-    all: Annotated[bool, typer.Option("-a", "--all", help="Also send unchanged files.")] = False,
-    status: Annotated[bool, typer.Option("-s", "--status", help="Show the result of the last run and exit.")] = False,
-    max: Annotated[int, typer.Option("--max", min=0, help="Maximum number of files per run; 0: all.")] = 0,
+    dry_run: Annotated[bool, Option("-n", "--dry-run", help="List what would be sent, without sending it.")] = False,
+    all: Annotated[bool, Option("-a", "--all", help="Also send unchanged files.")] = False,
+    status: Annotated[bool, Option("-s", "--status", help="Show the result of the last run and exit.")] = False,
+    max: Annotated[int, Option("--max", min=0, help="Maximum number of files per run; 0: all.")] = 0,
     budget: Annotated[
-        float, typer.Option("--budget", min=0, max=600, help="Seconds to wait before continuing in the background.")
+        float, Option("--budget", min=0, max=600, help="Seconds to wait before continuing in the background.")
     ] = 15,
 ) -> None:
     """Send changed memory files to a knowledge server, without ever blocking the session."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from lore_etl.config.project import knowledge_home
 from lore_etl.core.errors import NotFound, StorageError
@@ -18,12 +19,12 @@ from lore_server.owner.session import Session
 command = add_group("knowledge", "Documents that agents wrote for this project, and their history.")
 memory_command = add_group("memory", "Memories about this project.")
 ProjectIdOption = Annotated[
-    str | None, typer.Option("-p", "--project-id", help="Id of another project; default: this project.")
+    str | None, Option("-p", "--project-id", help="Id of another project; default: this project.")
 ]
-FileArgument = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Only this document.")]
-MainOption = Annotated[bool, typer.Option("--main", help="Only the main document.")]
+FileArgument = Annotated[str | None, Argument(metavar="[FILE]", help="Only this document.")]
+MainOption = Annotated[bool, Option("--main", help="Only the main document.")]
 NOT_ADOPTED = "Nothing was changed: confirm with --yes."
-AllOption = Annotated[bool, typer.Option("--all", help="Include all projects.")]
+AllOption = Annotated[bool, Option("--all", help="Include all projects.")]
 
 
 @command
@@ -40,7 +41,7 @@ def get(
     session: Session,
     file: FileArgument = None,
     project_id: ProjectIdOption = None,
-    at: Annotated[str | None, typer.Option(metavar="COMMIT", help="Show the version at this commit.")] = None,
+    at: Annotated[str | None, Option(metavar="COMMIT", help="Show the version at this commit.")] = None,
 ) -> None:
     """Print a document, or the main document if no FILE is given."""
     operation = "get_project_main" if file is None else "get_knowledge_file"
@@ -54,8 +55,8 @@ def log(
     project_id: ProjectIdOption = None,
     main: MainOption = False,
     all: AllOption = False,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of commits.")] = 50,
-    skip: Annotated[int, typer.Option(help="Number of newest commits to skip.")] = 0,
+    limit: Annotated[int, Option("-n", "--limit", help="Maximum number of commits.")] = 50,
+    skip: Annotated[int, Option(help="Number of newest commits to skip.")] = 0,
 ) -> None:
     """List the commits, newest first: id, date, author, message."""
     about = {"project_id": project_id, "filename": file, "main": main, "everything": all}
@@ -72,10 +73,8 @@ def show(session: Session, commit: str) -> None:
 def diff(
     session: Session,
     since: str,
-    commit: Annotated[
-        str | None, typer.Argument(help="Last commit of the comparison; default: the current state.")
-    ] = None,
-    file: Annotated[str | None, typer.Option("-f", "--file", help="Only this document.")] = None,
+    commit: Annotated[str | None, Argument(help="Last commit of the comparison; default: the current state.")] = None,
+    file: Annotated[str | None, Option("-f", "--file", help="Only this document.")] = None,
     project_id: ProjectIdOption = None,
     main: MainOption = False,
     all: AllOption = False,
@@ -89,7 +88,7 @@ def diff(
 def revert(
     session: Session,
     commit: str,
-    author: Annotated[str | None, typer.Option(help="Author of the revert, for the history.")] = None,
+    author: Annotated[str | None, Option(help="Author of the revert, for the history.")] = None,
 ) -> None:
     """Undo a commit with a new commit."""
     session.call("revert_knowledge", commit=commit, author=author)
@@ -99,10 +98,10 @@ def revert(
 def adopt(
     session: Session,
     project_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Project id; default: the matching project.")
+        str | None, Argument(metavar="[ID]", help="Project id; default: the matching project.")
     ] = None,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Confirm without a prompt.")] = False,
-    all_clones: Annotated[bool, typer.Option("--all-clones", help="For all clones of this git remote.")] = False,
+    yes: Annotated[bool, Option("-y", "--yes", help="Confirm without a prompt.")] = False,
+    all_clones: Annotated[bool, Option("--all-clones", help="For all clones of this git remote.")] = False,
 ) -> None:
     """Show existing knowledge, and confirm that this folder uses it."""
     from lore_server.replies.render_knowledge import proposed
@@ -127,12 +126,12 @@ def adopt(
 def add(
     session: Session,
     name: str,
-    group: Annotated[str, typer.Option("-g", "--group", help="Group of the memory.")] = "main",
+    group: Annotated[str, Option("-g", "--group", help="Group of the memory.")] = "main",
     file: Annotated[
-        Path | None, typer.Option("-f", "--file", help="File with the text; default: standard input.", metavar="FILE")
+        Path | None, Option("-f", "--file", help="File with the text; default: standard input.", metavar="FILE")
     ] = None,
-    source: Annotated[str, typer.Option(help="Origin of the text.")] = "",
-    replaces: Annotated[str | None, typer.Option(help="Id of the memory this one replaces.", metavar="ID")] = None,
+    source: Annotated[str, Option(help="Origin of the text.")] = "",
+    replaces: Annotated[str | None, Option(help="Id of the memory this one replaces.", metavar="ID")] = None,
 ) -> None:
     """Save a text as a memory."""
     session.call("add_memory", name=name, body=_text(file), group_id=group, source=source, replaces=replaces)
@@ -143,7 +142,7 @@ def search(
     session: Session,
     query: Words,
     group: GroupsOption = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of memories.")] = 10,
+    limit: Annotated[int, Option("-n", "--limit", help="Maximum number of memories.")] = 10,
     max_tokens: TokensOption = 2000,
     cursor: CursorOption = None,
 ) -> None:

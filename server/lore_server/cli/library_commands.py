@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from lore_etl.core.errors import IndexMissing, UsageError
 from lore_etl.core.text import counted
@@ -25,14 +25,14 @@ _FROM = "For an installed package, name its folder: `lore add-docs PACKAGE --fro
 @command
 def pull(
     session: Session,
-    tracker: Annotated[str, typer.Argument(help="github or gitlab.")],
-    repository: Annotated[str, typer.Argument(help="OWNER/REPO or GROUP/PROJECT.")],
+    tracker: Annotated[str, Argument(help="github or gitlab.")],
+    repository: Annotated[str, Argument(help="OWNER/REPO or GROUP/PROJECT.")],
     to: Annotated[
-        Path | None, typer.Option(help="Folder for the tickets; default: in the index folder.", metavar="FOLDER")
+        Path | None, Option(help="Folder for the tickets; default: in the index folder.", metavar="FOLDER")
     ] = None,
-    url: Annotated[str | None, typer.Option(help="URL of your own server's API.", metavar="URL")] = None,
-    wait: Annotated[int, typer.Option(help="Maximum seconds to wait for the rate limit.", min=0)] = 60,
-    sync: Annotated[bool, typer.Option(help="Index the tickets.")] = True,
+    url: Annotated[str | None, Option(help="URL of your own server's API.", metavar="URL")] = None,
+    wait: Annotated[int, Option(help="Maximum seconds to wait for the rate limit.", min=0)] = 60,
+    sync: Annotated[bool, Option(help="Index the tickets.")] = True,
 ) -> None:
     """Copy a project's tickets, comments and releases from GitHub or GitLab, and index them.
 
@@ -63,22 +63,20 @@ def pull(
 def add_docs(
     session: Session,
     source: Annotated[
-        str | None, typer.Argument(help="A URL, a folder, or a package with --from; with --update, a library.")
+        str | None, Argument(help="A URL, a folder, or a package with --from; with --update, a library.")
     ] = None,
     from_: Annotated[
-        Path | None, typer.Option("--from", help="Folder of installed packages: .venv, node_modules.", metavar="FOLDER")
+        Path | None, Option("--from", help="Folder of installed packages: .venv, node_modules.", metavar="FOLDER")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the library.")] = None,
-    version: Annotated[str | None, typer.Option(help="Version of the library, if Lore cannot find it.")] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the added libraries.")] = False,
-    update: Annotated[
-        bool, typer.Option("--update", help="Update a library, or all libraries if no name is given.")
-    ] = False,
-    remove: Annotated[str | None, typer.Option(help="Remove a library.", metavar="NAME")] = None,
-    max_pages: Annotated[int, typer.Option(help="Maximum pages of a site.", min=1, max=20_000)] = 500,
-    private: Annotated[bool, typer.Option("--private", help="The site may be in a private network.")] = False,
-    wait: Annotated[int, typer.Option(help="Maximum seconds to pause at a site's request.", min=0)] = 60,
-    sync: Annotated[bool, typer.Option(help="Index the documentation.")] = True,
+    name: Annotated[str | None, Option(help="Name of the library.")] = None,
+    version: Annotated[str | None, Option(help="Version of the library, if Lore cannot find it.")] = None,
+    list_: Annotated[bool, Option("--list", help="List the added libraries.")] = False,
+    update: Annotated[bool, Option("--update", help="Update a library, or all libraries if no name is given.")] = False,
+    remove: Annotated[str | None, Option(help="Remove a library.", metavar="NAME")] = None,
+    max_pages: Annotated[int, Option(help="Maximum pages of a site.", min=1, max=20_000)] = 500,
+    private: Annotated[bool, Option("--private", help="The site may be in a private network.")] = False,
+    wait: Annotated[int, Option(help="Maximum seconds to pause at a site's request.", min=0)] = 60,
+    sync: Annotated[bool, Option(help="Index the documentation.")] = True,
 ) -> None:
     """Copy the documentation of a library from a site, a folder or an installed package, and index it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import Busy, Conflict, StorageError, os_errors_as
@@ -34,9 +34,7 @@ def ps(session: Session) -> None:
 
 
 @command
-def stop(
-    session: Session, all: Annotated[bool, typer.Option("--all", help="Stop all owners of this user.")] = False
-) -> None:
+def stop(session: Session, all: Annotated[bool, Option("--all", help="Stop all owners of this user.")] = False) -> None:
     """Stop the process that owns this project's index, or with --all every owner."""
     chosen = _running() if all else _owner_of(session.place.folder)
     stopped = [_shown(folder, note) for folder, note in chosen if ending.stop(folder, note)]

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from lore_etl.core.errors import InvalidArgument, UsageError, os_errors_as
 from lore_server.cli.command import command
@@ -19,18 +19,18 @@ KEY = "LORE_PUBLISH_KEY"
 ANCESTORS = 5_000
 SECONDS = 60.0
 TargetArgument = Annotated[
-    str | None, typer.Argument(metavar="TARGET", help="A folder or object store; default: published.target.")
+    str | None, Argument(metavar="TARGET", help="A folder or object store; default: published.target.")
 ]
-MassDeleteOption = Annotated[bool, typer.Option(help="Allow deleting over 30 % of the index.")]
+MassDeleteOption = Annotated[bool, Option(help="Allow deleting over 30 % of the index.")]
 
 
 @command
 def publish(
     session: Session,
     target: TargetArgument = None,
-    key: Annotated[Path | None, typer.Option(help=f"The private key; default: the text in {KEY}.")] = None,
-    branch: Annotated[str | None, typer.Option(help="The branch, if git does not know it.")] = None,
-    days: Annotated[float, typer.Option(min=0.0, max=3650, help="Days until the snapshot expires.")] = 30,
+    key: Annotated[Path | None, Option(help=f"The private key; default: the text in {KEY}.")] = None,
+    branch: Annotated[str | None, Option(help="The branch, if git does not know it.")] = None,
+    days: Annotated[float, Option(min=0.0, max=3650, help="Days until the snapshot expires.")] = 30,
     allow_mass_delete: MassDeleteOption = False,
 ) -> None:
     """Sync, then publish the index of this commit as a signed snapshot."""
@@ -65,7 +65,7 @@ def publish(
 def fetch(
     session: Session,
     target: TargetArgument = None,
-    accept: Annotated[list[str] | None, typer.Option(help="A public key to accept beside published.keys.")] = None,
+    accept: Annotated[list[str] | None, Option(help="A public key to accept beside published.keys.")] = None,
     allow_mass_delete: MassDeleteOption = False,
 ) -> None:
     """Replace the index by the snapshot of the nearest published commit, then sync the difference."""

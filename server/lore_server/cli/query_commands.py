@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer import Argument, Option
 
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 ToolsetsOption = Annotated[
     str,
-    typer.Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),
+    Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),
 ]
-TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this document type.")]
-BriefOption = Annotated[bool, typer.Option("--brief", help="Show file names and lines without text.")]
+TypeOption = Annotated[str, Option("-t", "--type", help="Only this document type.")]
+BriefOption = Annotated[bool, Option("--brief", help="Show file names and lines without text.")]
 TypesOption = Annotated[
-    list[str] | None, typer.Option("-t", "--type", help="Only this document type; repeat it for several.")
+    list[str] | None, Option("-t", "--type", help="Only this document type; repeat it for several.")
 ]
 FOLDER = "answers"
 LONGEST = 40  # characters of an id
@@ -51,9 +52,9 @@ _LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 @command
 def init(
     session: Session,
-    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Project folder; default: see -C.")] = None,
-    sync: Annotated[bool, typer.Option(help="Build the index.")] = True,
-    force: Annotated[bool, typer.Option("--force", help="Accept the home folder or / as the project.")] = False,
+    folder: Annotated[Path | None, Argument(metavar="[DIR]", help="Project folder; default: see -C.")] = None,
+    sync: Annotated[bool, Option(help="Build the index.")] = True,
+    force: Annotated[bool, Option("--force", help="Accept the home folder or / as the project.")] = False,
 ) -> None:
     """Set up Lore for a project: find its knowledge, write lore.toml if missing, build the index."""
     if folder is not None and session.project is not None:
@@ -80,7 +81,7 @@ def init(
 @command
 def sync(
     session: Session,
-    allow_mass_delete: Annotated[bool, typer.Option(help="Allow deleting over 30 % of the index.")] = False,
+    allow_mass_delete: Annotated[bool, Option(help="Allow deleting over 30 % of the index.")] = False,
 ) -> None:
     """Update the index to match the project's files."""
     session.announce()
@@ -103,21 +104,19 @@ def search(
     session: Session,
     query: Words,
     also: Annotated[
-        list[str] | None, typer.Option(help="Another phrasing of the question, or a name in it; up to three.")
+        list[str] | None, Option(help="Another phrasing of the question, or a name in it; up to three.")
     ] = None,
     type: TypesOption = None,
     path: Annotated[
-        list[str] | None, typer.Option("-p", "--path", help="Only this file, folder or pattern (docs/**); repeatable.")
+        list[str] | None, Option("-p", "--path", help="Only this file, folder or pattern (docs/**); repeatable.")
     ] = None,
-    lang: Annotated[list[str] | None, typer.Option(help="Only this language (python); repeatable.")] = None,
-    after: Annotated[str | None, typer.Option(help="Only documents dated on or after this day (2025-01-31).")] = None,
-    before: Annotated[str | None, typer.Option(help="Only documents dated before this day.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of results.")] = 10,
-    passages: Annotated[int, typer.Option(help="Maximum number of further passages of each file.")] = 0,
-    facets: Annotated[
-        bool, typer.Option("--facets", help="Count the matches by type, folder, language and age.")
-    ] = False,
-    explain: Annotated[bool, typer.Option(help="Show the terms of each score and the time of each step.")] = False,
+    lang: Annotated[list[str] | None, Option(help="Only this language (python); repeatable.")] = None,
+    after: Annotated[str | None, Option(help="Only documents dated on or after this day (2025-01-31).")] = None,
+    before: Annotated[str | None, Option(help="Only documents dated before this day.")] = None,
+    limit: Annotated[int, Option("-n", "--limit", help="Maximum number of results.")] = 10,
+    passages: Annotated[int, Option(help="Maximum number of further passages of each file.")] = 0,
+    facets: Annotated[bool, Option("--facets", help="Count the matches by type, folder, language and age.")] = False,
+    explain: Annotated[bool, Option(help="Show the terms of each score and the time of each step.")] = False,
     brief: BriefOption = False,
     max_tokens: TokensOption = 2000,
     cursor: CursorOption = None,
@@ -137,17 +136,15 @@ def ask(
     session: Session,
     query: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WORD]...", help="Words of the question; only --save works without any."),
+        Argument(metavar="[WORD]...", help="Words of the question; only --save works without any."),
     ] = None,
     type: TypesOption = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
+    limit: Annotated[int, Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
     max_tokens: TokensOption = 3000,
-    continue_: Annotated[
-        bool, typer.Option("--continue", help="Follow up on your last answer in this project.")
-    ] = False,
+    continue_: Annotated[bool, Option("--continue", help="Follow up on your last answer in this project.")] = False,
     brief: BriefOption = False,
     save: Annotated[
-        str | None, typer.Option("--save", help="Save the answer as a knowledge document.", metavar="TITLE")
+        str | None, Option("--save", help="Save the answer as a knowledge document.", metavar="TITLE")
     ] = None,
 ) -> None:
     """Answer a question with citations."""
@@ -178,7 +175,7 @@ def ask(
 def hierarchy(
     session: Session,
     root: str,
-    depth: Annotated[int | None, typer.Option(help="Levels of subclasses; default: all.")] = None,
+    depth: Annotated[int | None, Option(help="Levels of subclasses; default: all.")] = None,
 ) -> None:
     """Show a class and its subclasses."""
     session.call("get_class_hierarchy", root=root, depth=depth, max_tokens=WHOLE)
@@ -187,11 +184,11 @@ def hierarchy(
 @command
 def docs(
     session: Session,
-    id: Annotated[str | None, typer.Argument(help="Id of a chunk to show in full.")] = None,
+    id: Annotated[str | None, Argument(help="Id of a chunk to show in full.")] = None,
     type: TypeOption = "all",
-    source: Annotated[str | None, typer.Option("-s", "--source", help="Only this file.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit")] = 100,
-    offset: Annotated[int, typer.Option()] = 0,
+    source: Annotated[str | None, Option("-s", "--source", help="Only this file.")] = None,
+    limit: Annotated[int, Option("-n", "--limit")] = 100,
+    offset: Annotated[int, Option()] = 0,
 ) -> None:
     """List the indexed chunks, or show one in full."""
     if id is not None:
@@ -221,8 +218,8 @@ def verify(session: Session) -> None:
 def call(
     session: Session,
     operation: str,
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
-    json_args: Annotated[str | None, typer.Option("--json-args", help="Arguments as a JSON object.")] = None,
+    arguments: Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...")] = None,
+    json_args: Annotated[str | None, Option("--json-args", help="Arguments as a JSON object.")] = None,
 ) -> None:
     """Run any operation of the contract and print its result."""
     from lore_server.contract import load_contract
@@ -246,16 +243,12 @@ def call(
 @command
 def serve(
     session: Session,
-    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free port.")] = None,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on; any address but loopback requires a token.")
-    ] = None,
+    port: Annotated[int | None, Option(help="Port; 0 picks a free port.")] = None,
+    host: Annotated[str | None, Option(help="Address to listen on; any address but loopback requires a token.")] = None,
     toolsets: ToolsetsOption = "",
-    projects: Annotated[
-        Path | None, typer.Option(help="A folder of projects, or a file that names them: serve all.")
-    ] = None,
+    projects: Annotated[Path | None, Option(help="A folder of projects, or a file that names them: serve all.")] = None,
     replica: Annotated[
-        str | None, typer.Option(metavar="BRANCH", help="Serve the snapshots of a branch at published.target.")
+        str | None, Option(metavar="BRANCH", help="Serve the snapshots of a branch at published.target.")
     ] = None,
 ) -> None:
     """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
@@ -308,7 +301,7 @@ def _file(root: Path) -> Path:
 
 
 @command
-def why(session: Session, place: Annotated[str, typer.Argument(metavar="PLACE", help="FILE or FILE:10-20.")]) -> None:
+def why(session: Session, place: Annotated[str, Argument(metavar="PLACE", help="FILE or FILE:10-20.")]) -> None:
     """Show the commits that changed a file or some of its lines, and the tickets that they name."""
     path, lines = place, dict[str, int]()
     if numbers := _LINES.fullmatch(place):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from lore_etl.config.layers import CONFIG_NAME, approve_settings, read_layers, revoke_approval
 from lore_etl.config.policy import RULES
@@ -37,8 +38,8 @@ LINES = {
     "absent": "{file} has no `{name}`.",
 }
 _APPROVE = "Read them with `lore trust --show`, then run `lore trust --yes`."
-ClientArgument = Annotated[str, typer.Argument(help=f"{', '.join(list(CLIENTS)[:-1])} or {list(CLIENTS)[-1]}.")]
-NameOption = Annotated[str, typer.Option("--name", help="Name of the entry.")]
+ClientArgument = Annotated[str, Argument(help=f"{', '.join(list(CLIENTS)[:-1])} or {list(CLIENTS)[-1]}.")]
+NameOption = Annotated[str, Option("--name", help="Name of the entry.")]
 
 
 @command
@@ -46,21 +47,21 @@ def install(
     session: Session,
     client: ClientArgument,
     user: Annotated[
-        bool, typer.Option("--user", help="Write the user's configuration file instead of the project's.")
+        bool, Option("--user", help="Write the user's configuration file instead of the project's.")
     ] = False,
-    print_only: Annotated[bool, typer.Option("--print", help="Print the entry and write nothing.")] = False,
+    print_only: Annotated[bool, Option("--print", help="Print the entry and write nothing.")] = False,
     name: NameOption = "lore",
     toolsets: Annotated[
-        str | None, typer.Option("--toolsets", help="Toolsets that `lore mcp` offers, such as query,documents.")
+        str | None, Option("--toolsets", help="Toolsets that `lore mcp` offers, such as query,documents.")
     ] = None,
     instructions: Annotated[
-        bool, typer.Option("--instructions", help="Tell agents in AGENTS.md (or the client's file) when to use Lore.")
+        bool, Option("--instructions", help="Tell agents in AGENTS.md (or the client's file) when to use Lore.")
     ] = False,
     skill: Annotated[
         bool,
-        typer.Option("--skill", help="Also add a skill, a search subagent and a hook, as far as the client has them."),
+        Option("--skill", help="Also add a skill, a search subagent and a hook, as far as the client has them."),
     ] = False,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before writing those.")] = False,
+    yes: Annotated[bool, Option("-y", "--yes", help="Do not ask before writing those.")] = False,
 ) -> None:
     """Add Lore to an MCP client's configuration, without overwriting existing entries."""
     from lore_server.setup import companions
@@ -94,7 +95,7 @@ def install(
 def uninstall(
     session: Session,
     client: ClientArgument,
-    user: Annotated[bool, typer.Option("--user", help="Edit the user's configuration file.")] = False,
+    user: Annotated[bool, Option("--user", help="Edit the user's configuration file.")] = False,
     name: NameOption = "lore",
 ) -> None:
     """Remove Lore from an MCP client's configuration and its block from the client's instructions."""
@@ -129,7 +130,7 @@ def uninstall(
 @command
 def doctor(
     session: Session,
-    only: Annotated[list[str] | None, typer.Option("--only", help="Run only this check; repeat it for more.")] = None,
+    only: Annotated[list[str] | None, Option("--only", help="Run only this check; repeat it for more.")] = None,
 ) -> None:
     """Check everything from Python to the MCP clients and suggest repairs."""
     from lore_server.setup import doctor as checks
@@ -218,9 +219,9 @@ def _show(record: JSON, entry: ClientEntry) -> None:
 @command
 def trust(
     session: Session,
-    show_only: Annotated[bool, typer.Option("--show", help="Show the settings without approving them.")] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Withdraw the approval.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Approve without asking.")] = False,
+    show_only: Annotated[bool, Option("--show", help="Show the settings without approving them.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Withdraw the approval.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Approve without asking.")] = False,
 ) -> None:
     """Approve the current settings of a project's lore.toml that only you can allow."""
     if show_only + revoke + yes > 1:

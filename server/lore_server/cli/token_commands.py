@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from lore_etl.config.user_folders import user_state_folder
 from lore_etl.core.json_types import JSON
@@ -20,12 +20,12 @@ Projects = list[str] | None
 @command
 def add(
     session: Session,
-    name: Annotated[str, typer.Argument(help="Who uses it; the audit log names it.")],
-    read: Annotated[Projects, typer.Option(help=_PROJECT.format("read"))] = None,
-    write: Annotated[Projects, typer.Option(help=_PROJECT.format("read and change"))] = None,
-    admin: Annotated[Projects, typer.Option(help=_PROJECT.format("administer"))] = None,
-    days: Annotated[float, typer.Option(min=0.0, max=3650, help="Days until it expires.")] = 90,
-    per_minute: Annotated[int, typer.Option(min=0, help="Most requests in a minute; 0: any number.")] = 0,
+    name: Annotated[str, Argument(help="Who uses it; the audit log names it.")],
+    read: Annotated[Projects, Option(help=_PROJECT.format("read"))] = None,
+    write: Annotated[Projects, Option(help=_PROJECT.format("read and change"))] = None,
+    admin: Annotated[Projects, Option(help=_PROJECT.format("administer"))] = None,
+    days: Annotated[float, Option(min=0.0, max=3650, help="Days until it expires.")] = 90,
+    per_minute: Annotated[int, Option(min=0, help="Most requests in a minute; 0: any number.")] = 0,
 ) -> None:
     """Create a token and print it. It cannot be shown again, because only its hash is stored."""
     from lore_server.http.access import NamedTokens
