@@ -54,7 +54,6 @@ class Turns:
             return True
 
     def end(self, client: str) -> None:
-        """Free the slot of a call."""
         with self._guard:
             self._running -= Counter([client])
             self._admit()
@@ -114,7 +113,6 @@ class Lane(Generic[Result]):
             raise DeadlineExceeded(f"{name} took over {seconds:g} s.") from error
 
     def settle(self) -> None:
-        """Wait for the calls that are running now."""
         wait(set(self._running))
 
     def close(self, wait: bool = True) -> None:

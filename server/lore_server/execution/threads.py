@@ -47,7 +47,6 @@ class Calls:
         self.running = 0
 
     async def run(self, operation: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
-        """Run an operation and return its result. Raises LoreError."""
         return await self._run(partial(self._call, operation, arguments, listener), self._contract[operation].queue)
 
     async def read(self, work: Callable[[Call], Result]) -> Result:

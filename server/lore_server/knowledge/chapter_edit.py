@@ -52,11 +52,9 @@ class PartKind:
     most: int = 0
 
     def headings(self, found: Outline) -> list[Heading]:
-        """Return the headings that begin parts."""
         return [heading for heading in found.headings if heading.level in self.levels]
 
     def check_count(self, count: int) -> None:
-        """Raise InvalidContent if there are too many parts."""
         if self.most and count > self.most:
             message = f"A {self.whole} can have up to {self.most} {self.name}s, including subheadings, not {count}."
             raise InvalidContent(message, f"Create another {self.whole}.")
@@ -290,7 +288,6 @@ def remove_chapter(which: ChapterReference) -> Edit:
 
 
 def update_section(header: str, content: str) -> Edit:
-    """Replace the text below a header."""
     return _edit(
         SECTIONS,
         f"Updated section '{header.strip()}' in",
@@ -299,7 +296,6 @@ def update_section(header: str, content: str) -> Edit:
 
 
 def add_section(header: str, content: str, place: Place = "end", reference: str | None = None) -> Edit:
-    """Add a section at the end, or before or after another."""
 
     def change(parts: PartEditor) -> str:
         title = _title(header)
@@ -310,7 +306,6 @@ def add_section(header: str, content: str, place: Place = "end", reference: str 
 
 
 def remove_section(header: str) -> Edit:
-    """Remove a section with all its content."""
     return _edit(
         SECTIONS,
         f"Removed section '{header.strip()}' from",

@@ -47,7 +47,6 @@ class Memory:
 
     @cached_property
     def sha256(self) -> str:
-        """Return the SHA-256 digest of the body, in hexadecimal."""
         return hashlib.sha256(self.body.encode()).hexdigest()
 
     def stem(self, digits: int = STEM_DIGITS) -> str:
@@ -63,12 +62,7 @@ class FilePlace(NamedTuple):
 
 
 def new_memory(name: str, group_id: str, body: str, source: str, metadata: Mapping[str, Value], created: str) -> Memory:
-    """Return a new memory with its secrets redacted.
-
-    Raises:
-        InvalidGroupId: the group's name is not valid.
-        InvalidContent: a text is empty, too long, or contains characters that a file cannot.
-    """
+    """Return a new memory with its secrets redacted. Raises InvalidGroupId, and InvalidContent for unusable texts."""
     body, in_body = redact(checked_text(body, DOCUMENT_BYTES, "body"))
     whole, in_name = redact(_line(checked_text(name, DOCUMENT_BYTES, "name")))
     origin, in_source = redact(_line(checked_text(source, DOCUMENT_BYTES, "source")))

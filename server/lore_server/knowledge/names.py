@@ -44,10 +44,7 @@ def checked_group_id(group_id: str) -> str:
 
 
 def group_folder(group_id: str) -> str:
-    """Return the folder of a group: its slug, with a digest if the slug differs from the name, so that it is unique.
-
-    Raises InvalidGroupId.
-    """
+    """Return the folder of a group: its slug, with a digest if the slug differs from the name, so that it is unique."""
     name = checked_group_id(group_id)
     plain = ascii_slug(name)  # ASCII, so that a group keeps its folder from earlier versions
     is_plain = plain == name and plain not in SKIPPED_FOLDERS  # files in skipped folders would not be indexed
@@ -61,15 +58,11 @@ def project_slug(project_id: str, taken: Container[str]) -> str:
 
 
 def document_name(filename: str) -> str:
-    """Return the file name of a new document: `API Guide` and `api-guide.md` both give `api-guide.md`.
-
-    Raises InvalidFilename.
-    """
+    """Return the file name of a new document: `API Guide` and `api-guide.md` both give `api-guide.md`."""
     return slug(stem_of(checked_filename(filename))) + SUFFIX
 
 
 def stem_of(name: str) -> str:
-    """Return the name of a document without its suffix."""
     return name[: -len(SUFFIX)] if name.lower().endswith(SUFFIX) else name
 
 

@@ -133,8 +133,7 @@ class Past:
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
         """Return the changes with an index that has every project with files.
 
-        Raises:
-            Conflict: a project now has a different folder, or a folder a different project.
+        Raises Conflict if a project now has a different folder, or a folder a different project.
         """
         now = read_index(self._files.read(INDEX))
         data = wanted.get(INDEX, self._files.read(INDEX))

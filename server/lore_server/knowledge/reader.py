@@ -170,7 +170,6 @@ def possible_names(filename: str) -> list[str]:
 
 
 def is_document(name: str) -> bool:
-    """Return whether a file of this name is a document."""
     return name.endswith(SUFFIX) and not name.startswith(".") and name.isprintable()
 
 

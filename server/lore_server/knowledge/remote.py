@@ -35,7 +35,6 @@ class RemoteState:
 
     @property
     def is_there(self) -> bool:
-        """Return whether a remote is configured."""
         return self.state != "none"
 
 

@@ -40,9 +40,7 @@ class Files:
     def write(self, path: str, data: bytes, is_durable: bool = True) -> None:
         """Replace the content of a file atomically, keeping its permissions; missing folders are created.
 
-        Raises:
-            InvalidPath: the path is a symlink or a folder.
-            StorageError: the disk is full or not writable; the file is unchanged.
+        Raises InvalidPath for a symlink or a folder, and StorageError; the file is unchanged then.
         """
         with self._parent(path, make=True) as (folder, name), reporting(path):
             if folder is None:

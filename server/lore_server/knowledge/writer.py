@@ -52,7 +52,6 @@ class WriteRequest(NamedTuple):
 
     @property
     def by(self) -> Author:
-        """The author of the commit."""
         return Author(self.author or "", self.session or "")
 
 

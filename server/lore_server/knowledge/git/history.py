@@ -61,7 +61,6 @@ class History:
 
     @property
     def tip(self) -> str | None:
-        """Return the id of the last commit."""
         return head(self.home).commit if self.exists else None
 
     def locks(self) -> list[Path]:
@@ -234,10 +233,7 @@ class History:
         return [parsed(parts[at : at + width]) for at in range(0, len(parts) - width + 1, width)]
 
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
-        """Return the changes between two commits as a patch.
-
-        Without `old` it begins with an empty folder; without `new` it ends with the current files.
-        """
+        """Return the changes as a patch: from a commit or an empty folder to another commit or to the current files."""
         if self.tip is None:
             raise CommitNotFound("Nothing has been written yet.")
         first = self.resolve(old) if old is not None else self._empty_tree()
