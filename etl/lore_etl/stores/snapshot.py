@@ -76,19 +76,16 @@ class Snapshot:
     """
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
         self._values: dict[Derived[Any], Kept[Hashable, Any]] = {}
 
+    def _of(self, kind: Derived[Value]) -> Kept[Hashable, Value]:
+        return self._values.setdefault(kind, Kept(kind.kept))  # atomic
+
     def get(self, kind: Derived[Value], key: Hashable = None) -> Value | None:
-        with self._guard:
-            values = self._values.get(kind)
-        found: Value | None = values.get([key]).get(key) if values else None
-        return found
+        return self._of(kind).get([key]).get(key)
 
     def put(self, kind: Derived[Value], key: Hashable, value: Value) -> None:
-        with self._guard:
-            values = self._values.setdefault(kind, Kept(kind.kept))
-        values.put({key: value})
+        self._of(kind).put({key: value})
 
     def read(self, kind: Derived[Value], key: Hashable, derive: Callable[[], Value]) -> Value:
         """Return the value of this state, derived at the first call. It must not be None."""

@@ -25,6 +25,7 @@ class OpenFolder:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._base: int | None = descriptor  # what names are relative to
 
     def __enter__(self) -> Self:
         return self
@@ -51,7 +52,7 @@ class OpenFolder:
     def facts(self, name: str) -> os.stat_result | None:
         """Return the result of `lstat`; None if the entry does not exist."""
         try:
-            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            return os.stat(self._place(name), dir_fd=self._base, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
@@ -63,10 +64,10 @@ class OpenFolder:
         os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def unlink(self, name: str) -> None:
-        os.unlink(name, dir_fd=self._descriptor)
+        os.unlink(self._place(name), dir_fd=self._base)
 
     def rmdir(self, name: str) -> None:
-        os.rmdir(name, dir_fd=self._descriptor)
+        os.rmdir(self._place(name), dir_fd=self._base)
 
     def sync(self) -> None:
         """Make renames and deletions in it durable."""
@@ -75,6 +76,9 @@ class OpenFolder:
     def close(self) -> None:
         os.close(self._descriptor)
 
+    def _place(self, name: str) -> str | Path:
+        return name
+
 
 class FolderByPath(OpenFolder):
     """The same on systems without operations relative to an open folder; `way` has the folders on its path."""
@@ -82,6 +86,7 @@ class FolderByPath(OpenFolder):
     def __init__(self, path: Path, way: tuple[tuple[Path, os.stat_result], ...]) -> None:
         self._path = path
         self._way = way
+        self._base = None
 
     def below(self, path: str) -> OpenFolder:
         folder: OpenFolder = self
@@ -108,12 +113,6 @@ class FolderByPath(OpenFolder):
             raise
         return descriptor
 
-    def facts(self, name: str) -> os.stat_result | None:
-        try:
-            return self._place(name).lstat()
-        except FileNotFoundError:
-            return None
-
     def entries(self) -> Iterator[os.DirEntry[str]]:
         self._check()
         with os.scandir(self._path) as found:
@@ -121,12 +120,6 @@ class FolderByPath(OpenFolder):
 
     def replace(self, source: str, target: str) -> None:
         durable.replace(self._place(source), self._place(target))
-
-    def unlink(self, name: str) -> None:
-        self._place(name).unlink()
-
-    def rmdir(self, name: str) -> None:
-        self._place(name).rmdir()
 
     def sync(self) -> None:
         durable.sync_folder(self._path)

@@ -63,7 +63,7 @@ class HealthService:
             "status": "unhealthy" if "failed" in statuses else "degraded" if "degraded" in statuses else "healthy",
             "checks": checks,
             "counts": self._known(Catalogue.counts, {}),
-            "files": self._known(Catalogue.files_with_chunks, 0),
+            "files": self._known(lambda catalogue: len(catalogue.paths()), 0),
             "size_bytes": size_of(folder) if is_ours(folder) else 0,
             "model": model_name(self.index.settings.embedding),
             "database": self.index.settings.database.mode,
