@@ -308,9 +308,9 @@ class Index:
             cache.kept_values(hashes)
 
     def _shared_vectors(self) -> SharedVectors | None:
-        """Return the cache that all projects share.
+        """Return the cache that all projects share; None if the model may be another one elsewhere.
 
-        None if its name may mean another model elsewhere: a caller passed the model, or its endpoint is unusual.
+        That is so if a caller passed the model, or if its endpoint is unusual.
         """
         settings = self.settings.embedding
         if not isinstance(self._model, ConfiguredModel) or settings.base_url or not settings.cache_mb:

@@ -207,10 +207,7 @@ class Catalogue(CatalogueFile):
         used: Mapping[str, str] = MappingProxyType({}),
         **meta: str | None,
     ) -> None:
-        """Add or replace chunks, given as (chunk, has_vector), files and uses; remove ids and paths; replace the tree.
-
-        This is one transaction, with `meta`.
-        """
+        """Store or delete chunks, given with `has_vector`, files and uses, and replace the tree: in one transaction."""
         touched = list(deleted)
         rows, paths = list(files), list(gone)
 
@@ -320,11 +317,9 @@ class Catalogue(CatalogueFile):
         return self._by_key("SELECT id, json_extract(own, '$.text') FROM chunk", "id", ids)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of chunks of each type."""
         return self._by_key("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
-        """Return the chunks with these ids that exist, by id."""
         return {chunk.id: chunk for chunk in self._made(_chunk_of, self._matching(_CHUNK, "id", ids))}
 
     def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:

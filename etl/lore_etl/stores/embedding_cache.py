@@ -205,19 +205,15 @@ class EmbeddingCache:
         or twice as many as texts. The hashes are read only beyond that limit.
         """
         few, share = (UNSHARED_FEW, UNSHARED_SHARE) if self._shared is None else (FEW, STALE_SHARE)
-        if self._count() <= number + max(few, int(number * share)):
+        mine, model = "FROM embedding WHERE model = ?", (self._model,)
+        count = self._run(lambda connection: connection.execute(f"SELECT count(*) {mine}", model).fetchone()[0])
+        if count <= number + max(few, int(number * share)):
             return
-        kept, mine = hashes(), (self._model,)
-        sql = "SELECT model, content FROM embedding WHERE model = ?"
-        rows = self._run(lambda connection: connection.execute(sql, mine).fetchall())
+        kept = hashes()
+        rows = self._run(lambda connection: connection.execute(f"SELECT model, content {mine}", model).fetchall())
         stale = [row for row in rows if row[1] not in kept]
-        sql_of_stale = "DELETE FROM embedding WHERE model = ? AND content = ?"
-        self._run(lambda connection: connection.executemany(sql_of_stale, stale))
+        self._run(lambda connection: connection.executemany(f"DELETE {mine} AND content = ?", stale))
         self._run(vacuum)
-
-    def _count(self) -> int:
-        sql = "SELECT count(*) FROM embedding WHERE model = ?"
-        return int(self._run(lambda connection: connection.execute(sql, (self._model,)).fetchone()[0]))
 
     def close(self) -> None:
         with self._reading:

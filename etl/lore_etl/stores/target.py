@@ -23,8 +23,7 @@ class TargetFailed(Exception):
 class Target:
     """The objects below an address, by path. Its methods raise whatever the library raises: call them in `limited`.
 
-    Raises:
-        PackageMissing: the extra `team` is not installed.
+    Raises PackageMissing if the extra `team` is not installed.
     """
 
     def __init__(self, address: str, purpose: str) -> None:

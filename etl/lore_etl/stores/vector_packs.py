@@ -23,11 +23,7 @@ LENGTH_TOLERANCE = 0.01
 
 
 class VectorPacks:
-    """The packs of one model below a target.
-
-    Raises:
-        PackageMissing: the extra `team` is not installed.
-    """
+    """The packs of one model below a target. Raises PackageMissing if the extra `team` is not installed."""
 
     def __init__(self, target: str, model: str, dimension: int) -> None:
         self._target = Target(target, "`embedding.shared`")

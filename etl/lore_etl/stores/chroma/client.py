@@ -1,7 +1,8 @@
 """Open Chroma without settings from the environment, and check its files in a separate process.
 
 Chroma's settings read environment variables and the `.env` of the current folder. That folder is an untrusted project:
-a line in it could make the client connect to another server, so only explicit arguments are used here.
+a line in it could make the client connect to another server, or end Lore with Chroma's error, so only explicit
+arguments are used here, even while `chromadb` is imported.
 
 A collection can name models in its configuration and in its schema. Chroma's client reads the schema at every write and
 loads the models, including remote code, whatever embedding function it was given. So Lore opens collections without an
@@ -17,16 +18,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from lore_etl.core.json_types import JSON
-from lore_etl.stores.chroma import quiet  # isort: split
-
-import chromadb
 import numpy as np
-from chromadb.config import Settings
-from chromadb.errors import ChromaError, NotFoundError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import IndexDamaged
+from lore_etl.core.json_types import JSON
 from lore_etl.stores.chroma.backend import DATABASE, NEIGHBOURS, effort, unreached
 
 __all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "fit", "hnsw", "open_client"]
@@ -37,10 +34,27 @@ MAX_EF = 10_000
 PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds
 
 
+def _only_arguments(
+    settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+) -> tuple[PydanticBaseSettingsSource, ...]:
+    """Return the constructor's arguments as the only source of settings."""
+    return (init_settings,)
+
+
+_usual = BaseSettings.__dict__["settings_customise_sources"]
+BaseSettings.settings_customise_sources = staticmethod(_only_arguments)  # type: ignore[method-assign]
+try:  # only the first import reads settings
+    import chromadb
+    from chromadb.config import Settings
+    from chromadb.errors import ChromaError, NotFoundError
+finally:
+    BaseSettings.settings_customise_sources = _usual  # type: ignore[method-assign]
+
+
 class OurSettings(Settings):  # type: ignore[misc]
     """Chroma's settings from arguments and defaults alone, without the environment or `.env`."""
 
-    settings_customise_sources = staticmethod(quiet.only_arguments)
+    settings_customise_sources = staticmethod(_only_arguments)
 
 
 def open_client(folder: Path) -> Any:
