@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, LoreError, ProjectDeleteFailed, StorageError
 from lore_etl.core.text import counted
@@ -48,14 +49,8 @@ class ProjectService:
 
     def main(self, *, project_id: str | None = None, commit: str | None = None) -> records.MainDocumentRecord:
         main = self._library.documents(commit).main(self._library.named(project_id))
-        reply: records.MainDocumentRecord = {
-            "success": True,
-            "project_id": main.project_id,
-            "exists": main.exists,
-            "content": main.content,
-            "version": main.version,
-        }
         note = self._library.note() if main.project_id == self._library.current else None
+        reply = cast("records.MainDocumentRecord", {"success": True, **asdict(main)})
         return paging.with_fields(reply, note=note)
 
     def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
@@ -175,13 +170,8 @@ class ProjectService:
 
 
 def _row(commit: Commit) -> records.KnowledgeHistoryCommitsRecord:
-    return {
-        "id": commit.id,
-        "author": commit.agent,
-        "session": commit.session,
-        "date": commit.date,
-        "message": commit.message,
-    }
+    row = {name: getattr(commit, name) for name in ("id", "session", "date", "message")}
+    return cast("records.KnowledgeHistoryCommitsRecord", {**row, "author": commit.agent})
 
 
 def _remote(remote: RemoteState, branch: str) -> str:
