@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock
@@ -39,8 +39,6 @@ class Spending:
 
     def admit(self) -> None:
         """Count a request. Raises ModelFailure: a limit is reached, or the file cannot be written."""
-        if not (self._per_minute or self._per_day):
-            return
         with self._changed() as spent:
             if 0 < self._per_day <= spent.tokens:
                 raise ModelFailure("the limit of tokens for answers is reached for today (answer.tokens_per_day)")
@@ -50,27 +48,25 @@ class Spending:
 
     def count(self, tokens: int) -> None:
         """Add the tokens of a request. Raises ModelFailure: the file cannot be written."""
-        if self._per_minute or self._per_day:
-            with self._changed() as spent:
-                spent.tokens += tokens
+        with self._changed() as spent:
+            spent.tokens += tokens
 
     @contextmanager
     def _changed(self) -> Iterator[Spent]:
+        """Yield the usage of today and the last minute, and record its changes, unless there are no limits."""
+        now = self._now()
+        spent = Spent(day=datetime.datetime.fromtimestamp(now, datetime.UTC).date())
+        if not (self._per_minute or self._per_day):
+            yield spent
+            return
         try:
             private_folder(self._file.parent)
             with FileLock(f"{self._file}.lock", timeout=LOCK_SECONDS):
-                spent = self._read()
+                with suppress(FileNotFoundError, ValidationError):
+                    before = Spent.model_validate_json(self._file.read_bytes())
+                    spent.tokens = before.tokens if before.day == spent.day else 0
+                    spent.requests = [one for one in before.requests if 0 <= now - one < MINUTE]
                 yield spent
                 replace_content(self._file, [spent.model_dump_json()], 0o600)
         except (OSError, TimeoutError) as error:
             raise ModelFailure("the use of the answer model cannot be recorded in the state folder") from error
-
-    def _read(self) -> Spent:
-        now = self._now()
-        today = datetime.datetime.fromtimestamp(now, datetime.UTC).date()
-        try:
-            spent = Spent.model_validate_json(self._file.read_bytes())
-        except (FileNotFoundError, ValidationError):
-            return Spent(day=today)
-        tokens = spent.tokens if spent.day == today else 0
-        return Spent(day=today, tokens=tokens, requests=[one for one in spent.requests if 0 <= now - one < MINUTE])

@@ -80,18 +80,14 @@ def answer(result: records.AnswerRecord) -> ReplyText:
         cited += [f"    {line}".rstrip() for line in citation["quote"].split("\n") if citation["quote"]]
     seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
     followed = [f"searched: {result['searched']}"] if "searched" in result else []
-    named = (*notes(result), *_model_use(result), *followed, f"answer id: {result['id']} (for follow_up)")
-    return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), named)
-
-
-def _model_use(result: records.AnswerRecord) -> Iterator[str]:
-    use = result.get("model")
-    if use is None:
-        return
+    use: Mapping[str, Any] = result.get("model", {})
+    written = []
     if count := use.get("dropped"):
-        yield f"dropped: {counted(count, 'statement')} of the model without a verified quote"
+        written.append(f"dropped: {counted(count, 'statement')} of the model without a verified quote")
     if "input_tokens" in use:
-        yield f"model: {use['name']}, {use['input_tokens']:,} + {use['output_tokens']:,} tokens"
+        written.append(f"model: {use['name']}, {use['input_tokens']:,} + {use['output_tokens']:,} tokens")
+    named = (*notes(result), *written, *followed, f"answer id: {result['id']} (for follow_up)")
+    return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), named)
 
 
 def classes(result: records.HierarchyResultRecord) -> ReplyText:
@@ -202,7 +198,11 @@ def _changes(result: records.SourceTextRecord) -> Iterator[str]:
 def job(result: records.JobRecord) -> ReplyText:
     problem = [error_text(result["problem"])] if "problem" in result else []
     if "report" not in result:
-        state = f"The {result['action']} is {result['state']} (job {result['id']}).{_pace(result)}"
+        state = f"The {result['action']} is {result['state']} (job {result['id']})."
+        if result["state"] == "running":
+            left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
+            done = f": {result['done']} of {result['total']}{left}" if result["total"] else ""
+            state += f" {result['stage']}{done}."
         return ReplyText("\n".join([state, *problem]))
     report = result["report"]
     counts = (
@@ -251,15 +251,6 @@ def _inventory(result: Mapping[str, Any]) -> list[str]:
         rest = len(left_out) - SHOWN_EXTENSIONS
         lines.append("left out: " + ", ".join(rows) + (f" and {rest} more extensions" if rest > 0 else ""))
     return lines
-
-
-def _pace(result: records.JobRecord) -> str:
-    if result["state"] != "running":
-        return ""
-    if not result["total"]:
-        return f" {result['stage']}."
-    left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
-    return f" {result['stage']}: {result['done']} of {result['total']}{left}."
 
 
 def database(result: records.DatabaseStateRecord) -> ReplyText:

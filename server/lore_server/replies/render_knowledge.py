@@ -156,7 +156,7 @@ def init(result: records.InitResultRecord) -> ReplyText:
     if (drift := result["drift"])["total"]:
         rows.append(f"Drift: {drift['total']} ({drift['score']:.1%} of the checks failed).")
         rows += [f"  {violation['message']}" for violation in drift["violations"]]
-        if left := drift["total"] - len(drift["violations"]):
+        if (left := drift["total"] - len(drift["violations"])) > 0:
             rows.append(f"  and {left} more")
     done = job(result["job"]) if "job" in result else ReplyText("Next: lore sync")
     warnings = [f"warning: {warning}" for warning in result["warnings"]]
