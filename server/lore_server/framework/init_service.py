@@ -160,27 +160,19 @@ def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRec
     titled = [file for file in files if _PLAIN.fullmatch(file["title"])]
     specific = [file for file in titled if not _GENERAL.match(file["source"].rpartition("/")[2])]
     guide = _longest([file for file in specific if file["type"] == "guide"])
-    name = _class_name(tree)
+    lengths = {last_part(name): node.lines[1] - node.lines[0] for name, node in tree.nodes.items() if node.lines}
+    name = max(filter(_PLAIN.fullmatch, lengths), key=lengths.__getitem__, default=None)
     title = guide or name or _longest(specific or titled)
     if title is None:
         return None
-    defined = None if guide or not name else f"Where is {name} defined?"
-    return {"search": title, "ask": _about_classes(tree) or defined or f"How does {title} work?"}
+    ask = f"Where is {name} defined?" if name and not guide else f"How does {title} work?"
+    extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
+    for parent, count in extended.most_common():
+        if count >= MIN_SUBCLASSES and tree.nodes[parent].source and _PLAIN.fullmatch(parent):
+            ask = f"Which classes extend {last_part(parent)}?"
+            break
+    return {"search": title, "ask": ask}
 
 
 def _longest(files: Sequence[JSON]) -> str | None:
     return max(files, key=lambda file: file["chunks"])["title"] if files else None
-
-
-def _class_name(tree: Hierarchy) -> str | None:
-    """Return the short name of the longest class of the project."""
-    lengths = {last_part(name): node.lines[1] - node.lines[0] for name, node in tree.nodes.items() if node.lines}
-    return max((name for name in lengths if _PLAIN.fullmatch(name)), key=lengths.__getitem__, default=None)
-
-
-def _about_classes(tree: Hierarchy) -> str | None:
-    extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
-    for name, count in extended.most_common():
-        if count >= MIN_SUBCLASSES and tree.nodes[name].source and _PLAIN.fullmatch(name):
-            return f"Which classes extend {last_part(name)}?"
-    return None

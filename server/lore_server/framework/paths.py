@@ -23,10 +23,13 @@ def plain(path: str) -> str:
         raise PathRefused(f"`{_shown(path)}` is not a relative path: it is absolute or a Windows path.")
     if has_unseen(path):
         raise PathRefused("The path contains control characters or invisible characters.")
-    if any(_is_like_a_slash(letter) for letter in path):
-        raise PathRefused(f"`{_shown(path)}` contains a character that only looks like a slash.")
-    if any(_is_unsafe_name(part) for part in path.split("/")):
-        raise PathRefused(f"`{_shown(path)}` has an invalid part: empty, only dots, or ending with a dot or space.")
+    for letter in set(path) - {"/"}:
+        if letter in _LIKE_SLASHES or {"/", "\\"} & set(unicodedata.normalize("NFKC", letter)):
+            raise PathRefused(f"`{_shown(path)}` contains a character that only looks like a slash.")
+    for part in path.split("/"):
+        looks = unicodedata.normalize("NFKC", part)  # dots in any script; some systems drop a dot or space at the end
+        if not looks.strip(". ") or looks[-1] in ". ":
+            raise PathRefused(f"`{_shown(path)}` has an invalid part: empty, only dots, or ending with a dot or space.")
     return path
 
 
@@ -64,16 +67,6 @@ def check_root(root: Path, project_root: str | None, hint: str) -> None:
 def has_part(path: str, name: str) -> bool:
     """Return whether a path contains this name, in any case, because some systems ignore it."""
     return any(part.casefold() == name for part in path.split("/"))
-
-
-def _is_like_a_slash(letter: str) -> bool:
-    return letter in _LIKE_SLASHES or (letter != "/" and bool(set("/\\") & set(unicodedata.normalize("NFKC", letter))))
-
-
-def _is_unsafe_name(part: str) -> bool:
-    """Return whether a part has only dots, in any script, or ends with a dot or space, which some systems drop."""
-    looks = unicodedata.normalize("NFKC", part)
-    return not looks.strip(". ") or looks[-1] in ". "
 
 
 def _shown(path: str) -> str:

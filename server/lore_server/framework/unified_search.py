@@ -21,12 +21,12 @@ from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.paths import check_root
 from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
 from lore_server.framework.view import ViewEntry
+from lore_server.query.filters import Part
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import lower_outdated, outdated
 from lore_server.query.proximity import stems_of
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked, Terms
-from lore_server.query.scope import Part
 from lore_server.replies import budget, paging
 from lore_server.services.search_service import head
 

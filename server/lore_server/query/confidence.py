@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from lore_server.query.proximity import stems, stems_among
 from lore_server.query.retrieve import Candidates
-from lore_server.query.writing_systems import native, scripts
 
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
+COMMON = 0.05  # minimum share of a text's letters for a script to count
+_JOINED = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
 CLOSE = 0.35  # cosine similarity; below it, a passage without any word of the query has nothing to do with it
 DOUBTFUL = 0.40  # 97 % of answerable questions are above it, and 9 % of unanswerable ones (benchmarks/results.md)
@@ -37,7 +42,8 @@ def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:
     Words in a script that the passages do not use cannot occur in them and do not count; if there are no other words,
     the similarity decides.
     """
-    own = native(question, candidates.scripts)
+    known = {None, *_common_scripts(candidates)}
+    own = "".join(letter if _script(letter) in known else " " for letter in question)
     words = stems(own)
     if own != question and not words:
         closest = max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
@@ -73,4 +79,34 @@ def share_of(words: Sequence[tuple[str, str]], rarity: Rarity) -> Callable[[str]
 
 
 def has_foreign_letters(question: str, candidates: Candidates) -> bool:
-    return bool(candidates.found) and not scripts(question).keys() <= candidates.scripts
+    return bool(candidates.found) and not _scripts(question).keys() <= _common_scripts(candidates)
+
+
+def _scripts(text: str) -> Counter[str]:
+    """Return the number of letters of each script in a text, such as LATIN, CYRILLIC or CJK (with Japanese)."""
+    if text.isascii():
+        letters = len(text.encode("ascii").translate(None, _NO_LETTERS))
+        return Counter(LATIN=letters) if letters else Counter()
+    found: Counter[str] = Counter()
+    for letter, count in Counter(text).items():
+        if (script := _script(letter)) is not None:
+            found[script] += count
+    return found
+
+
+def _common_scripts(candidates: Candidates) -> frozenset[str]:
+    """Return the scripts of the best passages, without those of a few quoted words."""
+    found: Counter[str] = Counter()
+    for candidate in candidates.best:
+        found += _scripts(candidate.chunk.text)
+    return frozenset(script for script, count in found.items() if count >= COMMON * found.total())
+
+
+@lru_cache(4_096)
+def _script(letter: str) -> str | None:
+    if letter.isascii():
+        return "LATIN" if letter.isalpha() else None
+    if not letter.isalpha():
+        return None
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    return _JOINED.get(script, script)

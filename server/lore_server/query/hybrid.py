@@ -50,7 +50,10 @@ _BETWEEN_WORDS = re.compile(r"[-_. ]+")
 
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
     """Return all candidates with their scores and score terms, best first."""
-    share = 0.0 if _is_defined(query, candidates.found) else vector_share(query, candidates, weights)
+    is_only_name = query.is_bare_name and not (query.text.isalpha() and query.text.islower())  # `grid` is a topic too
+    # the spelling of a name that is defined says more than its meaning
+    is_defined = is_only_name and _is_defined(query, candidates.found)
+    share = 0.0 if is_defined else vector_share(query, candidates, weights)
     # imports mention many names and explain none, so they answer only queries for names
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
@@ -82,7 +85,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             ("codeMatch", code_points * (chunk.type == KnowledgeType.SRC and not is_data)),
         ]
         if query.names:
-            sureness = _definition(query, chunk) * (BARE_NAME if _is_only_name(query) else 1.0)
+            sureness = _definition(query, chunk) * (BARE_NAME if is_only_name else 1.0)
             terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
         is_named = chunk.type == KnowledgeType.LIBRARY and names_library(query.text, chunk)
         terms += _type_terms(query, chunk.type, type_, weights, is_named) if is_named else of_type[chunk.type]
@@ -129,19 +132,19 @@ def rank(
     today: datetime.date = datetime.date.min,
 ) -> list[Ranked]:
     """Return the files by score, best first."""
+
+    def of_type(chunks: Mapping[str, Chunk]) -> dict[str, Chunk]:
+        return {name: chunk for name, chunk in chunks.items() if type_ in (None, chunk.type)}
+
     by_source = files(passages, weights)
     _add_history(query, by_source, others.changed, weights["historyMatch"])
     sought = [result for result in by_source.values() if result.chunk.type in query.sought_types]
     lead(by_source, "soughtMatch", sought)
-    lead_with_named(query, by_source, _of_type(others.named, type_))
-    add_ancestors(query, passages, by_source, _of_type(others.parents, type_), weights)
+    lead_with_named(query, by_source, of_type(others.named))
+    add_ancestors(query, passages, by_source, of_type(others.parents), weights)
     _lift_relatives(by_source, [chunk for chunk in others.relatives if type_ in (None, chunk.type)], weights)
-    lower_outdated(by_source, _of_type(others.heads, type_), today, weights)
+    lower_outdated(by_source, of_type(others.heads), today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
-
-
-def _of_type(chunks: Mapping[str, Chunk], type_: str | None) -> dict[str, Chunk]:
-    return {name: chunk for name, chunk in chunks.items() if type_ in (None, chunk.type)}
 
 
 def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:
@@ -160,21 +163,20 @@ def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[st
         file.add("historyMatch", weight * share)
 
 
-def _last(symbol: str) -> str:
-    return symbol.rpartition(".")[2].casefold()
-
-
 def _definition(query: Query, chunk: Chunk) -> float:
     """Return how well the chunk's definitions match a queried name: 1 for a full name, less for its last part."""
     if chunk.source.rpartition("/")[2].casefold() in query.names:
         return 1.0
-    qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
     written = {symbol.rpartition(".")[2] for symbol in chunk.symbols}
+    qualified = [f".{symbol.casefold()}" for symbol in chunk.symbols]
+    if owner := (chunk.class_name or "").casefold():
+        own = [""] if chunk.kind in CLASS_KINDS else [f".{part.casefold()}" for part in written]
+        qualified += [f".{owner}{part}" for part in own]
     last_parts = {part.casefold() for part in written}
     is_dotted = any("." in name for name in query.names)
     best = 0.0
     for name in query.names:
-        if "." in name or is_dotted:
+        if is_dotted:
             full = any(defined.endswith(f".{name}") for defined in qualified) and "." in name
             best = max(best, 1.0 if full else (0.3 if name in last_parts else 0.0))
         elif name in last_parts:
@@ -183,28 +185,15 @@ def _definition(query: Query, chunk: Chunk) -> float:
     return best
 
 
-def _is_only_name(query: Query) -> bool:
-    """Return whether the query is a name and nothing else; a single lower-case word is a topic too."""
-    return query.is_bare_name and not (query.text.isalpha() and query.text.islower())
-
-
 def _is_defined(query: Query, found: Sequence[Candidate]) -> bool:
-    """Return whether the query is only a name, and defined: then its spelling says more than its meaning."""
-    return _is_only_name(query) and any(
-        _last(symbol) in query.names for candidate in found for symbol in candidate.chunk.symbols
-    )
+    symbols = (symbol for candidate in found for symbol in candidate.chunk.symbols)
+    return any(symbol.rpartition(".")[2].casefold() in query.names for symbol in symbols)
 
 
 def _spelled_symbol(asked: frozenset[str], chunk: Chunk) -> float:
     """Return how long the longest name of several words is that the chunk defines and the query spells out, 0 to 1."""
     words = (name_words(symbol.rpartition(".")[2]) for symbol in chunk.symbols)
     return max((min(len(own), LONG_NAME) / LONG_NAME for own in words if len(own) > 1 and own <= asked), default=0.0)
-
-
-def _qualified(chunk: Chunk) -> list[str]:
-    owner = chunk.class_name or ""
-    members = [f"{owner}.{_last(symbol)}" for symbol in chunk.symbols if owner and chunk.kind not in CLASS_KINDS]
-    return [*chunk.symbols, *members, *([owner] if owner and chunk.kind in CLASS_KINDS else [])]
 
 
 def _type_terms(

@@ -14,36 +14,12 @@ from lore_etl.models.bundled import ENGLISH_ONLY
 from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.shared import refuse_wrong
 from lore_etl.stores.snapshot import Derived
-from lore_server.query import classic, hybrid, lineage, outdated, reference, similar, structure
-from lore_server.query.confidence import (
-    DOUBT,
-    DOUBTFUL,
-    FOREIGN_DOUBT,
-    Fit,
-    finds_nothing,
-    fit,
-    has_foreign_letters,
-)
-from lore_server.query.filters import NO_FILTERS, Filters
+from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar, structure
+from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files, type_or_none
 from lore_server.query.history import History
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
-from lore_server.query.reference import Reference, with_defined
 from lore_server.query.rerank import Reranker
-from lore_server.query.retrieve import (
-    BEST,
-    LEGS,
-    Candidate,
-    Candidates,
-    QueryVector,
-    Stopwatch,
-    best_of_files,
-    best_passages,
-    embedded,
-    passages_of,
-    retrieve,
-)
-from lore_server.query.scope import Files, Part, filtered, indexed_files, type_or_none
 from lore_server.query.weights import Weights, weights
 
 SEARCHES = 10  # for one question, while near-copies are all that is found
@@ -56,8 +32,8 @@ class Retrieved:
 
     query: Query
     type: str | None
-    candidates: Candidates
-    named: Sequence[Reference] = ()
+    candidates: retrieve.Candidates
+    named: Sequence[reference.Reference] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +48,7 @@ class SearchOutcome:
     query: Query
     ranked: list[Ranked]
     passages: list[Ranked]
-    candidates: list[Candidate]
+    candidates: list[retrieve.Candidate]
     among: Mapping[str, str] | None
     confidence: float
     relevance: float
@@ -81,7 +57,7 @@ class SearchOutcome:
     similar: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_foreign: bool = False
     is_quoted: bool = False
-    named: Sequence[Reference] = ()
+    named: Sequence[reference.Reference] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -89,8 +65,8 @@ class SearchOutcome:
         if missing := [one.missing for one in self.named if not one.passages]:
             return " ".join(missing)
         if self.is_foreign:
-            return FOREIGN_DOUBT
-        return DOUBT if self.confidence < DOUBTFUL else None
+            return confidence.FOREIGN_DOUBT
+        return confidence.DOUBT if self.confidence < confidence.DOUBTFUL else None
 
 
 RESULTS = Derived[SearchOutcome]("results", kept=32)  # each holds the texts of its candidates: some 200 kB
@@ -125,7 +101,7 @@ class QueryService:
 
         With `group_copies`, files with the same text are one result. Raises the errors of `candidates`.
         """
-        watch = Stopwatch()
+        watch = retrieve.Stopwatch()
         question, query = (text, type_, part, filters, group_copies, self._today()), parse(text)
         chosen = filters.single_type or type_or_none(type_)
         with self._index.gate.reading():
@@ -133,7 +109,7 @@ class QueryService:
             if (found := self._index.snapshot.get(RESULTS, question)) is not None:
                 return found
         watch.end("parse")
-        vector = embedded(self._index, query.text)  # no gate: a slow model would stop every search
+        vector = retrieve.embedded(self._index, query.text)  # no gate: a slow model would stop every search
         if self._history:
             self._history.refresh()  # nor should git
         watch.end("embed")
@@ -165,7 +141,7 @@ class QueryService:
             ranked = similar.spread([result for result in ranked if result.chunk.id in among])
         candidates = retrieved.candidates
         is_named = is_quoted or any(term == reference.TERM for result in ranked for term, _ in result.why)
-        if finds_nothing(candidates) and not is_named:  # neither by a phrase nor by its path or number
+        if confidence.finds_nothing(candidates) and not is_named:  # neither by a phrase nor by its path or number
             passages, ranked = [], []
         reads_english_only = model_name(self._index.settings.embedding) in ENGLISH_ONLY
         return SearchOutcome(
@@ -177,7 +153,7 @@ class QueryService:
             *self.fit(retrieved),
             candidates.degraded,
             self._today(),
-            is_foreign=reads_english_only and has_foreign_letters(retrieved.query.text, candidates),
+            is_foreign=reads_english_only and confidence.has_foreign_letters(retrieved.query.text, candidates),
             is_quoted=is_quoted,
             named=retrieved.named,
         )
@@ -191,7 +167,7 @@ class QueryService:
         return similar.copies(some, {source: "\n".join(map(texts.__getitem__, own)) for source, own in ids.items()})
 
     def _without_copies(
-        self, found: SearchOutcome, copies: list[list[Ranked]], type_: str | None, vector: QueryVector
+        self, found: SearchOutcome, copies: list[list[Ranked]], type_: str | None, vector: retrieve.QueryVector
     ) -> SearchOutcome:
         """Return the results with one of each group; if most candidates were copies, search again without them."""
         rows = {path: file.rows for path, file in self._all_files().items()}
@@ -208,7 +184,7 @@ class QueryService:
         }
         return replace(found, ranked=ranked, similar=others)
 
-    def _without_crowd(self, found: SearchOutcome, type_: str | None, vector: QueryVector) -> SearchOutcome:
+    def _without_crowd(self, found: SearchOutcome, type_: str | None, vector: retrieve.QueryVector) -> SearchOutcome:
         """Search again without near-copies while they are all that was found; they are then the last results."""
         last: list[Ranked] = []
         for _ in range(SEARCHES):
@@ -221,7 +197,7 @@ class QueryService:
         return replace(found, ranked=[*found.ranked, *similar.lowered(last, found.ranked)]) if last else found
 
     def _again_without(
-        self, sources: Iterable[str], found: SearchOutcome, type_: str | None, vector: QueryVector
+        self, sources: Iterable[str], found: SearchOutcome, type_: str | None, vector: retrieve.QueryVector
     ) -> SearchOutcome:
         """Return the outcome of the same search without these files."""
         files = self._all_files()
@@ -248,34 +224,36 @@ class QueryService:
     def _all_files(self) -> Files:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
-    def fit(self, retrieved: Retrieved) -> Fit:
-        return fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
+    def fit(self, retrieved: Retrieved) -> confidence.Fit:
+        return confidence.fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
-    def look(self, text: str, filters: Filters = NO_FILTERS) -> Fit:
+    def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
         """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""
-        query, type_, vector = parse(text), filters.single_type, embedded(self._index, text)
+        query, type_, vector = parse(text), filters.single_type, retrieve.embedded(self._index, text)
         with self._index.gate.reading():
             self._index.require()
             among = self._among(None, type_, filters)
-            kept = best_passages(self._index, query.text, vector.vector) if among is None else None
-            found = kept or retrieve(self._index, query, type_, BEST, among, vector)
-            return Fit(0.0, 0.0) if finds_nothing(found) else self.fit(Retrieved(query, type_, found))
+            kept = retrieve.best_passages(self._index, query.text, vector.vector) if among is None else None
+            found = kept or retrieve.retrieve(self._index, query, type_, retrieve.BEST, among, vector)
+            if confidence.finds_nothing(found):
+                return confidence.Fit(0.0, 0.0)
+            return self.fit(Retrieved(query, type_, found))
 
     def candidates(
         self,
         query: Query,
         type_: str | None = None,
         among: Mapping[str, str] | None = None,
-        vector: QueryVector | None = None,
-        watch: Stopwatch | None = None,
-        named: Sequence[Reference] | None = None,
+        vector: retrieve.QueryVector | None = None,
+        watch: retrieve.Stopwatch | None = None,
+        named: Sequence[reference.Reference] | None = None,
     ) -> Retrieved:
         """Return the candidates for a query; `named` is what it names, if known. Raises the errors of `retrieve`."""
-        watch = watch or Stopwatch()
-        query = with_defined(query, self._index.keywords)
+        watch = watch or retrieve.Stopwatch()
+        query = reference.with_defined(query, self._index.keywords)
 
-        def found_in(part: Mapping[str, str] | None, only: str | None) -> Candidates:
-            return retrieve(self._index, query, only, self._settings.nResults, part, vector, watch)
+        def found_in(part: Mapping[str, str] | None, only: str | None) -> retrieve.Candidates:
+            return retrieve.retrieve(self._index, query, only, self._settings.nResults, part, vector, watch)
 
         found = found_in(among, type_)
         for sought in sorted(query.sought_types) if type_ is None else ():
@@ -296,11 +274,11 @@ class QueryService:
 
     def _ranked(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         query, candidates = retrieved.query, retrieved.candidates
-        if ranking in LEGS:
-            passages = passages_of(candidates, ranking)
-            return passages, best_of_files(passages)
+        if ranking in retrieve.LEGS:
+            passages = retrieve.passages_of(candidates, ranking)
+            return passages, retrieve.best_of_files(passages)
         if ranking == "classic":
-            passages = passages_of(candidates, "vectors")
+            passages = retrieve.passages_of(candidates, "vectors")
             return passages, self._classic(query, passages, retrieved.type or "all", weights)
         passages = hybrid.score(query, candidates, retrieved.type, weights)
         hierarchy = self._index.hierarchy
@@ -327,7 +305,7 @@ class QueryService:
                 found[name] = next((chunk for chunk in own if chunk.kind in CLASS_KINDS), own[0])
         return found
 
-    def _named(self, query: Query) -> list[Reference]:
+    def _named(self, query: Query) -> list[reference.Reference]:
         found = []
         for one in reference.references(query, self._index.catalogue.paths):
             passages = list(self._openings(one.sources).values())

@@ -103,26 +103,25 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     written = written_paths(query.text)
     named = [*written, *(name.casefold() for name in _FILE.findall(query.text) if "/" not in name)]
     paths = list(paths_of(None)) if named else []
-    found = [Reference("file", one, tuple(path for path in paths if _is_written(path, one))) for one in named]
-    # `and/or` is no path, and the name of a file without its folder may be that of many
-    found = [
-        one
-        for one in found
-        if len(one.sources) == 1 or ("/" in one.name and (one.sources or _FILE.fullmatch(one.name)))
-    ]
+    found = []
+    for name in named:
+        own = tuple(path for path in paths if _is_written(path, name))
+        # `and/or` is no path, and the name of a file without its folder may be that of many
+        if len(own) == 1 or ("/" in name and (own or _FILE.fullmatch(name))):
+            found.append(Reference("file", name, own))
     for number in tickets(query.text):
-        own = [path for path in paths_of(KnowledgeType.TICKET) if _number(path) == number]
-        found.append(Reference("ticket", f"#{number}", tuple(own)))
+        own = tuple(path for path in paths_of(KnowledgeType.TICKET) if _number(path) == number)
+        found.append(Reference("ticket", f"#{number}", own))
     changed_in = [version.casefold().rstrip(".") for version in _CHANGED_IN.findall(query.text)]
     for version in dict.fromkeys((*query.releases, *changed_in)):
-        own = [path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version)]
-        found.append(Reference("release", version, tuple(own)))
-    quoted = [
-        Reference("text", name) for name in map("".join, _QUOTED.findall(query.text)) if len(phrase_words(name)) > 1
-    ]
-    quoted = [one for one in quoted if not _FILE.search(one.name) and one.name.casefold() not in named]
-    # a statement mentions `web.Request`, a question is about it
-    found += [one for one in quoted if " " in one.name or asks_only_for(query, [one])]
+        own = tuple(path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version))
+        found.append(Reference("release", version, own))
+    for name in map("".join, _QUOTED.findall(query.text)):
+        quoted = Reference("text", name)
+        is_new = len(phrase_words(name)) > 1 and not _FILE.search(name) and name.casefold() not in named
+        # a statement mentions `web.Request`, a question is about it
+        if is_new and (" " in name or asks_only_for(query, [quoted])):
+            found.append(quoted)
     if len(query.text.split()) <= MAX_WORDS:  # a longer text names documents in passing
         return found
     return [one for one in found if one.sources and (one.kind != "file" or "/" in one.name)]

@@ -28,7 +28,6 @@ from lore_etl.stores.snapshot import Derived
 from lore_server.query.parse import Query
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import definitions
-from lore_server.query.writing_systems import written_in
 
 REFUSED = "Keyword search only: shared vectors are not those of their texts. Run `lore sync` to compute them again."
 BEST = 8  # best candidates of each leg
@@ -79,10 +78,6 @@ class Candidates:
         by_meaning = sorted(self.found, key=lambda candidate: candidate.vector or 0.0, reverse=True)[:BEST]
         by_word = sorted(self.found, key=attrgetter("keyword"), reverse=True)[:BEST]
         return list({candidate.chunk.id: candidate for candidate in (*by_meaning, *by_word)}.values())
-
-    @cached_property
-    def scripts(self) -> frozenset[str]:
-        return written_in(candidate.chunk.text for candidate in self.best)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from lore_etl.sources.source import origin_of_file, syntax_of
 from lore_etl.stores.file_facts import members_of
 from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory
+from lore_server.query.filters import type_or_none
 from lore_server.query.freshness import Freshness
-from lore_server.query.scope import type_or_none
 from lore_server.query.usage import functions_named, not_covered
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import whole_lines

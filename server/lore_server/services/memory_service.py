@@ -15,12 +15,12 @@ from lore_server.knowledge.memory_store import Added, MemoryStore, StoredMemory,
 from lore_server.knowledge.names import group_folder
 from lore_server.knowledge.writer import WriteRequest
 from lore_server.query.confidence import SUGGESTION
+from lore_server.query.filters import Part
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
-from lore_server.query.scope import Part
 from lore_server.replies import budget, paging
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import folded, matches, page_of
