@@ -6,7 +6,7 @@ import pytest
 
 from lore_etl.core.model import ClassNode
 from lore_etl.relations.classes import Hierarchy
-from lore_server.query.structure import MAX_FILES, first_of_each_file, relatives
+from lore_server.query.lineage import MAX_FILES, first_of_each_file, relatives
 
 
 def tree(**bases: str) -> Hierarchy:

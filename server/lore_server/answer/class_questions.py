@@ -10,8 +10,8 @@ from lore_etl.core.model import ClassNode, Member
 from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.uses import User
+from lore_server.query.lineage import NAME, classes_in
 from lore_server.query.parse import looks_like_name
-from lore_server.query.structure import NAME, classes_in
 
 MAX_WORDS = 20  # a longer question describes a situation in which classes extend others
 MAX_NAMED = 60

@@ -14,7 +14,7 @@ from lore_etl.models.bundled import ENGLISH_ONLY
 from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.shared import refuse_wrong
 from lore_etl.stores.snapshot import Derived
-from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar, structure
+from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar
 from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files, type_or_none
 from lore_server.query.history import History
 from lore_server.query.parse import Query, parse
@@ -282,7 +282,7 @@ class QueryService:
             return passages, self._classic(query, passages, retrieved.type or "all", weights)
         passages = hybrid.score(query, candidates, retrieved.type, weights)
         hierarchy = self._index.hierarchy
-        below = structure.first_of_each_file(structure.relatives(query.text, hierarchy), hierarchy)
+        below = lineage.first_of_each_file(lineage.relatives(query.text, hierarchy), hierarchy)
         others = hybrid.Companions(
             parents=self._heads(lineage.wanted_ancestors(query, passages)),
             relatives=list(self._heads(below).values()),
