@@ -17,8 +17,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.evaluation.bench import RANKINGS
 from lore_server.evaluation.evaluate import evaluate_folder
-from lore_server.evaluation.measures import ALPHA
-from lore_server.evaluation.report import Report, save
+from lore_server.evaluation.measures import ALPHA, Report, save
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {

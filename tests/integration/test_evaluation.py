@@ -11,11 +11,10 @@ import pytest
 from lore_etl.config.settings import QuerySettings, Settings
 from lore_etl.core.errors import IndexMissing, InvalidArgument, NotFound, ProviderError, StorageError
 from lore_etl.pipeline.sync import sync
-from lore_server.evaluation import report as reports
+from lore_server.evaluation import measures as reports
 from lore_server.evaluation.bench import RANKINGS, Bench, opened, scratch_index
 from lore_server.evaluation.evaluate import evaluate_folder
-from lore_server.evaluation.measures import MEASURES
-from lore_server.evaluation.report import Report
+from lore_server.evaluation.measures import MEASURES, Report
 from lore_server.evaluation.sets import read_set
 from lore_server.query.query_service import QueryService
 from lore_server.query.weights import CLASSIC, HYBRID

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.errors import PathRefused
-from lore_server.framework.paths import has_part, leads_to, plain
+from lore_server.framework.reading import has_part, leads_to, plain
 
 HOSTILE = {
     "nothing": "",

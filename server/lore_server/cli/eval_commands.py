@@ -26,8 +26,7 @@ from lore_server.console.output import print_json, progress_bar
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:
-    from lore_server.evaluation.measures import Comparison
-    from lore_server.evaluation.report import Report
+    from lore_server.evaluation.measures import Comparison, Report
 
 QUESTIONS, JUDGEMENTS = "queries.jsonl", "qrels.tsv"
 GRADES = {"right": 1, "wrong": 0}
@@ -55,7 +54,7 @@ def eval_(
 ) -> None:
     """Measure the search on judged questions: nDCG, recall and MRR with 95 % intervals."""
     require("eval", "`lore eval`")
-    from lore_server.evaluation import report as reports
+    from lore_server.evaluation import measures as reports
     from lore_server.evaluation.bench import RANKINGS
     from lore_server.evaluation.evaluate import evaluate_folder
 

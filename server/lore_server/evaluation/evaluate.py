@@ -12,8 +12,7 @@ from lore_etl.models.embedder import Model
 from lore_server.evaluation import excerpts
 from lore_server.evaluation.bench import Bench, opened, read_chosen
 from lore_server.evaluation.excerpts import PASSAGES, ExcerptSet, Places, overlap
-from lore_server.evaluation.measures import Values, per_question
-from lore_server.evaluation.report import Report
+from lore_server.evaluation.measures import Report, Values, per_question
 from lore_server.evaluation.sets import EvaluationSet
 from lore_server.query.confidence import DOUBTFUL
 from lore_server.query.ranking import Ranked

@@ -1,15 +1,22 @@
-"""Ranking measures by ir-measures, their intervals, and the paired test between two rankings."""
+"""Ranking measures by ir-measures, their intervals, the paired test between two rankings, and the saved report."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
 
 import ir_measures
 import numpy as np
 from ir_measures import RR, R, nDCG
+from pydantic import TypeAdapter
 
+from lore_etl.core.atomic import write_atomically
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_server.evaluation.sets import Judgements
 
 MEASURES = {"ndcg@10": nDCG @ 10, "recall@10": R @ 10, "recall@100": R @ 100, "mrr@10": RR @ 10}
@@ -78,3 +85,52 @@ def compare(ours: Mapping[str, float], theirs: Mapping[str, float]) -> Compariso
             rng=np.random.default_rng(SEED),
         )  # fmt: skip
     return Comparison(float(differences.mean()), interval(list(differences)), float(test.pvalue))
+
+
+@dataclass(frozen=True)
+class Report:
+    """The values of each ranking on one set: ranking -> measure -> question -> value."""
+
+    name: str
+    questions: int
+    values: dict[str, Values]
+
+    def summary(self) -> JSON:
+        """Return ranking -> measure -> mean, with the 95 % intervals of the means."""
+        rounded: JSON = {}
+        for ranking, values in self.values.items():
+            means = {measure: round(fmean(each.values() or [0.0]), 4) for measure, each in values.items()}
+            bounds = {measure: [round(x, 4) for x in interval(list(each.values()))] for measure, each in values.items()}
+            rounded[ranking] = {**means, "intervals": bounds}
+        return rounded
+
+    def against(self, theirs: Report) -> dict[str, dict[str, Comparison]]:
+        """Return ranking -> measure -> comparison, for those in both. Raises InvalidArgument without any."""
+        found = {
+            ranking: {name: compare(ours, theirs.values[ranking][name]) for name, ours in values.items()
+                      if ours.keys() & theirs.values[ranking].get(name, {}).keys()}
+            for ranking, values in self.values.items() if ranking in theirs.values
+        }  # fmt: skip
+        if not any(found.values()):
+            hint = "Compare runs of the same set with a ranking that both contain."
+            raise InvalidArgument(f"This run and the saved one, of {theirs.name}, have no questions in common.", hint)
+        return found
+
+    def between(self, ranking: str, other: str) -> dict[str, Comparison]:
+        return {name: compare(ours, self.values[other][name]) for name, ours in self.values[ranking].items()}
+
+
+def save(report: Report, file: Path) -> None:
+    record = {"name": report.name, "questions": report.questions, "values": report.values}
+    write_atomically(file, (json.dumps(record, indent=1, sort_keys=True) + "\n",))
+
+
+def load(file: Path) -> Report:
+    """Read a saved report. Raises InvalidArgument."""
+    try:
+        return TypeAdapter(Report).validate_json(file.read_bytes())
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {file.name}: {error.strerror}.") from error
+    except ValueError as error:
+        hint = "Write one with `lore eval … --save FILE`."
+        raise InvalidArgument(f"{file.name} is not a saved evaluation.", hint) from error

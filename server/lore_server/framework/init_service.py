@@ -21,7 +21,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.framework.groups import GROUP_OF_PLACE, Group, Layout, layout_of
 from lore_server.framework.index_file import Output
-from lore_server.framework.paths import check_root
+from lore_server.framework.reading import check_root
 from lore_server.framework.view import Entries, View
 from lore_server.knowledge.safe_files import Files
 from lore_server.services.jobs import JobService

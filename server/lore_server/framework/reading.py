@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import unicodedata
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, PathRefused
+from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, InvalidArgument, PathRefused
 from lore_etl.core.text import nearest_paths
 from lore_etl.digest import tags_of
 from lore_etl.files.indexed import ProjectFiles, is_knowledge
@@ -19,9 +20,9 @@ from lore_etl.files.redaction import redact
 from lore_etl.files.scan import Unreadable, text_of
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
-from lore_etl.system.open_folder import facts_below, open_below
+from lore_etl.system.open_folder import facts_below, open_below, target_of
 from lore_server.framework.groups import SYSTEM
-from lore_server.framework.paths import has_part, leads_to
+from lore_server.knowledge.names import has_unseen
 from lore_server.knowledge.safe_files import Files
 from lore_server.replies import budget, paging
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from lore_server.replies.records import DocTextRecord
 
 SUFFIX = ".md"
+LONGEST = 1_000  # characters
+_DRIVE = re.compile(r"[A-Za-z]:")
+_LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC does not change these
 FRAMEWORKS = (".ce/docs", SYSTEM)  # folders of a framework's pages if the configuration names none
 
 
@@ -129,3 +133,61 @@ def _facts(root: Path, source: str) -> os.stat_result | None:
         return None
     info = facts_below(root, source)
     return info if info and stat.S_ISREG(info.st_mode) else None
+
+
+def plain(path: str) -> str:
+    """Return a path that consists of plain names, such as `PRPs/executed/PRP-1.md`. Raises PathRefused."""
+    if not path or len(path) > LONGEST:
+        raise PathRefused(f"A path must have 1 to {LONGEST:,} characters; this one has {len(path):,}.")
+    if path.startswith("/") or "\\" in path or _DRIVE.match(path):
+        raise PathRefused(f"`{_shown(path)}` is not a relative path: it is absolute or a Windows path.")
+    if has_unseen(path):
+        raise PathRefused("The path contains control characters or invisible characters.")
+    for letter in set(path) - {"/"}:
+        if letter in _LIKE_SLASHES or {"/", "\\"} & set(unicodedata.normalize("NFKC", letter)):
+            raise PathRefused(f"`{_shown(path)}` contains a character that only looks like a slash.")
+    for part in path.split("/"):
+        looks = unicodedata.normalize("NFKC", part)  # dots in any script; some systems drop a dot or space at the end
+        if not looks.strip(". ") or looks[-1] in ". ":
+            raise PathRefused(f"`{_shown(path)}` has an invalid part: empty, only dots, or ending with a dot or space.")
+    return path
+
+
+def leads_to(root: Path, folder: str, path: str) -> str:
+    """Return the real target of a path below a project folder, relative to the root, following every symlink.
+
+    `folder` is a path from the root, or empty for the root itself. The target need not exist. Raises PathRefused if the
+    path is not plain, or a symlink leads out of the folder or is being changed.
+    """
+    try:
+        found = target_of(root, f"{folder}/{plain(path)}".lstrip("/"))
+    except OSError as error:  # another process may remove the symlinks meanwhile
+        raise PathRefused(f"`{_shown(path)}` cannot be opened: {error.strerror}.", "Try again.") from error
+    wanted, parts = PurePath(folder).parts, PurePath(found or "").parts
+    if not parts or parts[: len(wanted)] != wanted:
+        raise PathRefused(
+            f"`{_shown(path)}` leads outside {folder or 'the project'}.",
+            "Symlinks that lead outside it are not followed.",
+        )
+    return "/".join(parts)
+
+
+def check_root(root: Path, project_root: str | None, hint: str) -> None:
+    """Raise InvalidArgument if `project_root`, absolute or relative to the project, is not the project's folder."""
+    if project_root is None:
+        return
+    try:
+        is_this = (root / Path(project_root).expanduser()).resolve() == root
+    except (OSError, ValueError, RuntimeError):
+        is_this = False  # NUL in the path, a symlink loop, or the home of a user who does not exist
+    if not is_this:
+        raise InvalidArgument("This server serves one project, and `project_root` is a different folder.", hint)
+
+
+def has_part(path: str, name: str) -> bool:
+    """Return whether a path contains this name, in any case, because some systems ignore it."""
+    return any(part.casefold() == name for part in path.split("/"))
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= 120 else f"{path[:119]}…"

@@ -18,7 +18,7 @@ from lore_etl.index import Index
 from lore_etl.sources.source import origin_of_file
 from lore_etl.stores.catalogue import UNREAD
 from lore_server.framework.best_sentence import best_sentence
-from lore_server.framework.paths import check_root
+from lore_server.framework.reading import check_root
 from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
 from lore_server.framework.view import ViewEntry
 from lore_server.query.filters import Part
