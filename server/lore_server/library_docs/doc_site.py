@@ -14,19 +14,10 @@ from urllib.parse import urljoin, urlsplit
 from lore_etl.core.errors import NotFound, UsageError
 from lore_etl.core.html_markdown import html_as_markdown, links_of
 from lore_etl.core.record_file import open_records
+from lore_server.library_docs import site_paths
 from lore_server.library_docs.doc_page import MAX_TEXT, PageOrigin, Readable, markdown_page, readable
 from lore_server.library_docs.doc_set import DocFolder, DocSet, DocSetReport
 from lore_server.library_docs.site_client import SiteClient, SiteReply
-from lore_server.library_docs.site_paths import (
-    digest,
-    file_of,
-    folder_of,
-    linked_in,
-    listed_in,
-    normalised,
-    origin_of,
-    pages_below,
-)
 
 MAX_SITEMAPS = 50
 MAX_LINKS = 2_000  # of a page
@@ -157,27 +148,26 @@ class SiteCopy:
 
     def _find_pages(self, sitemaps: list[str]) -> int:
         """Add the pages that the site lists; if it lists none, its first page, and links are followed."""
-        base = urljoin(self._start, folder_of(self._start))
+        base = urljoin(self._start, site_paths.folder_of(self._start))
         listed = self._text_of(urljoin(base, "llms.txt"))
-        pages = list(pages_below(self._start, linked_in(listed), base))
+        pages = list(site_paths.pages_below(self._start, site_paths.linked_in(listed), base))
         for found in (sitemaps, [urljoin(base, "sitemap.xml")], [urljoin(base, "/sitemap.xml")]):
             pages = pages or self._in_sitemaps(list(found))
         self._follows_links = not pages
         return self._store.add(pages or [self._start], self._max_pages)
 
     def _in_sitemaps(self, waiting: list[str]) -> list[str]:
-        found: list[str] = []
-        seen: set[str] = set()
+        origin, found, seen = site_paths.origin_of(self._start), list[str](), set[str]()
         while waiting and len(seen) < MAX_SITEMAPS:
-            address = normalised(waiting.pop(0))
-            if address is None or address in seen or origin_of(address) != origin_of(self._start):
+            address = site_paths.normalised(waiting.pop(0))
+            if address is None or address in seen or site_paths.origin_of(address) != origin:
                 continue
             seen.add(address)
             text = self._text_of(address)
             if "<sitemapindex" in text[:2000]:
-                waiting[:0] = listed_in(text)[:MAX_SITEMAPS]
+                waiting[:0] = site_paths.listed_in(text)[:MAX_SITEMAPS]
             else:
-                found += pages_below(self._start, listed_in(text), address)
+                found += site_paths.pages_below(self._start, site_paths.listed_in(text), address)
         return list(dict.fromkeys(found))
 
     def _text_of(self, address: str) -> str:
@@ -215,7 +205,7 @@ class SiteCopy:
         file = self._named(page)
         origin = self._origin._replace(url=reply.url)
         self._report.count(self._folder.write(file, markdown_page(origin, text)))
-        links = pages_below(self._start, links_of(reply.text), reply.url) if self._follows_links else ()
+        links = site_paths.pages_below(self._start, links_of(reply.text), reply.url) if self._follows_links else ()
         kept = SitePage(page.url, reply.etag, reply.modified, (file,), tuple(dict.fromkeys(links))[:MAX_LINKS])
         self._store.put(kept)
         return kept
@@ -223,8 +213,8 @@ class SiteCopy:
     def _named(self, page: SitePage) -> str:
         """Return the file of a page, which on no system is also the file of another page."""
         taken = {file.casefold() for file in self._taken - set(page.files)}
-        stem = file_of(self._start, page.url)
-        name = f"{stem}.md" if f"{stem}.md".casefold() not in taken else f"{stem}-{digest(page.url)}.md"
+        stem = site_paths.file_of(self._start, page.url)
+        name = f"{stem}.md" if f"{stem}.md".casefold() not in taken else f"{stem}-{site_paths.digest(page.url)}.md"
         self._taken.add(name)
         return name
 

@@ -13,16 +13,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.text import one_line
 from lore_etl.relations.supersession import succession
 from lore_server.answer.kept_answers import KeptAnswer, KeptAnswers
-from lore_server.knowledge.chapter_edit import (
-    ChapterReference,
-    NewChapter,
-    Place,
-    add_chapter,
-    new_document,
-    remove_chapter,
-    rewrite,
-    update_chapter,
-)
+from lore_server.knowledge import chapter_edit
 from lore_server.knowledge.document import Chapter, Metadata
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
 from lore_server.knowledge.writer import WriteRequest
@@ -87,9 +78,12 @@ class ChapterService:
         request: WriteRequest,
         valid_until: str | None = None,
     ) -> records.KnowledgeWrittenRecord:
-        parts = [NewChapter(chapter["title"], chapter["content"], chapter.get("summary", "")) for chapter in chapters]
+        parts = [
+            chapter_edit.NewChapter(chapter["title"], chapter["content"], chapter.get("summary", ""))
+            for chapter in chapters
+        ]
         now = self._library.store.now()
-        text = new_document(title, introduction, keywords, parts, now, supersedes, valid_until)
+        text = chapter_edit.new_document(title, introduction, keywords, parts, now, supersedes, valid_until)
         return self._create(request, request.filename, text)
 
     def save_answer(self, *, answer: str, title: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
@@ -101,7 +95,7 @@ class ChapterService:
         return written(self._library.store.create_document(name, filename, text, request.by))
 
     def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        return self._library.edit(request, rewrite(content))
+        return self._library.edit(request, chapter_edit.rewrite(content))
 
     def delete(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Delete a document; its history is kept."""
@@ -129,33 +123,33 @@ class ChapterService:
     def update(
         self, *, new_content: str, request: WriteRequest, new_summary: str | None = None
     ) -> records.KnowledgeWrittenRecord:
-        return self._library.edit(request, update_chapter(_reference(request), new_content, new_summary))
+        return self._library.edit(request, chapter_edit.update_chapter(_reference(request), new_content, new_summary))
 
     def add(
         self,
         *,
         content: str,
-        position: Place,
+        position: chapter_edit.Place,
         request: WriteRequest,
         summary: str | None = None,
         reference_chapter: str | None = None,
         reference_index: int | None = None,
     ) -> records.KnowledgeWrittenRecord:
         is_placed = reference_chapter is not None or reference_index is not None
-        reference = ChapterReference(reference_chapter, reference_index) if is_placed else None
-        new = NewChapter(request.chapter_title or "", content, summary or "")
-        return self._library.edit(request, add_chapter(new, position, reference))
+        reference = chapter_edit.ChapterReference(reference_chapter, reference_index) if is_placed else None
+        new = chapter_edit.NewChapter(request.chapter_title or "", content, summary or "")
+        return self._library.edit(request, chapter_edit.add_chapter(new, position, reference))
 
     def remove(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Remove a chapter with its sub-chapters."""
-        return self._library.edit(request, remove_chapter(_reference(request)))
+        return self._library.edit(request, chapter_edit.remove_chapter(_reference(request)))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:
         return self._library.store.reader.document(self._library.named(project_id), filename)
 
 
-def _reference(request: WriteRequest) -> ChapterReference:
-    return ChapterReference(request.chapter_title, request.chapter_index)
+def _reference(request: WriteRequest) -> chapter_edit.ChapterReference:
+    return chapter_edit.ChapterReference(request.chapter_title, request.chapter_index)
 
 
 def _reply(found: StoredDocument, **fields: object) -> JSON:
@@ -204,7 +198,7 @@ def _row(chapter: Chapter) -> records.ChapterRecord:
 
 def answer_document(kept: KeptAnswer, title: str, now: str) -> tuple[str, str]:
     """Return the file name, which has no slashes because these would name a folder, and the text of the document."""
-    text = new_document(title, introduction(kept, now[:DAY]), [], answer_chapters(kept), now)
+    text = chapter_edit.new_document(title, introduction(kept, now[:DAY]), [], answer_chapters(kept), now)
     return re.sub(r"[/\\]+", " ", title)[:LONGEST_NAME], text
 
 
@@ -213,10 +207,10 @@ def introduction(kept: KeptAnswer, day: str) -> str:
     return f"Answer of {day} to the question: {one_line(kept.asked)}{followed}\n\n{ORIGINS[kept.reply['mode']]}."
 
 
-def answer_chapters(kept: KeptAnswer) -> list[NewChapter]:
+def answer_chapters(kept: KeptAnswer) -> list[chapter_edit.NewChapter]:
     sources = "\n\n".join(_source(citation) for citation in kept.reply["citations"])
-    answer = NewChapter("Answer", _without_headings(kept.reply["answer"]))
-    return [answer, NewChapter("Sources", sources)] if sources else [answer]
+    answer = chapter_edit.NewChapter("Answer", _without_headings(kept.reply["answer"]))
+    return [answer, chapter_edit.NewChapter("Sources", sources)] if sources else [answer]
 
 
 def _source(citation: records.CitationRecord) -> str:
