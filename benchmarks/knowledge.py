@@ -38,7 +38,7 @@ def fill(store: KnowledgeStore, documents: int) -> str:
     """Create one document as callers do, copy it, commit the copies with a sync, and return the sync's duration."""
     chapters = tuple(NewChapter(f"Chapter {n}", WORDS) for n in range(CHAPTERS))
     text = new_document("A", "B", ("c",), chapters, store.now())
-    path = store.home / store.create_document(PROJECT, "doc-0", text, AUTHOR).path
+    path = store.home / store.create_document(PROJECT, "doc-0", text, AUTHOR)["filepath"]
     for number in range(1, documents):
         (path.parent / f"doc-{number}.md").write_bytes(path.read_bytes().replace(b"title: A", b"title: A%d" % number))
     started = time.perf_counter()

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lore_server.knowledge.chapter_edit import NewChapter, new_document
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.writer import Written
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import KnowledgeWrittenRecord as Written
+
 
 AGENT = Author("claude", "session-1")
 PROJECT = "My App"

@@ -99,8 +99,8 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
 
 
 def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: KnowledgeStore) -> None:
-    first = create(store).commit
-    second = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "changed"), AGENT).commit
+    first = create(store)["commit"]
+    second = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "changed"), AGENT)["commit"]
     assert first and second
 
     shown = store.past.show(second[:12])
@@ -137,7 +137,7 @@ def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: 
 
 def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: KnowledgeStore) -> None:
     create(store)
-    changed = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "bad"), AGENT).commit
+    changed = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "bad"), AGENT)["commit"]
     store.edit(PROJECT, "guide", update_chapter(ChapterReference("Second"), "good"), AGENT)
     assert changed
 
@@ -153,7 +153,7 @@ def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: Know
 
 def test_a_commit_whose_lines_changed_since_is_not_reverted(store: KnowledgeStore) -> None:
     create(store)
-    changed = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "one"), AGENT).commit
+    changed = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "one"), AGENT)["commit"]
     store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "two"), AGENT)
     assert changed
 
@@ -164,13 +164,13 @@ def test_a_commit_whose_lines_changed_since_is_not_reverted(store: KnowledgeStor
 
 
 def test_reverting_restores_a_deleted_project_and_keeps_later_documents_of_a_new_project(store: KnowledgeStore) -> None:
-    begun = create(store).commit
+    begun = create(store)["commit"]
     create(store, "later")
     assert begun
     store.past.revert(begun, AGENT)
     assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
 
-    deleted = store.delete_project(PROJECT, AGENT).commit
+    deleted = store.delete_project(PROJECT, AGENT)["commit"]
     assert store.reader.projects() == [] and deleted
     store.past.revert(deleted, AGENT)
     assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
@@ -181,7 +181,7 @@ def test_reverting_restores_a_deleted_project_and_keeps_later_documents_of_a_new
 
 def test_restoring_a_document_restores_its_project(store: KnowledgeStore) -> None:
     create(store)
-    deleted = store.delete_document(PROJECT, "guide", AGENT).commit
+    deleted = store.delete_document(PROJECT, "guide", AGENT)["commit"]
     store.delete_project(PROJECT, AGENT)
     assert deleted
 
@@ -192,7 +192,7 @@ def test_restoring_a_document_restores_its_project(store: KnowledgeStore) -> Non
 
 
 def test_external_changes_are_committed_before_they_are_replaced(store: KnowledgeStore) -> None:
-    path = store.home / create(store).path
+    path = store.home / create(store)["filepath"]
     path.write_text("by hand", encoding="utf-8")
 
     store.edit(PROJECT, "guide", rewrite("by an agent"), AGENT)
@@ -205,7 +205,7 @@ def test_external_changes_are_committed_before_they_are_replaced(store: Knowledg
 
 def test_opening_commits_uncommitted_files_and_removes_temporary_files(store: KnowledgeStore) -> None:
     written = create(store)
-    path = store.home / written.path
+    path = store.home / written["filepath"]
     path.write_text("half way", encoding="utf-8")
     for place in (store.home, store.home / "projects", path.parent.parent, path.parent):
         (place / ".lore-123-4.tmp").write_text("x", encoding="utf-8")
@@ -239,7 +239,7 @@ def test_a_log_that_was_committed_by_hand_leaves_the_history_at_the_next_start(s
 
 
 def test_the_next_write_completes_a_killed_write(store: KnowledgeStore) -> None:
-    path = store.home / create(store).path
+    path = store.home / create(store)["filepath"]
     path.write_text("half way", encoding="utf-8")
     (store.home / ".git" / "lore.lock").write_text("killed", encoding="utf-8")
     (store.home / ".git" / "index.lock").touch()
@@ -322,7 +322,7 @@ def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
 
 
 def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
-    first = create(store).commit
+    first = create(store)["commit"]
     git(store.home, "gc", "-q", "--prune=now")
     git(store.home, "pack-refs", "--all")
 
@@ -335,7 +335,7 @@ def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
 
 @pytest.mark.requirement("KB-038")
 def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> None:
-    path = store.home / create(store).path
+    path = store.home / create(store)["filepath"]
     storage = ProjectService(Library(store.home, store.home))
     assert storage.status()["status_details"] == ""
     (path.parent / "by hand.md").write_text("x", encoding="utf-8")

@@ -78,7 +78,7 @@ class Writers(RuleBasedStateMachine):
     @rule(target=commits, project=PROJECTS, text=WORDS)
     def write_main(self, project: str, text: str) -> object:
         self.model[project, "main"] = text
-        return self.did(self.store.write_main(project, text, AGENT).commit)
+        return self.did(self.store.write_main(project, text, AGENT)["commit"])
 
     @rule(target=commits, project=PROJECTS, name=NAMES, text=WORDS)
     def create(self, project: str, name: str, text: str) -> object:
@@ -92,7 +92,7 @@ class Writers(RuleBasedStateMachine):
             return multiple()
         assert (project, name) not in self.model
         self.model[project, name] = self.text((project, name))
-        return self.did(written.commit)
+        return self.did(written["commit"])
 
     @rule(target=commits, project=PROJECTS, name=NAMES, title=st.sampled_from(["One", "Two"]), text=WORDS)
     def change_chapter(self, project: str, name: str, title: str, text: str) -> object:
@@ -105,7 +105,7 @@ class Writers(RuleBasedStateMachine):
         other = {"One": "## Two", "Two": "## One"}[title]
         assert now.partition(other)[2].partition("## ")[0] == before.partition(other)[2].partition("## ")[0]
         self.model[project, name] = now
-        return self.did(written.commit)
+        return self.did(written["commit"])
 
     @rule(target=commits, project=PROJECTS, name=NAMES)
     def delete(self, project: str, name: str) -> object:
@@ -115,7 +115,7 @@ class Writers(RuleBasedStateMachine):
             assert (project, name) not in self.model
             return multiple()
         del self.model[project, name]
-        return self.did(written.commit)
+        return self.did(written["commit"])
 
     @rule(target=commits, project=PROJECTS)
     def delete_project(self, project: str) -> object:
@@ -125,7 +125,7 @@ class Writers(RuleBasedStateMachine):
             assert not any(key[0] == project for key in self.model)
             return multiple()
         self.model = {key: text for key, text in self.model.items() if key[0] != project}
-        return self.did(written.commit)
+        return self.did(written["commit"])
 
     @rule(target=commits, commit=consumes(commits))
     def revert(self, commit: str) -> object:

@@ -128,7 +128,7 @@ def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_autho
     store.delete_document(PROJECT, "api-guide", AGENT)
     store.delete_project(PROJECT, AGENT)
 
-    assert written.path == "projects/my-app/knowledge/api-guide.md"
+    assert written["filepath"] == "projects/my-app/knowledge/api-guide.md"
     prefix = f"Update knowledge for {PROJECT}: "
     assert [line.removeprefix(prefix) for line in messages(store.home)] == [
         "Updated main.md", "Created api-guide.md", "Updated chapter 'A' in api-guide.md",
@@ -152,13 +152,14 @@ def test_a_document_is_returned_byte_for_byte_with_its_git_version(store: Knowle
 
     stored = store.reader.document(PROJECT, "guide")
     assert stored.document.text == text
-    assert stored.info.version == written.version == git(store.home, "rev-parse", f"HEAD:{written.path}").strip()
-    assert (store.home / written.path).read_bytes() == text.encode()
+    blob = git(store.home, "rev-parse", f"HEAD:{written['filepath']}").strip()
+    assert stored.info.version == written["version"] == blob
+    assert (store.home / written["filepath"]).read_bytes() == text.encode()
     assert git(store.home, "status", "--porcelain") == ""
 
 
 def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeStore) -> None:
-    path = store.home / create(store).path
+    path = store.home / create(store)["filepath"]
     path.write_bytes(b"\xff\xfe broken\n\n## A\n\nx\n\n## B\n\n\xe9\n")
 
     store.edit(PROJECT, "guide", update_chapter(ChapterReference("A"), "new"), AGENT)
@@ -168,10 +169,10 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
 
 
 def test_a_write_to_a_document_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
-    first = create(store).version
+    first = create(store)["version"]
     second = store.edit(
         PROJECT, "guide", update_chapter(ChapterReference("First"), "mine"), AGENT, expected_version=first
-    ).version
+    )["version"]
 
     writes: list[Callable[[], object]] = [
         lambda: store.edit(
@@ -198,11 +199,11 @@ def test_an_empty_version_expects_a_new_document(store: KnowledgeStore) -> None:
 
 
 def test_a_write_without_changes_makes_no_commit(store: KnowledgeStore) -> None:
-    version = store.write_main(PROJECT, "x", AGENT).version
+    version = store.write_main(PROJECT, "x", AGENT)["version"]
 
     again = store.write_main(PROJECT, "x", AGENT)
 
-    assert (again.version, again.commit) == (version, None)
+    assert (again["version"], again["commit"]) == (version, None)
     assert len(messages(store.home)) == 1
 
 
@@ -309,7 +310,7 @@ def test_a_git_folder_that_points_elsewhere_is_rejected(tmp_path: Path) -> None:
 
 
 def test_files_that_only_look_like_documents_are_neither_listed_nor_opened(store: KnowledgeStore) -> None:
-    folder = (store.home / create(store).path).parent
+    folder = (store.home / create(store)["filepath"]).parent
     (folder / "folder.md").mkdir()
     os.mkfifo(folder / "pipe.md")
     (folder / os.fsdecode(b"\xff.md")).touch()
@@ -377,7 +378,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
 @pytest.mark.parametrize("front", ["a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]", "a: !!python/name:os.system", "{" * 5000])
 @pytest.mark.requirement("KB-084")
 def test_hostile_front_matter_is_listed_with_its_problem_and_can_be_edited(store: KnowledgeStore, front: str) -> None:
-    path = store.home / create(store).path
+    path = store.home / create(store)["filepath"]
     path.write_text(f"---\ntitle: x\n{front}\n---\n\n## A\n\nold\n", encoding="utf-8")
 
     assert store.listing.documents(PROJECT)[0].metadata.problem
@@ -397,7 +398,7 @@ def test_a_damaged_index_is_an_error_and_nothing_is_overwritten(store: Knowledge
 
 
 def test_a_listing_includes_changes_made_in_place(store: KnowledgeStore) -> None:
-    path = store.home / create(store).path
+    path = store.home / create(store)["filepath"]
     assert store.listing.documents(PROJECT)[0].title == "Guide"
     for title in ("Aaaaa", "Bbbbb", "Ccccc"):
         path.write_text(f"---\ntitle: {title}\n---\n", encoding="utf-8")
@@ -497,7 +498,7 @@ def test_every_use_of_a_lock_file_that_fails_is_a_storage_error(tmp_path: Path) 
 def test_a_branch_locked_briefly_by_git_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(git_command._OPTIONS, "core.filesRefLockTimeout", "120000")
     store = KnowledgeStore(tmp_path / "home")
-    main = store.home / create(store).path.replace("knowledge/guide.md", "main.md")
+    main = store.home / create(store)["filepath"].replace("knowledge/guide.md", "main.md")
     lock = store.home / ".git" / "refs" / "heads" / "main.lock"
     with store.writer.writing():
         lock.touch()  # like another git process at this moment

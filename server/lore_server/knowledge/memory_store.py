@@ -225,7 +225,7 @@ class MemoryStore:
             message = f"Forgot '{old.memory.name}'" if old and duplicate else f"Remembered '{memory.name}'"
             commit = None
             if changes:
-                commit = self._store.writer.save(project, changes, message, author, stored.paths[0]).commit
+                commit = self._store.writer.save(project, changes, message, author, stored.paths[0])["commit"]
         return Added(stored, duplicate is not None, old.id if old else None, commit)
 
     def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[StoredMemory]:
@@ -251,8 +251,8 @@ class MemoryStore:
                 raise MemoryNotFound(f"There is no memory `{memory_id[:300]}`.")
             message = f"Forgot '{stored.memory.name}'"
             done = self._store.writer.save(project, dict.fromkeys(stored.paths), message, author, stored.paths[0])
-            assert done.commit is not None, "its files were there"
-        return stored, done.commit
+            assert done["commit"] is not None, "its files were there"
+        return stored, done["commit"]
 
     def _found(self, project: Project, memory_id: str) -> StoredMemory | None:
         folder, _, stem = memory_id.partition("/")

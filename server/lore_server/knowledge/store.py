@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
@@ -19,7 +19,10 @@ from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact, missing
 from lore_server.knowledge.registry import INDEX, Identity, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
-from lore_server.knowledge.writer import Writer, Written, file_name
+from lore_server.knowledge.writer import Writer, file_name
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import KnowledgeWrittenRecord as Written
 
 
 class Synced(NamedTuple):

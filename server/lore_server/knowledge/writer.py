@@ -6,8 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.errors import AccessDenied, Busy, InvalidPath
 from lore_etl.system.processes import may_run
@@ -16,24 +15,15 @@ from lore_server.knowledge.git.history import Changes, History, by_hand
 from lore_server.knowledge.reader import Project
 from lore_server.knowledge.safe_files import reporting
 
+if TYPE_CHECKING:
+    from lore_server.replies.records import KnowledgeWrittenRecord as Written
+
 TIDY_EVERY = 500  # commits; after so many, reading a document's history took 350 ms instead of 12 ms
 _PAUSE_SECONDS = 0.01
 _OTHERS_SECONDS = 2.0
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
 _LOCKS = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
-
-
-@dataclass(frozen=True)
-class Written:
-    """The result of a write. `version` is None after a deletion, `commit` is None if nothing had to change."""
-
-    project_id: str
-    path: str
-    filename: str | None
-    version: str | None
-    commit: str | None
-    message: str
 
 
 class WriteRequest(NamedTuple):
@@ -110,7 +100,10 @@ class Writer:
             time.sleep(_PAUSE_SECONDS)
 
     def save(self, project: Project, changes: Changes, what: str, author: Author, path: str) -> Written:
-        """Write and commit files for a project; `path` is the main file of the change. The caller holds the lock."""
+        """Write and commit files for a project; `path` is the main file of the change. The caller holds the lock.
+
+        The `version` is None after a deletion, the `commit` is None if nothing had to change.
+        """
         message = f"Update knowledge for {project.id}: {what}"
         found = dict[str, bytes | None]()
         for name, new in changes.items():
@@ -124,8 +117,14 @@ class Writer:
         data = changes.get(path)
         wanted = {name: new for name, new in changes.items() if new is None or new != found[name]}
         commit = self.commit(wanted, message, author) if wanted else None
-        filename = file_name(path) if path.endswith(".md") else None
-        return Written(project.id, path, filename, None if data is None else blob_id(data), commit, message)
+        written: Written = {
+            "success": True,
+            "project_id": project.id,
+            "version": None if data is None else blob_id(data),
+            "commit": commit,
+            "message": message,
+        }
+        return {**written, "filename": file_name(path), "filepath": path} if path.endswith(".md") else written
 
     def commit(self, changes: Changes, message: str, author: Author) -> str:
         """Commit changes and return the commit's id. The caller holds the lock."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -106,58 +107,55 @@ class SiteStore:
             yield SitePage(url, etag, modified, tuple(json.loads(files)), tuple(json.loads(links)))
 
 
+@dataclass
 class SiteCopy:
     """A run over the pages of one site. `is_renewed` means that unchanged pages must be rewritten too."""
 
-    def __init__(
-        self,
-        docs: DocSet,
-        folder: DocFolder,
-        store: SiteStore,
-        client: SiteClient,
-        report: DocSetReport,
-        is_renewed: bool,
-    ) -> None:
-        self._start, self._max_pages, self._origin = docs.origin, docs.max_pages, PageOrigin(docs.name, docs.version)
-        self._folder, self._store, self._client, self._report = folder, store, client, report
-        self._is_renewed, self._follows_links = is_renewed, False
-        self._taken = store.files()
+    docs: DocSet
+    folder: DocFolder
+    store: SiteStore
+    client: SiteClient
+    report: DocSetReport
+    is_renewed: bool
+    _follows_links: bool = False
+    _taken: set[str] = field(default_factory=set)
 
     def run(self, progress: Callable[[str], None]) -> int:
         """Read all pages that are not known to be unchanged, and return the number of pages; a later run continues.
 
         Raises UsageError, NotFound if robots.txt forbids the site or it has no pages, and the errors of `SiteClient`.
         """
-        sitemaps = self._client.read_robots()
-        if not self._client.allows(self._start):
-            raise UsageError(f"The site's robots.txt does not allow to read {self._start}.", "Lore respects that.")
-        self._store.begin()
+        sitemaps = self.client.read_robots()
+        if not self.client.allows(self.docs.origin):
+            raise UsageError(f"The site's robots.txt does not allow to read {self.docs.origin}.", "Lore respects that.")
+        self.store.begin()
+        self._taken = self.store.files()
         left_out = self._find_pages(sitemaps)
         count = 0
-        while (page := self._store.next()) is not None:
+        while (page := self.store.next()) is not None:
             left_out += self._read(page)
             count += 1
             if count % 20 == 0:
                 progress(f"page {count:,}")
         if left_out:
             more = "page was" if left_out == 1 else "pages were"
-            self._report.notes.append(f"{left_out:,} more {more} left out; raise the limit with --max-pages.")
-        self._store.finish()
-        self._report.removed += self._folder.keep_only(self._store.files())
-        return len(self._store.files())
+            self.report.notes.append(f"{left_out:,} more {more} left out; raise the limit with --max-pages.")
+        self.store.finish()
+        self.report.removed += self.folder.keep_only(self.store.files())
+        return len(self.store.files())
 
     def _find_pages(self, sitemaps: list[str]) -> int:
         """Add the pages that the site lists; if it lists none, its first page, and links are followed."""
-        base = urljoin(self._start, site_paths.folder_of(self._start))
+        base = urljoin(self.docs.origin, site_paths.folder_of(self.docs.origin))
         listed = self._text_of(urljoin(base, "llms.txt"))
-        pages = list(site_paths.pages_below(self._start, site_paths.linked_in(listed), base))
+        pages = list(site_paths.pages_below(self.docs.origin, site_paths.linked_in(listed), base))
         for found in (sitemaps, [urljoin(base, "sitemap.xml")], [urljoin(base, "/sitemap.xml")]):
             pages = pages or self._in_sitemaps(list(found))
         self._follows_links = not pages
-        return self._store.add(pages or [self._start], self._max_pages)
+        return self.store.add(pages or [self.docs.origin], self.docs.max_pages)
 
     def _in_sitemaps(self, waiting: list[str]) -> list[str]:
-        origin, found, seen = site_paths.origin_of(self._start), list[str](), set[str]()
+        origin, found, seen = site_paths.origin_of(self.docs.origin), list[str](), set[str]()
         while waiting and len(seen) < MAX_SITEMAPS:
             address = site_paths.normalised(waiting.pop(0))
             if address is None or address in seen or site_paths.origin_of(address) != origin:
@@ -167,53 +165,55 @@ class SiteCopy:
             if "<sitemapindex" in text[:2000]:
                 waiting[:0] = site_paths.listed_in(text)[:MAX_SITEMAPS]
             else:
-                found += site_paths.pages_below(self._start, site_paths.listed_in(text), address)
+                found += site_paths.pages_below(self.docs.origin, site_paths.listed_in(text), address)
         return list(dict.fromkeys(found))
 
     def _text_of(self, address: str) -> str:
-        if not self._client.allows(address):
+        if not self.client.allows(address):
             return ""
-        reply = self._client.get(address)
+        reply = self.client.get(address)
         return "" if reply.status != 200 or reply.is_html else reply.text
 
     def _read(self, page: SitePage) -> int:
         """Read a page of the run, and return how many of its links exceed the limit of pages."""
-        is_whole = page.files and not self._is_renewed and all(map(self._folder.exists, page.files))
+        is_whole = page.files and not self.is_renewed and all(map(self.folder.exists, page.files))
         known = (page.etag, page.modified) if is_whole else ()
-        is_allowed = self._client.allows(page.url)
-        reply = self._client.get(page.url, *known) if is_allowed else SiteReply(0, problem="robots.txt forbids it")
-        if page.url == self._start and self._follows_links and (reply.problem or reply.status in _GONE):
+        is_allowed = self.client.allows(page.url)
+        reply = self.client.get(page.url, *known) if is_allowed else SiteReply(0, problem="robots.txt forbids it")
+        if page.url == self.docs.origin and self._follows_links and (reply.problem or reply.status in _GONE):
             reason = reply.problem or f"status {reply.status}"
-            raise NotFound(f"{self._start} cannot be read: {reason}.", "Give the address of the documentation itself.")
+            raise NotFound(
+                f"{self.docs.origin} cannot be read: {reason}.", "Give the address of the documentation itself."
+            )
         if reply.status in _GONE:
-            self._store.drop(page.url)
+            self.store.drop(page.url)
             return 0
         page = self._keep(page, reply)
-        return self._store.add(page.links, self._max_pages) if self._follows_links else 0
+        return self.store.add(page.links, self.docs.max_pages) if self._follows_links else 0
 
     def _keep(self, page: SitePage, reply: SiteReply) -> SitePage:
         if reply.status == 304:
-            self._report.unchanged += len(page.files)
-            self._store.put(page)
+            self.report.unchanged += len(page.files)
+            self.store.put(page)
             return page
         problem = reply.problem or (f"status {reply.status}" if reply.status != 200 else "")
         text = Readable("") if problem else _text(page.url, reply)
         if not 0 < len(text.text.strip()) <= MAX_TEXT:
-            self._report.skipped[page.url] = problem or ("it is too long" if text.text.strip() else "it has no text")
-            self._store.put(page) if page.files else self._store.drop(page.url)
+            self.report.skipped[page.url] = problem or ("it is too long" if text.text.strip() else "it has no text")
+            self.store.put(page) if page.files else self.store.drop(page.url)
             return page
         file = self._named(page)
-        origin = self._origin._replace(url=reply.url)
-        self._report.count(self._folder.write(file, markdown_page(origin, text)))
-        links = site_paths.pages_below(self._start, links_of(reply.text), reply.url) if self._follows_links else ()
+        origin = PageOrigin(self.docs.name, self.docs.version, reply.url)
+        self.report.count(self.folder.write(file, markdown_page(origin, text)))
+        links = site_paths.pages_below(self.docs.origin, links_of(reply.text), reply.url) if self._follows_links else ()
         kept = SitePage(page.url, reply.etag, reply.modified, (file,), tuple(dict.fromkeys(links))[:MAX_LINKS])
-        self._store.put(kept)
+        self.store.put(kept)
         return kept
 
     def _named(self, page: SitePage) -> str:
         """Return the file of a page, which on no system is also the file of another page."""
         taken = {file.casefold() for file in self._taken - set(page.files)}
-        stem = site_paths.file_of(self._start, page.url)
+        stem = site_paths.file_of(self.docs.origin, page.url)
         name = f"{stem}.md" if f"{stem}.md".casefold() not in taken else f"{stem}-{site_paths.digest(page.url)}.md"
         self._taken.add(name)
         return name

@@ -20,7 +20,7 @@ from lore_server.knowledge.writer import WriteRequest
 from lore_server.query.outdated import no_longer
 from lore_server.replies import paging
 from lore_server.replies.reply_text import span
-from lore_server.services.knowledge_library import Library, written
+from lore_server.services.knowledge_library import Library
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -92,7 +92,7 @@ class ChapterService:
 
     def _create(self, request: WriteRequest, filename: str, text: str) -> records.KnowledgeWrittenRecord:
         name = self._library.named(request.project_id)
-        return written(self._library.store.create_document(name, filename, text, request.by))
+        return self._library.store.create_document(name, filename, text, request.by)
 
     def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         return self._library.edit(request, chapter_edit.rewrite(content))
@@ -100,7 +100,7 @@ class ChapterService:
     def delete(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Delete a document; its history is kept."""
         store, name = self._library.store, self._library.named(request.project_id)
-        return written(store.delete_document(name, request.filename, request.by, request.expected_version))
+        return store.delete_document(name, request.filename, request.by, request.expected_version)
 
     def chapters(self, *, filename: str, project_id: str | None = None) -> records.ChapterListRecord:
         found = self._found(project_id, filename)

@@ -47,17 +47,16 @@ def file_part(
 ) -> SourceTextRecord:
     """Return the reply with the text of the lines from the character `at` on, cut after a line if possible.
 
-    Raises:
-        InvalidArgument: there are no such lines, or the budget is too small for the beginning of the next line and the
-            chunks that begin there.
+    Raises InvalidArgument if there are no such lines, or if the budget is too small for the beginning of the next line
+    and the chunks that begin there.
     """
     if not asked.first <= (asked.last or len(lines)) or asked.first > len(lines):
         raise InvalidArgument("There are no such lines.", f"The file has {len(lines):,} lines; start counts from 1.")
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
     text, start = "\n".join(lines[: asked.last]), max(at, begins[asked.first - 1])
-    for title, heading in ((LONGEST, LONGEST), (budget.SHORT, budget.SHORT)):
-        reply["title"], reply["lines"] = budget.clipped(reply["title"], title), [len(lines)] * 2
-        marks = [mark for mark in _marks(chunks, begins, heading) if mark[0] < len(text)]
+    for longest in (LONGEST, budget.SHORT):
+        reply["title"], reply["lines"] = budget.clipped(reply["title"], longest), [len(lines)] * 2
+        marks = [mark for mark in _marks(chunks, begins, longest) if mark[0] < len(text)]
         left = budget.room(max_tokens, reply)
         missing = sum(cost for at, cost, _ in marks if at == start) + 2 * min(MIN_TEXT, len(text) - start) - left
         if missing <= 0:

@@ -78,7 +78,7 @@ class JobService:
         """
         try:
             if self._is_loaded() and not self._index.is_read_only:
-                self._start_or_join("sync", wanted=0, knowledge=True)
+                self._start_or_join("sync", knowledge=True)
         except LoreError as error:
             log.warning("new knowledge is not indexed yet: %s %s", error.message, error.hint)
 
@@ -158,12 +158,7 @@ class JobService:
         return not any(thread.is_alive() for thread in threads)
 
     def _start_or_join(
-        self,
-        action: str,
-        wanted: int = 1,
-        knowledge: bool = False,
-        allow_mass_delete: bool = False,
-        must_scan: bool = True,
+        self, action: str, knowledge: bool = False, allow_mass_delete: bool = False, must_scan: bool = True
     ) -> tuple[Job, int, bool]:
         """Return the job, the number of the pass that serves this request, and whether the job was already running."""
         with self._guard:
@@ -185,6 +180,7 @@ class JobService:
                         job.wanted = job.begun + 1
                         job.allow_mass_delete |= allow_mass_delete
                         return job, job.wanted, True
+            wanted = 0 if knowledge else 1
             job = Job(
                 action, wanted=wanted, knowledge=knowledge, allow_mass_delete=allow_mass_delete, must_scan=must_scan
             )

@@ -20,8 +20,7 @@ from lore_server.knowledge.names import checked_project_id
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import Identity, Registry, identity_of
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.writer import WriteRequest, Written
-from lore_server.replies import paging
+from lore_server.knowledge.writer import WriteRequest
 
 if TYPE_CHECKING:
     from lore_server.replies.records import KnowledgeWrittenRecord
@@ -136,7 +135,7 @@ class Library:
     def edit(self, request: WriteRequest, edit: Edit) -> KnowledgeWrittenRecord:
         """Change an existing document."""
         name = self.named(request.project_id)
-        return written(self.store.edit(name, request.filename or None, edit, request.by, request.expected_version))
+        return self.store.edit(name, request.filename or None, edit, request.by, request.expected_version)
 
     def proposal(self, project_id: str | None, all_clones: bool = False) -> JSON:
         """Return the project that the folder would use, and the project that it would stop using.
@@ -188,15 +187,3 @@ def _described(store: KnowledgeStore, registry: Registry, project_id: str) -> JS
         "memories": sum(place.part == 1 for place in places),
         "changed": last.date if last else None,
     }
-
-
-def written(done: Written) -> KnowledgeWrittenRecord:
-    """Return the result of a write as a record; a project has no file name."""
-    record: KnowledgeWrittenRecord = {
-        "success": True,
-        "project_id": done.project_id,
-        "version": done.version,
-        "commit": done.commit,
-        "message": done.message,
-    }
-    return paging.with_fields(record, filename=done.filename, filepath=done.path if done.filename else None)

@@ -15,7 +15,7 @@ from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.remote import RemoteState
 from lore_server.knowledge.writer import WriteRequest
 from lore_server.replies import paging
-from lore_server.services.knowledge_library import Library, written
+from lore_server.services.knowledge_library import Library
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -55,7 +55,7 @@ class ProjectService:
 
     def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         name = self._library.named(request.project_id)
-        return written(self._library.store.write_main(name, content, request.by, request.expected_version))
+        return self._library.store.write_main(name, content, request.by, request.expected_version)
 
     def update_section(
         self, *, section_header: str, new_content: str, request: WriteRequest
@@ -81,7 +81,7 @@ class ProjectService:
         """Delete a project. Raises ProjectDeleteFailed if files cannot be removed."""
         name = self._library.named(request.project_id)
         try:
-            done = written(self._library.store.delete_project(name, request.by))
+            done = self._library.store.delete_project(name, request.by)
         except (GitError, InvalidPath, AccessDenied):
             raise
         except StorageError as error:
