@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from lore_etl.core.extras import EXTRAS
-from lore_etl.models.bundled import weights_folder
+from lore_etl.models.model_cache import weights_folder
 
 MEGABYTE = 1_000_000
 LARGE = 1.0

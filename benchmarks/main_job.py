@@ -34,7 +34,7 @@ import json, sys, time, tempfile
 texts = json.load(open(sys.argv[1]))
 from sentence_transformers import SentenceTransformer
 import chromadb
-from lore_etl.models.bundled import weights_folder
+from lore_etl.models.model_cache import weights_folder
 model = SentenceTransformer(str(weights_folder()), device="cpu")
 with tempfile.TemporaryDirectory() as folder:
     collection = chromadb.PersistentClient(folder).create_collection("plain", embedding_function=None)

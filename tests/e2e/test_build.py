@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.models.bundled import DATA
+from lore_etl.models.model_cache import DATA
 from tests.harness.local_server import QuietHandler, listening
 from tests.harness.projects import ROOT, write_project
 

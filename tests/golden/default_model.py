@@ -17,9 +17,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from lore_etl.models.bundled import FOLDER, WEIGHTS, file_digest, weights_folder
 from lore_etl.models.export import SAMPLES, TOLERANCE, export_embedder
-from lore_etl.models.model_cache import described
+from lore_etl.models.model_cache import FOLDER, WEIGHTS, described, file_digest, weights_folder
 from lore_etl.models.onnx_models import OnnxEmbedder
 
 INLINE_BYTES = 8_192  # smaller tensors that are not in the weights, such as constants, stay in the graph

@@ -16,9 +16,8 @@ from lore_etl.config.settings import Settings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.progress import Progress
-from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel, Embedder, Vectors
-from lore_etl.models.model_cache import prepared
+from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 from lore_etl.stores.tokenizer import terms
 
 DIMENSION = 64

@@ -22,9 +22,8 @@ from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError, Pro
 from lore_etl.core.progress import silent
 from lore_etl.index import Index
 from lore_etl.models import model_cache
-from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel
-from lore_etl.models.model_cache import EMBEDDER, SUPERSEDED_SECONDS, compiled_folder, model_source
+from lore_etl.models.model_cache import DEFAULT_MODEL, EMBEDDER, SUPERSEDED_SECONDS, compiled_folder, model_source
 from lore_etl.models.onnx_models import OnnxCrossEncoder, open_cross_encoder
 from lore_etl.pipeline.sync import sync
 from lore_server.query.query_service import QueryService, SearchOutcome

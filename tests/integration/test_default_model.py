@@ -16,10 +16,9 @@ import pytest
 from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.core.errors import PackageMissing, ProviderUnavailable
 from lore_etl.core.progress import silent
-from lore_etl.models import bundled
-from lore_etl.models.bundled import DATA, DEFAULT_MODEL, FOLDER, WEIGHTS, weights_folder
+from lore_etl.models import model_cache
 from lore_etl.models.embedder import ConfiguredModel
-from lore_etl.models.model_cache import described, prepared
+from lore_etl.models.model_cache import DATA, DEFAULT_MODEL, FOLDER, WEIGHTS, described, prepared, weights_folder
 from lore_etl.models.onnx_models import OnnxEmbedder
 from lore_server.app import App
 from lore_server.contract import Contract
@@ -41,7 +40,7 @@ def instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder that is used instead of the installed weights."""
     folder = tmp_path / "weights"
     folder.mkdir()
-    monkeypatch.setattr(bundled, "DATA", folder)
+    monkeypatch.setattr(model_cache, "DATA", folder)
     return folder
 
 
@@ -124,12 +123,12 @@ def test_a_damaged_graph_of_the_default_model_is_repaired_by_an_installation_not
 ) -> None:
     shutil.copytree(FOLDER, tmp_path / "default_model")
     (tmp_path / "default_model" / "model.onnx").write_bytes(b"damage")
-    monkeypatch.setattr(bundled, "FOLDER", tmp_path / "default_model")
+    monkeypatch.setattr(model_cache, "FOLDER", tmp_path / "default_model")
 
     with pytest.raises(ProviderUnavailable, match="damaged") as found:
         ConfiguredModel(Settings().embedding).open()
 
-    assert found.value.hint == bundled.REINSTALL
+    assert found.value.hint == model_cache.REINSTALL
 
 
 def test_a_search_without_the_weights_uses_keywords_and_names_them(
@@ -138,7 +137,7 @@ def test_a_search_without_the_weights_uses_keywords_and_names_them(
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
         app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    monkeypatch.setattr(bundled, "DATA", tmp_path)
+    monkeypatch.setattr(model_cache, "DATA", tmp_path)
 
     with closing(App(project, Settings(), contract)) as app:
         reply = app.call("query_documents", {"query": "lighthouse"})

@@ -14,9 +14,8 @@ import pytest
 
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError
-from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import Embedder
-from lore_etl.models.model_cache import prepared
+from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 from lore_etl.models.onnx_models import OnnxEmbedder
 from tests.harness.models import HashEmbedder
 from tests.harness.processes import guarded, run

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.core.errors import ConfigError, LoreError, ProviderError, ProviderUnavailable
 from lore_etl.core.progress import Progress
-from lore_etl.models.bundled import DEFAULT_MODEL, NAMES, REINSTALL
-from lore_etl.models.model_cache import PreparedModel, is_prepared, model_source, prepared, remove_superseded
+from lore_etl.models.model_cache import (
+    DEFAULT_MODEL,
+    NAMES,
+    REINSTALL,
+    PreparedModel,
+    is_prepared,
+    model_source,
+    prepared,
+    remove_superseded,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +99,8 @@ class ConfiguredModel:
     def _fingerprint(self) -> str:
         if self._settings.provider == "gemini":
             return f"gemini:{self._name}"
-        return self._files().fingerprint
+        with self._compiled() as files:
+            return files.fingerprint
 
     def open(self) -> Embedder:
         """Load the model. Raises ConfigError, ProviderError."""
@@ -101,8 +110,7 @@ class ConfiguredModel:
             return GeminiEmbedder(self._name, self._settings.base_url)
         from lore_etl.models.onnx_models import OnnxEmbedder
 
-        files = self._files()
-        with self._reporting_damage(files):
+        with self._compiled() as files:
             return OnnxEmbedder(files, self._settings.threads)
 
     def tokens(self) -> TokenCounter:
@@ -111,30 +119,26 @@ class ConfiguredModel:
             return self.open().tokens()
         from lore_etl.chunking.tokens import token_counter
 
-        files = self._files()
-        with self._reporting_damage(files):
+        with self._compiled() as files:
             return token_counter(files.tokenizer, files.max_tokens)
 
     @contextmanager
-    def _reporting_damage(self, files: PreparedModel) -> Iterator[None]:
+    def _compiled(self) -> Iterator[PreparedModel]:
+        """Yield the compiled model; an error while its files are read means that they are damaged."""
+        if not is_prepared(self._name):
+            raise self._failure or ProviderUnavailable(
+                f"The model `{self._name}` is not compiled on this machine yet.",
+                "Run `lore sync` to compile the model, and to download it if necessary.",
+            )
+        files = prepared(self._name)
         try:
-            yield
+            yield files
         except Exception as error:
             hint = f"Delete {files.folder}, then run `lore sync` to compile the model again."
             raise ProviderUnavailable(
                 f"The compiled files of the model `{self._name}` are damaged.",
                 REINSTALL if self._name in NAMES else hint,
             ) from error
-
-    def _files(self) -> PreparedModel:
-        if is_prepared(self._name):
-            return prepared(self._name)
-        if self._failure is not None:
-            raise self._failure
-        raise ProviderUnavailable(
-            f"The model `{self._name}` is not compiled on this machine yet.",
-            "Run `lore sync` to compile the model, and to download it if necessary.",
-        )
 
 
 QUERIES_KEPT = 256  # vectors of queries, 1.5 KB each

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from lore_etl.chunking.tokens import TokenCounter, token_counter
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
-from lore_etl.models.bundled import DEFAULT_MODEL
-from lore_etl.models.model_cache import prepared
+from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 
 BATCH = 100  # the maximum of the API for one request
 DIMENSION = 768

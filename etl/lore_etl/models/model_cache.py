@@ -1,4 +1,10 @@
-"""Resolve a model's name, and keep its compiled form in the user's cache folder; one process at a time compiles."""
+"""Resolve a model's name, and keep its compiled form in the user's cache folder; one process at a time compiles.
+
+The graph of the default model is part of the repository; an installation also contains its weights and tokenizer.
+`python -m tests.golden.default_model` writes the graph, which refers to the weights by their position in their
+file. So nothing is compiled or copied, but the graph works only with the weights that it was written for.
+`hatch_build.py` fetches these for every wheel and every editable installation.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +25,75 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lore_etl.config.user_folders import cache_folder
-from lore_etl.core.errors import ConfigError, ProviderUnavailable
+from lore_etl.core.atomic import replace_content
+from lore_etl.core.errors import ConfigError, PackageMissing, ProviderUnavailable
 from lore_etl.core.extras import require
 from lore_etl.core.progress import Progress, silent
-from lore_etl.models import bundled
-from lore_etl.models.bundled import DEFAULT_MODEL, folder_digest
 
+LARGE_BYTES = 1_000_000
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
+ENGLISH_ONLY = frozenset(NAMES)  # models whose similarities mean little for other scripts
+WEIGHTS = "model.safetensors"
+FOLDER = Path(__file__).parent / "default_model"
+DATA = Path(__file__).parent / "weights"
+REINSTALL = "Install Lore again, from a clone of its repository or from a wheel."
 EXPORT_SECONDS = 900
 STEP_SECONDS = 1.0
 HUB_SECONDS = 10.0
 SUPERSEDED_SECONDS = 7 * 24 * 3600  # another version of Lore may still use its copy
 USED_SECONDS = 24 * 3600  # the time of a folder is that of its last use, give or take a day
 UNFIT = 3  # the exit status of a child process if the model is not of the required kind
+
+
+def file_digest(file: Path, progress: Progress = silent) -> str:
+    """Return the SHA-256 of a file; the digest of a large file is cached until the file changes. Raises OSError."""
+    info = file.stat()
+    state = f"{file.resolve()}:{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}"
+    known = cache_folder() / "models" / "digests" / hashlib.sha256(state.encode()).hexdigest()[:32]
+    if info.st_size >= LARGE_BYTES:
+        with suppress(OSError, UnicodeDecodeError):
+            if _SHA256.fullmatch(digest := known.read_text(encoding="utf-8")):
+                return digest
+        progress(f"checking {file.name}", 0, 0)
+    with open(file, "rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    if info.st_size >= LARGE_BYTES:
+        with suppress(OSError):  # it saves a tenth of a second per 100 MB
+            known.parent.mkdir(parents=True, exist_ok=True)
+            replace_content(known, [digest], 0o600)
+    return digest
+
+
+def folder_digest(folder: Path) -> str:
+    """Return a digest of all files of a folder, except those of hidden folders. Raises OSError."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") for part in name.parts):
+            digest.update(f"{name.as_posix()}:{file_digest(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def weights_folder() -> Path:
+    """Return the folder with the weights and the tokenizer. Raises PackageMissing."""
+    if not (DATA / WEIGHTS).is_file():
+        raise PackageMissing("The weights of the default model are missing from this installation of Lore.", REINSTALL)
+    return (DATA / WEIGHTS).resolve().parent  # ONNX Runtime refuses weights behind a symlink
+
+
+def checked_folder(progress: Progress = silent) -> Path:
+    """Return the folder of the weights if they are those of the graph. Raises PackageMissing."""
+    folder = weights_folder()
+    for name, digest in json.loads((FOLDER / "info.json").read_text(encoding="utf-8"))["files"].items():
+        try:
+            found = file_digest(folder / name, progress)
+        except OSError as error:
+            found = str(error)
+        if found != digest:
+            raise PackageMissing(f"The default model has a different {name} than Lore's graph.", REINSTALL)
+    return folder
 
 
 @dataclass(frozen=True)
@@ -74,15 +137,13 @@ class PreparedModel:
 
 def is_prepared(name: str) -> bool:
     """Return whether the model needs no compilation on this machine. Raises ConfigError."""
-    name = name or DEFAULT_MODEL
-    return name in bundled.NAMES or (compiled_folder(name, model_source(name), EMBEDDER) / "info.json").exists()
+    return name in NAMES or (compiled_folder(name, model_source(name), EMBEDDER) / "info.json").exists()
 
 
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
     """Return the model, compiled if necessary. Raises ConfigError, PackageMissing, ProviderUnavailable."""
-    name = name or DEFAULT_MODEL
-    if name in bundled.NAMES:
-        folder, data = bundled.FOLDER, bundled.checked_folder(progress)
+    if name in NAMES:
+        folder, data = FOLDER, checked_folder(progress)
     else:
         folder = data = compiled(name, model_source(name), EMBEDDER, progress)
     return described(folder, data, name)
@@ -97,7 +158,7 @@ def described(folder: Path, data: Path | None = None, name: str = "") -> Prepare
 
 def model_source(name: str) -> str:
     """Return the folder of the default model, another folder, or a name on the hub. Raises ConfigError."""
-    return str(bundled.weights_folder()) if name in bundled.NAMES else origin(name, EMBEDDER)
+    return str(weights_folder()) if name in NAMES else origin(name, EMBEDDER)
 
 
 def origin(name: str, kind: ModelKind) -> str:
