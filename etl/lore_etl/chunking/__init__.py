@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, python
+from lore_etl.chunking import grammar, headed, javascript, jsdoc, markdown, python
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
 from lore_etl.chunking.manifests import manifest_facts
 from lore_etl.chunking.recipe import below_header
-from lore_etl.chunking.section import Parsed, Section, parse_plain, trimmed
+from lore_etl.chunking.section import Parsed, parse_plain, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 from lore_etl.core.text import one_line, storable
@@ -25,7 +25,7 @@ _PARSERS = {
     "javascript": javascript.parse,
     "typescript": javascript.parse,
     "tsx": javascript.parse,
-    "component": component.parse,
+    "component": javascript.parse_component,
     "jsdoc": jsdoc.parse,
     "asciidoc": headed.parse,
     "csv": headed.parse_table,
@@ -50,7 +50,31 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
     for section, columns in fit(sections, document, tokens):
         number = seen[section.anchor] = seen.get(section.anchor, 0) + 1
         anchor = section.anchor if number == 1 else f"{section.anchor}#{number}"
-        chunks.append(_chunk(document, section, columns, anchor, lines))
+        text = "\n".join(lines[section.first - 1 : section.last])
+        if columns:
+            text = text[columns[0] : columns[1]]
+        made = Chunk(
+            id=chunk_id(SCOPE, document.source, anchor),
+            content_hash=sha256(below_header(text, document.source, document.title, section.heading)),
+            type=document.type,
+            kind=section.kind,
+            source=document.source,
+            title=document.title,
+            heading=section.heading,
+            lines=(section.first, section.last),
+            columns=columns,
+            symbols=section.names(),
+            class_name=section.class_name,
+            tags=document.front.tags,
+            details=document.front.details,
+            created=section.created or document.front.created,
+            updated=document.front.updated,
+            valid_until=document.front.valid_until,
+            state=document.state,
+            library=document.library,
+            text=text,
+        )
+        chunks.append(made)
     return chunks, replace(parsed.facts, supersedes=document.front.supersedes), parsed.warning
 
 
@@ -66,32 +90,3 @@ def title_of(text: str, syntax: str) -> str | None:
     find = {"markdown": markdown.first_heading, "notebook": markdown.first_heading_of_notebook}.get(syntax)
     title = find(text) if find else headed.title_of(text, syntax)
     return storable(one_line(title))[:MAX_TITLE].strip() or None if title else None
-
-
-def _chunk(
-    document: Document, section: Section, columns: tuple[int, int] | None, anchor: str, lines: list[str]
-) -> Chunk:
-    text = "\n".join(lines[section.first - 1 : section.last])
-    if columns:
-        text = text[columns[0] : columns[1]]
-    return Chunk(
-        id=chunk_id(SCOPE, document.source, anchor),
-        content_hash=sha256(below_header(text, document.source, document.title, section.heading)),
-        type=document.type,
-        kind=section.kind,
-        source=document.source,
-        title=document.title,
-        heading=section.heading,
-        lines=(section.first, section.last),
-        columns=columns,
-        symbols=section.names(),
-        class_name=section.class_name,
-        tags=document.front.tags,
-        details=document.front.details,
-        created=section.created or document.front.created,
-        updated=document.front.updated,
-        valid_until=document.front.valid_until,
-        state=document.state,
-        library=document.library,
-        text=text,
-    )

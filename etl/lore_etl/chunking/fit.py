@@ -120,26 +120,21 @@ def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
     return out
 
 
-def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[Section]:
+def _without_bare_imports(sections: list[Section], budget: _Budget) -> list[Section]:
     """Merge imports with the module text above if both fit, else with the next piece, else with the one above.
 
     A search would find nothing useful in imports alone. They remain a piece if the file contains nothing else.
     """
-    above: Section | None = None
-    for section in sections:
-        if above is None:
-            above = section
-            continue
+    out = sections[:1]
+    for section in sections[1:]:
+        above, both = out[-1], _joined(out[-1], section, budget)
         if above.kind == IMPORTS or (
-            section.kind == IMPORTS
-            and (section is sections[-1] or (above.kind == "module" and budget.fits(_joined(above, section, budget))))
+            section.kind == IMPORTS and (section is sections[-1] or (above.kind == "module" and budget.fits(both)))
         ):
-            above = _joined(above, section, budget)
+            out[-1] = both
         else:
-            yield above
-            above = section
-    if above is not None:
-        yield above
+            out.append(section)
+    return out
 
 
 def _go_together(crumb: Section, neighbour: Section) -> bool:

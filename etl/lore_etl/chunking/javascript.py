@@ -1,19 +1,23 @@
-"""JavaScript and TypeScript with tree-sitter: sections with their comments, and the facts that other files need."""
+"""JavaScript and TypeScript with tree-sitter: sections with their comments, and the facts that other files need.
+
+In components of Vue and Svelte, what is outside the scripts becomes text by element.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Set
+from dataclasses import replace
 from functools import cache
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from lore_etl.chunking.code_languages import grammar_named
 from lore_etl.chunking.doubt import has_error_before_body
 from lore_etl.chunking.outline import Definition, Outline
-from lore_etl.chunking.section import Parsed, Span, Symbol, counted_uses, parse_plain, whole_lines
+from lore_etl.chunking.section import Parsed, Section, Span, Symbol, counted_uses, parse_plain, whole_lines
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 MAX_LINE = 20_000  # longer lines are generated
@@ -41,6 +45,9 @@ _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,2
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
 Names = dict[str, tuple[str, str | None]]
 """For each name the module that it is in, empty for the file itself, and its name there; None for the whole module."""
+_SCRIPT_TAG = re.compile(r"^[ \t]*<script\b(?P<attributes>[^>]{0,500})>", re.MULTILINE | re.IGNORECASE)
+_SCRIPT_END = re.compile(r"</script\s*>", re.IGNORECASE)
+_PART = re.compile(r"^<(template|style|script)\b", re.IGNORECASE)
 
 
 def parse(document: Document) -> Parsed:
@@ -134,7 +141,10 @@ def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definiti
         elif inner.type in _VARIABLES:
             yield from _variable(inner, prefix, lines)
         elif inner.type == "assignment_expression":
-            yield from _assignment(inner, lines)
+            value = inner.child_by_field_name("right")
+            if value is not None and value.type in _CALLABLE:
+                name = _text(inner, "left").replace(".prototype.", ".").removeprefix("exports.")
+                yield Definition(name.removeprefix("module.exports.")[:200], "function", *lines)
         elif inner.type == "call_expression" and depth < MAX_DEPTH:
             yield from _test(inner, prefix, lines, depth)
         elif inner.type in ("internal_module", "module") and depth < MAX_DEPTH:
@@ -155,13 +165,6 @@ def _variable(node: Node, prefix: str, lines: Span) -> Iterator[Definition]:
         yield Definition(names[0], "class", *lines, _methods(values[0], names[0]))
     elif any(value is not None and value.type in _CALLABLE for value in values):
         yield Definition(names[0], "function", *lines, names=names)
-
-
-def _assignment(node: Node, lines: Span) -> Iterator[Definition]:
-    value = node.child_by_field_name("right")
-    if value is not None and value.type in _CALLABLE:
-        name = _text(node, "left").replace(".prototype.", ".").removeprefix("exports.")
-        yield Definition(name.removeprefix("module.exports.")[:200], "function", *lines)
 
 
 def _test(node: Node, prefix: str, lines: Span, depth: int) -> Iterator[Definition]:
@@ -314,3 +317,49 @@ def _imported_and_exported(root: Node, language: Language) -> tuple[Names, Names
         else:
             names.setdefault("default", ("", found.get("main", "default")))
     return imports, exports
+
+
+def parse_component(document: Document) -> Parsed:
+    """Parse a component. Its name, which is the file's, is a symbol of the first section."""
+    lines = document.lines
+    script, syntax, covered = _script(document)
+    parsed = parse(replace(document, text=script, syntax=syntax))
+    parts = () if parsed.warning else parsed.sections
+    sections = [part for part in parts if covered & {*range(part.first, part.last + 1)}]
+    taken = {number for part in sections for number in range(part.first, part.last + 1)}
+    sections = sorted((*sections, *_rest(lines, taken)), key=lambda part: part.first)
+    if sections:
+        name = PurePosixPath(document.source).stem
+        first = sections[0]
+        sections[0] = replace(first, symbols=(Symbol(name, first.first, first.last), *first.symbols))
+    return Parsed(sections, parsed.facts, parsed.warning)
+
+
+def _script(document: Document) -> tuple[str, str, set[int]]:
+    """Return the file with everything but its scripts left blank, their syntax, and their lines."""
+    kept = [""] * len(document.lines)
+    syntax, covered = "javascript", set[int]()
+    for match in _SCRIPT_TAG.finditer(document.text):
+        if re.search(r"""\blang\s*=\s*["']?tsx?\b""", match["attributes"]):
+            syntax = "tsx" if "tsx" in match["attributes"] else "typescript"
+        end = _SCRIPT_END.search(document.text, match.end())
+        inner = document.text[match.end() : end.start() if end else len(document.text)].split("\n")
+        start = document.text.count("\n", 0, match.end())
+        for number, line in enumerate(inner[1:], start + 1):
+            kept[number] = line
+            covered.add(number + 1)
+    return "\n".join(kept), syntax, covered
+
+
+def _rest(lines: list[str], taken: set[int]) -> list[Section]:
+    found: list[Section] = []
+    first, element = 1, ""
+    for number in range(1, len(lines) + 2):
+        match = _PART.match(lines[number - 1]) if number <= len(lines) else None
+        if match or number in taken or number > len(lines):
+            if any(line.strip() for line in lines[first - 1 : number - 1]):
+                kind = "module" if element == "script" else "text"  # a bare tag joins its neighbour
+                found.append(Section(first, number - 1, kind, element or "text", group=element))
+            first = number + 1 if number in taken else number
+            element = match[1].lower() if match else element
+    return found
