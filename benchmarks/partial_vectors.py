@@ -18,7 +18,7 @@ from lore_etl.core.progress import silent
 from lore_etl.index import Index
 from lore_etl.pipeline.corpus import load_records
 from lore_etl.pipeline.embed import Filler
-from lore_etl.pipeline.usefulness import most_useful_first
+from lore_etl.pipeline.extraction import most_useful_first
 from lore_etl.stores.chroma.local import EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_server.evaluation.bench import Bench, scratch_index

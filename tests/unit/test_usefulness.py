@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_etl.pipeline.usefulness import most_useful_first
+from lore_etl.pipeline.extraction import most_useful_first
 from lore_etl.stores.catalogue import ChunkKey
 from tests.harness.chunks import make_chunk
 

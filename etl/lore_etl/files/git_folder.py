@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,25 +130,19 @@ def _head(found: Repository) -> Head:
     ref = text.removeprefix("ref: ")
     if not _REF.fullmatch(ref) or ".." in ref:
         return Head()
-    commit = _loose(found.folder, ref) or _loose(found.common, ref) or _packed(found.common, ref)
-    return Head(ref.removeprefix("refs/heads/"), commit)
+    return Head(ref.removeprefix("refs/heads/"), _commit_of(found, ref))
 
 
-def _loose(folder: Path, ref: str) -> str | None:
-    try:
-        text = _read(folder, ref)
-    except OSError:
-        return None
-    return text if _COMMIT.fullmatch(text) else None
-
-
-def _packed(folder: Path, ref: str) -> str | None:
-    try:
-        text = read_regular(folder / "packed-refs", _LARGEST_PACKED).decode("utf-8", "replace")
-    except OSError:
-        return None
-    rows = (line.partition(" ") for line in text.splitlines())
-    return next((commit for commit, _, name in rows if name == ref and _COMMIT.fullmatch(commit)), None)
+def _commit_of(found: Repository, ref: str) -> str | None:
+    for folder in (found.folder, found.common):
+        with suppress(OSError):
+            if _COMMIT.fullmatch(text := _read(folder, ref)):
+                return text
+    with suppress(OSError):
+        packed = read_regular(found.common / "packed-refs", _LARGEST_PACKED).decode("utf-8", "replace")
+        rows = (line.partition(" ") for line in packed.splitlines())
+        return next((commit for commit, _, name in rows if name == ref and _COMMIT.fullmatch(commit)), None)
+    return None
 
 
 def _read(folder: Path, path: str) -> str:

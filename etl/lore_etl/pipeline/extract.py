@@ -22,10 +22,9 @@ from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.extraction import Changes, Claim, Extraction, check_guard, claim_of
+from lore_etl.pipeline.extraction import Changes, Claim, Extraction, check_guard, claim_of, tier_of
 from lore_etl.pipeline.resolve import Relations
 from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
-from lore_etl.pipeline.usefulness import tier_of
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import REGISTRY, SourceSet
 from lore_etl.sources.source import PROGRAMS, SourceContext

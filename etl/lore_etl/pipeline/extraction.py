@@ -5,12 +5,12 @@ The guard protects an index from a sync that would delete much of it because fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lore_etl.core.errors import GuardTripped
-from lore_etl.core.model import SyncReport
+from lore_etl.core.model import KnowledgeType, SyncReport
 from lore_etl.core.progress import Announce, unannounced
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.convert import Converter
@@ -20,11 +20,21 @@ from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import Source, suffix_in, suffix_of
-from lore_etl.stores.catalogue import FileRow
+from lore_etl.stores.catalogue import ChunkKey, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.uses import Uses
 
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
+_T = KnowledgeType
+_TIERS: tuple[frozenset[KnowledgeType], ...] = (
+    frozenset({_T.GUIDE, _T.SRC, _T.RULE, _T.ADR, _T.KNOWLEDGE}),
+    frozenset({_T.PRP, _T.EXAMPLE, _T.TEST}),
+    frozenset({_T.TICKET, _T.MEMORY}),
+    frozenset({_T.RELEASE, _T.BLOG, _T.LIBRARY}),
+)
+_TIER = {type_: tier for tier, types in enumerate(_TIERS) for type_ in types}
+_HISTORY = len(_TIERS) - 1
+_CLOSED = frozenset({"closed", "completed", "declined", "done", "duplicate", "fixed", "merged", "rejected", "resolved"})
 
 
 class Claim(NamedTuple):
@@ -145,3 +155,20 @@ def _refuse_loss(before: Mapping[str, int], empty: Collection[str], gone: Collec
 
 def some_of(names: Sequence[str], limit: int = 3) -> str:
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def tier_of(type_: KnowledgeType) -> int:
+    return _TIER[type_]
+
+
+def most_useful_first(chunks: Iterable[ChunkKey]) -> list[ChunkKey]:
+    """Return guides and source code first, then specifications, open tickets, and finally history and libraries.
+
+    Closed tickets and superseded documents are history. Equally useful chunks keep their order.
+    """
+    return sorted(chunks, key=_tier)
+
+
+def _tier(chunk: ChunkKey) -> int:
+    is_past = chunk.superseded_by is not None or chunk.state in _CLOSED
+    return _HISTORY if is_past else tier_of(chunk.type)

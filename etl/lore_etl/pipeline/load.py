@@ -36,9 +36,8 @@ from lore_etl.core.progress import Progress
 from lore_etl.core.text import counted
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.embed import Filler
-from lore_etl.pipeline.extraction import Changes
+from lore_etl.pipeline.extraction import Changes, most_useful_first
 from lore_etl.pipeline.shared import take_shared
-from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores.catalogue import ChunkKey, ChunkState
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.chunk_record import ChunkRecord

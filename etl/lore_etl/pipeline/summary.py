@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lore_etl.core.extras import install_advice
 from lore_etl.core.json_types import JSON
@@ -46,7 +46,7 @@ def report_files(
         index.catalogue.set_meta(inventory=inventory_)
     if not report.files:
         report.warnings.append(" ".join(NOTHING_TO_INDEX))
-    report.warnings += [*_without_extra(rows), *_waiting(notes)]
+    report.warnings += _advice(rows, notes)
     if some := json.loads(circles or index.catalogue.meta("circles") or "[]"):
         report.warnings.append(f"These supersede each other, so they do not count as outdated: {some_of(some, 10)}.")
     owners = {row.recipe.partition(":")[0] for row in rows.values()}
@@ -59,25 +59,17 @@ def _notes(rows: Mapping[str, FileRow]) -> Notes:
     return {path: json.loads(row.notes) for path, row in rows.items() if row.notes != "[]"}
 
 
-def _without_extra(rows: Mapping[str, FileRow]) -> list[str]:
-    """Return a warning about documents that an extra would read, and how to install it."""
-    count = sum(1 for path, row in rows.items() if not row.recipe and format_of(path) and row.notes == "[]")
-    if not count:
-        return []
-    files = "1 document needs" if count == 1 else f"{count:,} documents need"
-    return [f"{files} the extra `{EXTRA}`. {install_advice(EXTRA)}, then sync again."]
-
-
-def _waiting(notes: Notes) -> list[str]:
-    """Return a warning about documents for which the budget of a sync was too small."""
-    paths = [path for path, said in notes.items() if any(kind == WAITING for kind, _ in said)]
-    if not paths:
-        return []
-    verb = "waits" if len(paths) == 1 else "wait"
-    return [
-        f"{counted(len(paths), 'document')} {verb} for the next sync, because converting others took all the time or "
-        f"memory of this one: {some_of(paths, 10)}. Run `lore sync` again."
-    ]
+def _advice(rows: Mapping[str, FileRow], notes: Notes) -> Iterator[str]:
+    """Yield warnings about documents that an extra would read, and those for which the budget was too small."""
+    if count := sum(1 for path, row in rows.items() if not row.recipe and format_of(path) and row.notes == "[]"):
+        files = "1 document needs" if count == 1 else f"{count:,} documents need"
+        yield f"{files} the extra `{EXTRA}`. {install_advice(EXTRA)}, then sync again."
+    if paths := [path for path, said in notes.items() if any(kind == WAITING for kind, _ in said)]:
+        verb = "waits" if len(paths) == 1 else "wait"
+        yield (
+            f"{counted(len(paths), 'document')} {verb} for the next sync, because converting others took all the time "
+            f"or memory of this one: {some_of(paths, 10)}. Run `lore sync` again."
+        )
 
 
 def _counted(rows: Mapping[str, FileRow], notes: Notes) -> JSON:
