@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 import tomlkit
 
-from lore_server.setup.client_entry import command_line
-from lore_server.setup.clients import CLIENTS
+from lore_server.setup.clients import CLIENTS, command_line
 from tests.harness.commands import SECONDS, run_lore
 
 LORE_TOML = '[mcp_servers.lore]\ncommand = "lore"\n'

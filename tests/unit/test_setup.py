@@ -9,8 +9,7 @@ import pytest
 
 from lore_etl.core.errors import InvalidArgument
 from lore_server.setup import place, program
-from lore_server.setup.client_entry import EntryRequest, build, command_line
-from lore_server.setup.clients import CLIENTS, Client, client_named
+from lore_server.setup.clients import CLIENTS, Client, EntryRequest, build, client_named, command_line
 from tests.harness.commands import LORE
 from tests.harness.projects import ROOT
 

@@ -22,10 +22,10 @@ from lore_server.cli.command import command
 from lore_server.console import output, terminal
 from lore_server.console.output import print_json
 from lore_server.owner.session import Session
-from lore_server.setup.clients import CLIENTS, Client, client_named, label_of
+from lore_server.setup import clients
+from lore_server.setup.clients import CLIENTS, Client, ClientEntry, client_named, label_of
 
 if TYPE_CHECKING:
-    from lore_server.setup.client_entry import ClientEntry
     from lore_server.setup.companions import Companion
 
 LINES = {
@@ -65,13 +65,14 @@ def install(
 ) -> None:
     """Add Lore to an MCP client's configuration, without overwriting existing entries."""
     from lore_server.setup import companions
-    from lore_server.setup.client_entry import EntryRequest, build
 
     found = client_named(client)
     _check(name, toolsets)
     beside = companions.changes(found, name, is_wanted=True) if skill else []
     user = user or not found.project_file
-    entry = build(EntryRequest(found, session.root, user, session.project is not None, session.config, toolsets))
+    is_fixed = session.project is not None
+    wanted = clients.EntryRequest(found, session.root, user, is_fixed, session.config, toolsets)
+    entry = clients.build(wanted)
     record = _record(found, found.file(session.root, user), session.root, not user, name, entry, print_only)
     if instructions and not print_only:
         record["instructions"] = companions.change_guide(found.instructions, session.root, is_wanted=True)
@@ -195,10 +196,8 @@ def _write(files: list[Companion], is_sure: bool, print_only: bool, as_json: boo
 
 def _show(record: JSON, entry: ClientEntry) -> None:
     """Print the outcome to standard output, with notes and next steps on standard error."""
-    from lore_server.setup.client_entry import command_line
-
     status = record["status"]
-    line = " ".join(command_line(entry.value))
+    line = " ".join(clients.command_line(entry.value))
     text = LINES[status].format(file=record["file"], name=record["name"], line=line)
     if status == "printed":
         output.note(text)

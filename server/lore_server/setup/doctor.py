@@ -22,8 +22,7 @@ from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.owner.session import Session
 from lore_server.setup import place, program
-from lore_server.setup.client_entry import command_line, filled, foreign_parts, starts_lore
-from lore_server.setup.clients import CLIENTS, Client, label_of
+from lore_server.setup.clients import CLIENTS, Client, command_line, filled, foreign_parts, label_of, starts_lore
 from lore_server.setup.place import Finding
 
 CHECK_SECONDS = 30.0

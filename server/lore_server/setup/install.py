@@ -22,8 +22,7 @@ from lore_etl.core.errors import ConfigError, InvalidPath, StorageError, os_erro
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable
 from lore_server.knowledge.safe_files import Files
-from lore_server.setup.client_entry import starts_lore
-from lore_server.setup.clients import Form
+from lore_server.setup.clients import Form, starts_lore
 
 BOM = "\ufeff"
 HINT = "Correct the file, or add the entry by hand; --print shows it."
