@@ -26,7 +26,7 @@ from lore_server.http.application import api_routes
 from lore_server.http.guard import Crowd, Guard
 from lore_server.http.site import Site
 from lore_server.mcp.mcp_server import build_server
-from lore_server.operations.table import OPERATIONS, entry, render
+from lore_server.operations.table import OPERATIONS, Entry, render
 from lore_server.replies.reply_text import ReplyText
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
@@ -86,7 +86,7 @@ def app(tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch) ->
         listener.text("heard")
         return {"echo": text * times + end}
 
-    monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: echo, shown))
+    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: echo, shown))
     app = opened(tmp_path, with_echo)
     yield app
     app.close()
@@ -140,7 +140,7 @@ def test_an_operation_without_a_line_in_the_table_prevents_the_start(tmp_path: P
 def test_a_line_without_an_operation_prevents_the_start(
     tmp_path: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: lambda: {}, shown))
+    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: lambda: {}, shown))
 
     with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
         opened(tmp_path, contract)
@@ -166,7 +166,7 @@ def required_that_may_be_missing(*, text: str, times: int, end: str) -> JSON:
 def test_a_method_whose_parameters_differ_from_the_contract_prevents_the_start(
     tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch, method: Any
 ) -> None:
-    monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: method, shown))
+    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: method, shown))
 
     with pytest.raises(ConfigError, match="The parameters of the method for echo differ from the contract"):
         opened(tmp_path, with_echo)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.json_types import JSON
@@ -55,71 +55,67 @@ class Services:
     unified: UnifiedSearch
 
 
-class Entry(NamedTuple):
-    """The method of a service that serves an operation, and the function that renders its reply."""
-
-    method: Callable[[Services], Method]
-    text: Callable[[Any], ReplyText]
-
-
-def entry(method: Callable[[Services], Callable[..., Reply]], text: Callable[[Reply], ReplyText]) -> Entry:
-    """Return the entry of an operation.
+class Entry:
+    """The method of a service that serves an operation, and the function that renders its reply.
 
     The method is keyword-only, and its parameters have the names of the contract's arguments. A parameter `listener`
     receives the listener of the call, a parameter `request` the arguments that are in `WriteRequest`.
     """
-    return Entry(method, text)
+
+    def __init__(self, method: Callable[[Services], Callable[..., Reply]], text: Callable[[Reply], ReplyText]) -> None:
+        self.method: Callable[[Services], Method] = method
+        self.text: Callable[[Any], ReplyText] = text
 
 
 OPERATIONS: dict[str, Entry] = {
-    "query_documents": entry(lambda its: its.search.passages, render_index.passages),
-    "ask_knowledge_base": entry(lambda its: its.answers.ask, render_index.answer),
-    "get_class_hierarchy": entry(lambda its: its.documents.hierarchy, render_index.classes),
-    "list_documents": entry(lambda its: its.documents.page, render_index.documents),
-    "get_document_by_id": entry(lambda its: its.documents.document, render_index.document),
-    "list_sources": entry(lambda its: its.documents.sources, render_index.sources),
-    "get_source": entry(lambda its: its.documents.source, render_index.source),
-    "manage_knowledge_base": entry(lambda its: its.jobs.run, render_index.job),
-    "get_job": entry(lambda its: its.jobs.get, render_index.job),
-    "cancel_job": entry(lambda its: its.jobs.cancel, render_index.job),
-    "manage_database": entry(lambda its: its.database.manage, render_index.database),
-    "healthcheck": entry(lambda its: its.health.check, render_index.health),
-    "list_projects": entry(lambda its: its.projects.all, render_knowledge.projects),
-    "get_project_main": entry(lambda its: its.projects.main, render_knowledge.main),
-    "update_project_main": entry(lambda its: its.projects.write, render_knowledge.written),
-    "update_project_section": entry(lambda its: its.projects.update_section, render_knowledge.written),
-    "add_project_section": entry(lambda its: its.projects.add_section, render_knowledge.written),
-    "remove_project_section": entry(lambda its: its.projects.remove_section, render_knowledge.written),
-    "delete_project": entry(lambda its: its.projects.delete, render_knowledge.written),
-    "search_knowledge": entry(lambda its: its.knowledge.search, render_knowledge.matches),
-    "list_knowledge_files": entry(lambda its: its.chapters.files, render_knowledge.files),
-    "create_knowledge_file": entry(lambda its: its.chapters.create, render_knowledge.written),
-    "get_knowledge_file": entry(lambda its: its.chapters.file, render_knowledge.file),
-    "write_knowledge_file": entry(lambda its: its.chapters.write, render_knowledge.written),
-    "delete_knowledge_file": entry(lambda its: its.chapters.delete, render_knowledge.written),
-    "list_chapters": entry(lambda its: its.chapters.chapters, render_knowledge.chapters),
-    "get_chapter": entry(lambda its: its.chapters.chapter, render_knowledge.chapter),
-    "update_chapter": entry(lambda its: its.chapters.update, render_knowledge.written),
-    "add_chapter": entry(lambda its: its.chapters.add, render_knowledge.written),
-    "remove_chapter": entry(lambda its: its.chapters.remove, render_knowledge.written),
-    "get_knowledge_history": entry(lambda its: its.projects.history, render_knowledge.history),
-    "revert_knowledge": entry(lambda its: its.projects.revert, render_knowledge.reverted),
-    "save_answer": entry(lambda its: its.chapters.save_answer, render_knowledge.written),
-    "get_insights": entry(lambda its: its.insights.get, render_knowledge.insights),
-    "list_marks": entry(lambda its: its.insights.marks, render_knowledge.marks),
-    "mark_result": entry(lambda its: its.insights.mark, render_knowledge.marked),
-    "clear_insights": entry(lambda its: its.insights.clear, render_knowledge.cleared),
-    "get_server_info": entry(lambda its: its.projects.info, facts),
-    "get_storage_status": entry(lambda its: its.projects.status, facts),
-    "sync_storage": entry(lambda its: its.projects.sync, facts),
-    "add_memory": entry(lambda its: its.memories.add, render_knowledge.memory_added),
-    "search_memories": entry(lambda its: its.memories.search, render_knowledge.memory_matches),
-    "delete_memory": entry(lambda its: its.memories.delete, render_knowledge.memory_deleted),
-    "init_project": entry(lambda its: its.init.run, render_knowledge.init),
-    "get_system_doc": entry(lambda its: its.docs.system, render_knowledge.doc),
-    "get_user_doc": entry(lambda its: its.docs.user, render_knowledge.doc),
-    "get_framework_doc": entry(lambda its: its.docs.framework, render_knowledge.doc),
-    "knowledge_search": entry(lambda its: its.unified.search, render_knowledge.found),
+    "query_documents": Entry(lambda its: its.search.passages, render_index.passages),
+    "ask_knowledge_base": Entry(lambda its: its.answers.ask, render_index.answer),
+    "get_class_hierarchy": Entry(lambda its: its.documents.hierarchy, render_index.classes),
+    "list_documents": Entry(lambda its: its.documents.page, render_index.documents),
+    "get_document_by_id": Entry(lambda its: its.documents.document, render_index.document),
+    "list_sources": Entry(lambda its: its.documents.sources, render_index.sources),
+    "get_source": Entry(lambda its: its.documents.source, render_index.source),
+    "manage_knowledge_base": Entry(lambda its: its.jobs.run, render_index.job),
+    "get_job": Entry(lambda its: its.jobs.get, render_index.job),
+    "cancel_job": Entry(lambda its: its.jobs.cancel, render_index.job),
+    "manage_database": Entry(lambda its: its.database.manage, render_index.database),
+    "healthcheck": Entry(lambda its: its.health.check, render_index.health),
+    "list_projects": Entry(lambda its: its.projects.all, render_knowledge.projects),
+    "get_project_main": Entry(lambda its: its.projects.main, render_knowledge.main),
+    "update_project_main": Entry(lambda its: its.projects.write, render_knowledge.written),
+    "update_project_section": Entry(lambda its: its.projects.update_section, render_knowledge.written),
+    "add_project_section": Entry(lambda its: its.projects.add_section, render_knowledge.written),
+    "remove_project_section": Entry(lambda its: its.projects.remove_section, render_knowledge.written),
+    "delete_project": Entry(lambda its: its.projects.delete, render_knowledge.written),
+    "search_knowledge": Entry(lambda its: its.knowledge.search, render_knowledge.matches),
+    "list_knowledge_files": Entry(lambda its: its.chapters.files, render_knowledge.files),
+    "create_knowledge_file": Entry(lambda its: its.chapters.create, render_knowledge.written),
+    "get_knowledge_file": Entry(lambda its: its.chapters.file, render_knowledge.file),
+    "write_knowledge_file": Entry(lambda its: its.chapters.write, render_knowledge.written),
+    "delete_knowledge_file": Entry(lambda its: its.chapters.delete, render_knowledge.written),
+    "list_chapters": Entry(lambda its: its.chapters.chapters, render_knowledge.chapters),
+    "get_chapter": Entry(lambda its: its.chapters.chapter, render_knowledge.chapter),
+    "update_chapter": Entry(lambda its: its.chapters.update, render_knowledge.written),
+    "add_chapter": Entry(lambda its: its.chapters.add, render_knowledge.written),
+    "remove_chapter": Entry(lambda its: its.chapters.remove, render_knowledge.written),
+    "get_knowledge_history": Entry(lambda its: its.projects.history, render_knowledge.history),
+    "revert_knowledge": Entry(lambda its: its.projects.revert, render_knowledge.reverted),
+    "save_answer": Entry(lambda its: its.chapters.save_answer, render_knowledge.written),
+    "get_insights": Entry(lambda its: its.insights.get, render_knowledge.insights),
+    "list_marks": Entry(lambda its: its.insights.marks, render_knowledge.marks),
+    "mark_result": Entry(lambda its: its.insights.mark, render_knowledge.marked),
+    "clear_insights": Entry(lambda its: its.insights.clear, render_knowledge.cleared),
+    "get_server_info": Entry(lambda its: its.projects.info, facts),
+    "get_storage_status": Entry(lambda its: its.projects.status, facts),
+    "sync_storage": Entry(lambda its: its.projects.sync, facts),
+    "add_memory": Entry(lambda its: its.memories.add, render_knowledge.memory_added),
+    "search_memories": Entry(lambda its: its.memories.search, render_knowledge.memory_matches),
+    "delete_memory": Entry(lambda its: its.memories.delete, render_knowledge.memory_deleted),
+    "init_project": Entry(lambda its: its.init.run, render_knowledge.init),
+    "get_system_doc": Entry(lambda its: its.docs.system, render_knowledge.doc),
+    "get_user_doc": Entry(lambda its: its.docs.user, render_knowledge.doc),
+    "get_framework_doc": Entry(lambda its: its.docs.framework, render_knowledge.doc),
+    "knowledge_search": Entry(lambda its: its.unified.search, render_knowledge.found),
 }
 
 
