@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import anyio
 
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
-from lore_etl.core.extras import is_installed
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_etl.stores.owner_file import SERVE
@@ -193,12 +192,7 @@ class Server:
                 """Leave signals to `stop_on_signal`."""
                 yield
 
-        if is_installed("team"):
-            from lore_server.http.metrics import Meter
-
-            meter = Meter(created)
-            call, more = meter.metered(call), [*more, meter.route()]
-        web = build_http(load_contract(), call, self.site, pulse, self.toolsets, more)
+        web = build_http(load_contract(), call, self.site, pulse, self.toolsets, more, created)
         config = uvicorn.Config(
             web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
         )

@@ -30,13 +30,12 @@ SMALLEST = 200  # tokens of a reply
 THREADS = 4
 STATES = ("partial", "stale", "fresh")  # the state of the least fresh index is that of the reply
 Result = TypeVar("Result")
-Opened = Callable[[str], AbstractContextManager[App]]
 
 
 class Across:
     """The operations that one call can ask of several projects, which `opened` opens by name."""
 
-    def __init__(self, contract: Contract, opened: Opened) -> None:
+    def __init__(self, contract: Contract, opened: Callable[[str], AbstractContextManager[App]]) -> None:
         self._contract = contract
         self._opened = opened
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="across")

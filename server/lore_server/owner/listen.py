@@ -89,7 +89,7 @@ class Entrance:
         self._transport = transport
         self._listener: Listener[ByteStream] | None = None
         self._file: Path | None = None
-        self._identity: tuple[int, int] | None = None
+        self._facts: os.stat_result | None = None
         self.address = ""
 
     async def open(self) -> None:
@@ -107,7 +107,7 @@ class Entrance:
             finally:
                 os.umask(before)
             self.address = f"{UNIX}{self._file}"
-            self._identity = _identity(self._file)
+            self._facts = self._file.lstat()
 
     async def admit(self, welcome: Callable[[ByteStream], Awaitable[None]], tasks: TaskGroup) -> None:
         """Accept clients until the socket is closed or reopened; serve each of them in the task group."""
@@ -117,7 +117,12 @@ class Entrance:
 
     def is_there(self) -> bool:
         """Return whether clients can still connect: the system may clear temporary folders."""
-        return self._file is None or _identity(self._file) == self._identity
+        if self._file is None or self._facts is None:
+            return True
+        try:
+            return os.path.samestat(self._facts, self._file.lstat())
+        except OSError:
+            return False
 
     async def close(self) -> None:
         await self._hang_up()
@@ -127,14 +132,6 @@ class Entrance:
     async def _hang_up(self) -> None:
         if self._listener is not None:
             await self._listener.aclose()
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        info = path.lstat()
-    except OSError:
-        return None
-    return info.st_dev, info.st_ino
 
 
 def runtime_folder() -> Path:

@@ -22,7 +22,7 @@ from lore_etl.core.errors import StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.stores.claim import is_ours
-from lore_etl.stores.owner_file import SERVE_MANY, Note, my_note, read_note, remove_note, write_note
+from lore_etl.stores.owner_file import SERVE_MANY, my_note, read_note, remove_note, write_note
 from lore_etl.system.memory import keep_present_objects, limit_heaps
 from lore_server import __version__
 from lore_server.app import App
@@ -77,7 +77,9 @@ class Owner:
         self.place = place_of(root, config)  # first: an edit between the two makes the owner look older, not newer
         self.settings = load_settings(root, config)
         self._kind = kind
-        self._note: Note | None = None
+        need = wanted(self.place)
+        facts = {"version": __version__, "build": need.build, "config": need.config, "key": need.key}
+        self._note = my_note(kind, token=secrets.token_hex(16), **facts)
         pace = Pace(share=Pace.share / MOST_OPEN) if kind == SERVE_MANY else None
         embedding = model(self.settings.embedding)
         self.app = App(root, self.settings, load_contract(), embedding, owner=self._record, pace=pace)
@@ -86,19 +88,17 @@ class Owner:
 
     async def run(self, serve: Serving, web: str = "") -> None:
         """Answer requests until `serve` returns, which is called once the owner is ready."""
-        need, token = wanted(self.place), secrets.token_hex(16)
-        facts = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
-        note = my_note(self._kind, token=token, **facts)
-        server = SocketServer(self.app, token, self._connections, self._status)
+        self._note = self._note._replace(web=web)
+        server = SocketServer(self.app, self._note.token, self._connections, self._status)
         entrance = Entrance(self.place.folder, self.settings.owner.transport)
         with os_errors_as(StorageError, "The owner cannot open its socket", _SOCKET):
             await entrance.open()
         try:
             with os_errors_as(StorageError, "Cannot write the owner's note", _STATE):
-                self._keep_note(note._replace(address=entrance.address))
+                self._keep_note(entrance.address)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(entrance.admit, server.welcome, tasks)
-                tasks.start_soon(self._stay_reachable, note, entrance, server, tasks)
+                tasks.start_soon(self._stay_reachable, entrance, server, tasks)
                 tasks.start_soon(self._warm, server)
                 if self.settings.owner.watch:
                     tasks.start_soon(self._watch)
@@ -123,7 +123,7 @@ class Owner:
 
         await watch(self.app, self._connections.stopping)
 
-    async def _stay_reachable(self, note: Note, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
+    async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
         """Restore the note and the socket if they vanish, and end if the index folder does."""
         was_restored = True
         while not self._connections.stopping.is_set():
@@ -136,16 +136,16 @@ class Owner:
                 if not entrance.is_there():
                     await entrance.open()
                     tasks.start_soon(entrance.admit, server.welcome, tasks)
-                self._keep_note(note._replace(address=entrance.address))
+                self._keep_note(entrance.address)
                 was_restored = True
             except OSError as error:
                 if was_restored:
                     log.warning("the owner is unreachable until this is repaired: %s", error)
                 was_restored = False
 
-    def _keep_note(self, note: Note) -> None:
+    def _keep_note(self, address: str) -> None:
         """Write the note if it is missing, damaged or belongs to another owner. Raises OSError."""
-        self._note = note
+        note = self._note = self._note._replace(address=address)
         found = read_note(self.place.folder)
         if found is None or (found.pid, found.address, found.token) != (note.pid, note.address, note.token):
             write_note(self.place.folder, note)
@@ -161,18 +161,14 @@ class Owner:
         closing.join(CLOSE_SECONDS)
         if closing.is_alive():
             log.warning("a call did not finish within %g s; exiting without waiting for it", CLOSE_SECONDS)
-        if self._note is not None:
-            remove_note(self.place.folder, self._note)
+        remove_note(self.place.folder, self._note)
 
-    def _record(self) -> HealthOwnerRecord | None:
-        if self._note is None:
-            return None
+    def _record(self) -> HealthOwnerRecord:
         return {"pid": self._note.pid, "since": self._note.since, "clients": self._connections.clients}
 
     def _status(self) -> JSON:
-        assert self._note is not None
         return {
-            **(self._record() or {}),
+            **self._record(),
             "project": str(self.place.root),
             "index": str(self.place.folder),
             "kind": self._kind,

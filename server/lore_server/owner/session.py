@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from lore_etl.config.settings import Settings
     from lore_server.app import App
 
-log = logging.getLogger(__name__)
 LONGEST_WAIT = 86_400  # seconds: a shell waits for the end and shows progress
 BUILDS = ("manage_knowledge_base", "init_project")
 """The operations that the configuration decides: they never run in an owner with another one."""

@@ -21,10 +21,10 @@ async def watch(app: App, stop: anyio.Event) -> None:
     """Watch until `stop` is set. If the system cannot watch files, each reply checks them, as without an owner."""
     try:
         app.freshness.watched = True
-        has_moved = False
+        must_look = False
         while not stop.is_set():
-            await _watch(app, stop, app.index.files.folders(), has_moved)
-            has_moved = True
+            await _watch(app, stop, app.index.files.folders(), must_look)
+            must_look = True  # once the next watcher runs, because nothing noticed earlier changes
     except (OSError, RuntimeError) as error:  # the watcher raises RuntimeError at the system's limit of watches
         log.warning("files are not watched: %s", error)
     finally:
@@ -32,13 +32,9 @@ async def watch(app: App, stop: anyio.Event) -> None:
 
 
 async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bool) -> None:
-    """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document.
-
-    With `must_look`, check the files once the watcher runs, because nothing noticed earlier changes.
-    """
+    """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document."""
     settings = app.index.settings
     is_local = settings.embedding.provider == "local"  # a sync with a remote model would send text and cost money
-    limit = settings.owner.auto_sync_files if is_local else 0
     events = awatch(
         *folders,
         watch_filter=_ProjectFilter(app.index.index_folder),
@@ -54,8 +50,8 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bo
                 app.freshness.notice()
             app.index.files.notice(path for _, path in changes)
             must_look = False
-            if limit:
-                await anyio.to_thread.run_sync(sync_if_few, app, limit)
+            if is_local:
+                await anyio.to_thread.run_sync(sync_if_few, app, settings.owner.auto_sync_files)
         if has_moved:
             return
 
@@ -63,11 +59,10 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bo
 def sync_if_few(app: App, limit: int) -> None:
     """Start a sync if there is an index and only a few files have changed since the last one."""
     try:
-        is_kept_up = app.index.exists() and not app.index.is_read_only
-        if is_kept_up and app.index.model and app.index.catalogue.meta("synced_at") is not None:
-            changed = len(app.freshness.changed_files())
-            if 0 < changed <= limit:
-                app.jobs.sync_changes()
+        may_sync = limit and app.index.exists() and not app.index.is_read_only and app.index.model
+        is_synced = may_sync and app.index.catalogue.meta("synced_at") is not None
+        if is_synced and 0 < len(app.freshness.changed_files()) <= limit:
+            app.jobs.sync_changes()
     except LoreError as error:
         log.warning("changed files were not synced: %s %s", error.message, error.hint)
 
