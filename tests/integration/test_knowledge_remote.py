@@ -10,9 +10,9 @@ import pytest
 
 from lore_etl.core.errors import GitError
 from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
+from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages

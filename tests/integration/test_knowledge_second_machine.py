@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lore_server.knowledge.chapter_edit import rewrite
+from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.writer import WriteRequest
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, is_linear, messages

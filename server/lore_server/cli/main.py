@@ -29,11 +29,9 @@ def main() -> None:
 
         reply()
         return
-    wanted = bridge_options(sys.argv[1:])
-    if wanted is not None:
-        code = _bridge(wanted)
-        if code is not None:
-            sys.exit(code)
+    code = _bridge(bridge_options(sys.argv[1:]))
+    if code is not None:
+        sys.exit(code)
     for name in ["hook_commands"] if sys.argv[1:2] == ["hook"] else COMMANDS:
         import_module(f"lore_server.cli.{name}")
     from lore_server.cli.command import cli
@@ -56,8 +54,10 @@ def bridge_options(arguments: list[str]) -> dict[str, str] | None:
     return found if commands == ["mcp"] and all(found.values()) else None
 
 
-def _bridge(wanted: dict[str, str]) -> int | None:
-    """Run the bridge and return its exit code; None if the full command line must report an error."""
+def _bridge(wanted: dict[str, str] | None) -> int | None:
+    """Run the bridge and return its exit code; None if the full command line must run, or report an error."""
+    if wanted is None:
+        return None
     from pathlib import Path
 
     from lore_etl.config.project import find_project

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import AccessDenied, Busy, InvalidPath
 from lore_etl.system.processes import may_run
@@ -24,25 +24,6 @@ _OTHERS_SECONDS = 2.0
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
 _LOCKS = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
-
-
-class WriteRequest(NamedTuple):
-    """The place of a write, the version that the document must have, and the author; few operations take all of them.
-
-    Without a file name, the place is the main document.
-    """
-
-    project_id: str | None = None
-    filename: str = ""
-    chapter_title: str | None = None
-    chapter_index: int | None = None
-    expected_version: str | None = None
-    author: str | None = None
-    session: str | None = None
-
-    @property
-    def by(self) -> Author:
-        return Author(self.author or "", self.session or "")
 
 
 class Writer:

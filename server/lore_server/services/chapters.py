@@ -15,8 +15,8 @@ from lore_etl.relations.supersession import succession
 from lore_server.answer.kept_answers import KeptAnswer, KeptAnswers
 from lore_server.knowledge import chapter_edit
 from lore_server.knowledge.document import Chapter, Metadata
+from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
-from lore_server.knowledge.writer import WriteRequest
 from lore_server.query.outdated import no_longer
 from lore_server.replies import paging
 from lore_server.replies.reply_text import span

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from lore_etl.core.errors import InvalidProjectId, ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
 from lore_server.knowledge.chapter_edit import Edit
+from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.memory_store import file_place
 from lore_server.knowledge.names import checked_project_id
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import Identity, Registry, identity_of
 from lore_server.knowledge.store import KnowledgeStore
-from lore_server.knowledge.writer import WriteRequest
 
 if TYPE_CHECKING:
     from lore_server.replies.records import KnowledgeWrittenRecord

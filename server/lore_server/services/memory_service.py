@@ -11,9 +11,9 @@ from lore_etl.core.model import KnowledgeType, Value
 from lore_etl.index import Index
 from lore_etl.sources.source import MEMORIES, origin_of_file
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
+from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.memory_store import Added, MemoryStore, StoredMemory, file_place, new_memory
 from lore_server.knowledge.names import group_folder
-from lore_server.knowledge.writer import WriteRequest
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Part
 from lore_server.query.freshness import Freshness

@@ -10,10 +10,9 @@ from lore_etl.core.text import counted
 from lore_server import __version__
 from lore_server.knowledge import chapter_edit
 from lore_server.knowledge.chapter_edit import Place
-from lore_server.knowledge.git.commits import Commit
+from lore_server.knowledge.git.commits import Commit, WriteRequest
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.remote import RemoteState
-from lore_server.knowledge.writer import WriteRequest
 from lore_server.replies import paging
 from lore_server.services.knowledge_library import Library
 

@@ -23,6 +23,26 @@ class Author(NamedTuple):
     session: str = ""
 
 
+class WriteRequest(NamedTuple):
+    """The place of a write, the version that the document must have, and the author; few operations take all of them.
+
+    Without a file name, the place is the main document. It is beside `Author`, because commands import the table of
+    operations, which names it, to print a reply.
+    """
+
+    project_id: str | None = None
+    filename: str = ""
+    chapter_title: str | None = None
+    chapter_index: int | None = None
+    expected_version: str | None = None
+    author: str | None = None
+    session: str | None = None
+
+    @property
+    def by(self) -> Author:
+        return Author(self.author or "", self.session or "")
+
+
 @dataclass(frozen=True)
 class Commit:
     """A commit of the history; `date` is in ISO 8601 format."""
