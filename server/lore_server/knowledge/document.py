@@ -17,6 +17,8 @@ from lore_etl.core.text import one_line
 from lore_server.knowledge.limits import SUMMARY_CHARACTERS
 
 Value = str | Sequence[str]
+CHAPTER_LEVELS = range(2, 5)
+_NO_PROSE = re.compile(r"^\s*(?:[-*+>|<]|`{3}|~{3}|\d+[.)]\s|#{1,6}(?:\s|$)|!\[)")
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,6 @@ def _text(value: object) -> str | None:
 def _texts(value: object) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     return tuple(dict.fromkeys(text for item in values[:100] if (text := _text(item))))
-
-
-CHAPTER_LEVELS = range(2, 5)
-_NO_PROSE = re.compile(r"^\s*(?:[-*+>|<]|`{3}|~{3}|\d+[.)]\s|#{1,6}(?:\s|$)|!\[)")
 
 
 @dataclass(frozen=True)

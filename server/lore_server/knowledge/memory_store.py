@@ -116,12 +116,6 @@ def read_memory(texts: Sequence[str], stem: str, folder: str) -> Memory:
     )
 
 
-def number_of_parts(text: str) -> int:
-    """Return the number of a memory's parts, according to the text of one part."""
-    number = _read_front(text).get("of", 1)
-    return number if isinstance(number, int) else 1
-
-
 def _values(memory: Memory) -> dict[str, Any]:
     more = {"full_name": memory.full_name, "source": memory.source, "metadata": dict(memory.metadata)}
     return _common(memory) | {key: value for key, value in more.items() if value}
@@ -297,5 +291,6 @@ class MemoryStore:
         texts = {path: shown(data) for path in paths if (data := self._store.files.read(path)) is not None}
         if not texts:
             return None
-        memory, parts = read_memory(list(texts.values()), stem, folder), number_of_parts(next(iter(texts.values())))
-        return StoredMemory(f"{folder}/{stem}", memory, tuple(texts), parts)
+        first = _read_front(next(iter(texts.values())))
+        parts = first["of"] if isinstance(first.get("of"), int) else 1
+        return StoredMemory(f"{folder}/{stem}", read_memory(list(texts.values()), stem, folder), tuple(texts), parts)

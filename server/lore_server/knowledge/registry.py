@@ -28,6 +28,11 @@ from lore_server.knowledge.git.git_command import Git
 from lore_server.knowledge.names import has_unseen, mark_of, slug
 from lore_server.knowledge.safe_files import Files
 
+INDEX = "index.json"
+PROJECTS, ORIGINS, FOLDERS, REMOTES = "projects", "origins", "folders", "remotes"
+_RESTORE = "Restore it with `git checkout HEAD -- index.json` in the knowledge folder."
+_FORGET = "Remove `.git/lore-folders.json` there, and adopt the projects again."
+_FOLDER = re.compile(r"[^./\\\0][^/\\\0]{0,254}")
 LARGEST_CONFIG = 1_000_000  # bytes
 LONGEST = 500  # characters of a normalised remote
 NAME_CHARACTERS = 100
@@ -145,13 +150,6 @@ def _name(name: str) -> str:
     if not shown.strip("./\\"):
         return "root"
     return shown if len(shown) <= NAME_CHARACTERS else f"{shown[:NAME_CHARACTERS]}-{mark_of(shown)}"
-
-
-INDEX = "index.json"
-PROJECTS, ORIGINS, FOLDERS, REMOTES = "projects", "origins", "folders", "remotes"
-_RESTORE = "Restore it with `git checkout HEAD -- index.json` in the knowledge folder."
-_FORGET = "Remove `.git/lore-folders.json` there, and adopt the projects again."
-_FOLDER = re.compile(r"[^./\\\0][^/\\\0]{0,254}")
 
 
 def read_index(data: bytes | None) -> dict[str, str]:

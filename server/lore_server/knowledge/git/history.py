@@ -26,7 +26,7 @@ _LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the fi
 _RESTORE = "Restore them in `.git` from a backup; or rename `.git`, and the next write begins a new history."
 _FEW = 500  # the maximum number of paths in the arguments of one command
 _IGNORED = ("activity.log*", TEMPORARY)
-_RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # git must not change a byte of a document
+_RAW = "* -text -ident -filter !eol !working-tree-encoding"  # git must not change a byte of a document
 
 Changes = dict[str, bytes | None]  # path -> content, None to delete
 
@@ -186,8 +186,11 @@ class History:
             self._create()
         info = self.home / ".git" / "info"
         info.mkdir(exist_ok=True)
-        _add_lines(info / "exclude", _IGNORED)
-        _add_lines(info / "attributes", [_RAW.strip()])
+        for name, lines in (("exclude", _IGNORED), ("attributes", (_RAW,))):
+            with open(info / name, "a+", encoding="utf-8", errors="replace") as file:
+                file.seek(0)
+                known = file.read().splitlines()
+                file.writelines(f"{line}\n" for line in lines if line not in known)
         self._is_prepared = True
 
     def _create(self) -> None:
@@ -298,12 +301,3 @@ def _entry(mode: str, name: str) -> TreeEntry | None:
 
 def _literal(path: str) -> str:
     return f":(literal){path}"  # with any other pathspec magic, even `top`, git would ignore the filters of `tidy`
-
-
-def _add_lines(path: Path, lines: Sequence[str]) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        known = path.read_text(encoding="utf-8", errors="replace")
-        lines = [line for line in lines if line not in known.splitlines()]
-    if lines:
-        with open(path, "a", encoding="utf-8") as file:
-            file.write("".join(f"{line}\n" for line in lines))
