@@ -104,15 +104,15 @@ def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: Kn
     assert first and second
 
     shown = store.past.show(second[:12])
-    assert (shown.commit.agent, shown.commit.session) == AGENT
-    assert shown.paths == ("projects/my-app/knowledge/guide.md",)
-    assert "+changed" in shown.patch and "-Text of First." in shown.patch
-    assert store.past.diff(first, second, PROJECT, "guide") == shown.patch
+    assert (shown["commits"][0]["author"], shown["commits"][0]["session"]) == AGENT
+    assert shown["paths"] == ["projects/my-app/knowledge/guide.md"]
+    assert "+changed" in shown["patch"] and "-Text of First." in shown["patch"]
+    assert store.past.diff(first, second, PROJECT, "guide") == shown["patch"]
     assert "-changed" in store.past.diff(second, first)
     assert store.past.diff(first, second, PROJECT, main=True) == ""
-    assert "index.json" in store.past.show(first).paths
+    assert "index.json" in store.past.show(first)["paths"]
     assert "Text of First." in store.past.at(first).document(PROJECT, "guide").document.text
-    assert not store.past.at(first).main(PROJECT).exists
+    assert not store.past.at(first).main(PROJECT)["exists"]
     with pytest.raises(DocumentNotFound):
         store.past.at(first).document(PROJECT, "later")
 
@@ -143,10 +143,10 @@ def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: Know
 
     reverted = store.past.revert(changed, AGENT)
 
-    assert reverted.commit and reverted.paths == ("projects/my-app/knowledge/guide.md",)
+    assert reverted["commit"] and reverted["paths"] == ["projects/my-app/knowledge/guide.md"]
     assert (chapter(store, "First"), chapter(store, "Second")) == ("Text of First.", "good")
     assert messages(store.home)[-1] == f"Revert \"Update knowledge for {PROJECT}: Updated chapter 'First' in guide.md\""
-    assert store.past.revert(reverted.commit, AGENT).commit
+    assert store.past.revert(str(reverted["commit"]), AGENT)["commit"]
     assert chapter(store, "First") == "bad"
     assert_sound(store.home)
 
@@ -174,7 +174,7 @@ def test_reverting_restores_a_deleted_project_and_keeps_later_documents_of_a_new
     assert store.reader.projects() == [] and deleted
     store.past.revert(deleted, AGENT)
     assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
-    assert store.past.revert(store.past.log()[0].id, AGENT).paths
+    assert store.past.revert(store.past.log()[0].id, AGENT)["paths"]
     assert store.reader.projects() == []
     assert_sound(store.home)
 
@@ -318,7 +318,7 @@ def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
     with pytest.raises(GitError) as caught:
         again.write_main(PROJECT, "x", AGENT)
     assert "Install git" in caught.value.hint
-    assert not again.reader.main(PROJECT).exists
+    assert not again.reader.main(PROJECT)["exists"]
 
 
 def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:

@@ -36,7 +36,7 @@ Model = dict[Key, str]
 def text_of(documents: DocumentReader, project: str, name: str) -> str | None:
     if name == "main":
         main = documents.main(project)
-        return main.content if main.exists else None
+        return main["content"] if main["exists"] else None
     try:
         return documents.document(project, name).document.text
     except (DocumentNotFound, ProjectNotFound):
@@ -148,7 +148,7 @@ class Writers(RuleBasedStateMachine):
             self.model.pop(key, None)
             if found is not None:
                 self.model[key] = found
-        return self.did(reverted.commit)
+        return self.did(reverted["commit"])
 
     @rule()
     def begin_anew(self) -> None:

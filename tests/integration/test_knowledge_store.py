@@ -84,7 +84,8 @@ def test_the_folder_can_be_set_in_the_environment() -> None:
 def test_reading_a_missing_document_creates_nothing(store: KnowledgeStore) -> None:
     assert store.reader.projects() == []
     assert not store.reader.project(PROJECT).exists
-    assert store.reader.main(PROJECT) == type(store.reader.main(PROJECT))(PROJECT, False, "", None)
+    main = store.reader.main(PROJECT)
+    assert (main["project_id"], main["exists"], main["content"], main["version"]) == (PROJECT, False, "", None)
     assert store.listing.documents(PROJECT) == []
     assert store.past.log() == []
     assert store.history.exists is False
@@ -195,7 +196,7 @@ def test_an_empty_version_expects_a_new_document(store: KnowledgeStore) -> None:
     with pytest.raises(Conflict):
         store.write_main(PROJECT, "second", AGENT, "")
 
-    assert store.reader.main(PROJECT).content == "first"
+    assert store.reader.main(PROJECT)["content"] == "first"
 
 
 def test_a_write_without_changes_makes_no_commit(store: KnowledgeStore) -> None:
@@ -216,7 +217,7 @@ def test_projects_with_the_same_slug_have_separate_folders(store: KnowledgeStore
         ("My App", "my-app"), ("my app!", "my-app-2"), ("my-app", "my-app-1"), ("日本", "日本"),
     ]  # fmt: skip
     store.delete_project("my-app", AGENT)
-    assert [store.reader.main(name).content for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
+    assert [store.reader.main(name)["content"] for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
 
 
 def test_the_folder_of_a_deleted_project_is_reused_only_for_that_project(store: KnowledgeStore) -> None:
@@ -353,7 +354,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
 
     assert not store.open()
     assert [project.id for project in store.reader.projects()] == ["My App", "git@host:team/other.git"]
-    assert store.reader.main("My App").content.startswith("# My App\r\n")
+    assert store.reader.main("My App")["content"].startswith("# My App\r\n")
     assert [
         (document.filename, document.title, document.metadata.keywords)
         for document in store.listing.documents("My App")

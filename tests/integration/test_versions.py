@@ -135,7 +135,7 @@ def test_knowledge_of_earlier_layouts_is_read_and_extended_with_nothing_lost(tmp
     before, commits = contents(home / "projects"), messages(home)
     store = KnowledgeStore(home)
 
-    assert store.reader.main(PROJECT).content == MAIN
+    assert store.reader.main(PROJECT)["content"] == MAIN
     create(store, "later", project=PROJECT)
     (memory,) = MemoryStore(store).all(PROJECT)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import Conflict, ProjectNotFound
 from lore_server.knowledge.git.commits import Author, Commit
@@ -13,23 +13,10 @@ from lore_server.knowledge.reader import DocumentReader, Project, possible_names
 from lore_server.knowledge.registry import INDEX, index_with, read_index
 from lore_server.knowledge.writer import Writer
 
+if TYPE_CHECKING:
+    from lore_server.replies import records
+
 _BY_HAND = "Read the commit, then write again the parts you need."
-
-
-class Reverted(NamedTuple):
-    """The result of a revert; `commit` is None if there was nothing left to revert."""
-
-    commit: str | None
-    paths: tuple[str, ...]
-    message: str
-
-
-class CommitPatch(NamedTuple):
-    """A commit with its changes as a patch."""
-
-    commit: Commit
-    paths: tuple[str, ...]
-    patch: str
 
 
 class CommitFiles:
@@ -71,12 +58,12 @@ class Past:
         """
         return self._history.log(self._paths(project_id, filename, main), limit, skip)
 
-    def show(self, commit: str) -> CommitPatch:
-        """Return a commit with its changes. Raises CommitNotFound."""
+    def show(self, commit: str) -> records.KnowledgeHistoryRecord:
+        """Return a commit with its changes as a patch. Raises CommitNotFound."""
         entry = self._history.entry(commit)
         parent = next(iter(entry.parents), None)
-        paths = tuple(self._history.changed_between(parent, entry.id))
-        return CommitPatch(entry, paths, self._history.diff(parent, entry.id))
+        paths, patch = list(self._history.changed_between(parent, entry.id)), self._history.diff(parent, entry.id)
+        return {"success": True, "commits": [entry.record()], "paths": paths, "patch": patch}
 
     def diff(
         self,
@@ -96,8 +83,8 @@ class Past:
         """Return a reader of the documents in a commit. Raises CommitNotFound."""
         return DocumentReader(CommitFiles(self._history, self._history.resolve(commit)))
 
-    def revert(self, commit: str, author: Author) -> Reverted:
-        """Revert a commit with a new commit; later changes to other lines stay.
+    def revert(self, commit: str, author: Author) -> records.KnowledgeRevertedRecord:
+        """Revert a commit with a new commit, if there is anything left to revert; later changes to other lines stay.
 
         Raises CommitNotFound, and Conflict if lines that the commit wrote have changed since.
         """
@@ -107,7 +94,7 @@ class Past:
             subject = entry.message.partition("\n")[0]
             message = f'Revert "{subject}"\n\nThis reverts commit {entry.id}.'
             done = self._writer.commit(wanted, message, author) if wanted else None
-            return Reverted(done, tuple(wanted), message)
+            return {"success": True, "commit": done, "paths": list(wanted), "message": message}
 
     def _reverted_files(self, entry: Commit) -> Changes:
         history, wanted, clashes = self._history, Changes(), list[str]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
 from lore_etl.files.scan import lasting_stamp
@@ -15,6 +15,9 @@ from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.names import SUFFIX, ascii_slug, checked_filename, checked_project_id, slug, stem_of
 from lore_server.knowledge.registry import INDEX, read_index
 from lore_server.knowledge.safe_files import Files
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import MainDocumentRecord
 
 MAIN = "main.md"
 KEPT_DOCUMENTS = 100_000
@@ -46,16 +49,6 @@ class Project:
     @property
     def memories_path(self) -> str:
         return f"projects/{self.slug}/memories"
-
-
-@dataclass(frozen=True)
-class MainDocument:
-    """A project's main document; if it is missing, `exists` is False, the content empty and the version None."""
-
-    project_id: str
-    exists: bool
-    content: str
-    version: str | None
 
 
 @dataclass(frozen=True)
@@ -103,13 +96,17 @@ class DocumentReader:
         name = checked_project_id(project_id)
         return Project(name, read_index(self._files.read(INDEX)).get(name))
 
-    def main(self, project_id: str) -> MainDocument:
+    def main(self, project_id: str) -> MainDocumentRecord:
         """Return a project's main document; a missing one is not an error."""
         project = self.project(project_id)
         data = self._files.read(project.main_path) if project.exists else None
-        if data is None:
-            return MainDocument(project.id, False, "", None)
-        return MainDocument(project.id, True, shown(data), blob_id(data))
+        return {
+            "success": True,
+            "project_id": project.id,
+            "exists": data is not None,
+            "content": "" if data is None else shown(data),
+            "version": None if data is None else blob_id(data),
+        }
 
     def document(self, project_id: str, filename: str) -> StoredDocument:
         """Return a knowledge document. Raises DocumentNotFound, or ProjectNotFound if its project is missing too."""

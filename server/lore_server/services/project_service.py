@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, LoreError, ProjectDeleteFailed, StorageError
 from lore_etl.core.text import counted
 from lore_server import __version__
 from lore_server.knowledge import chapter_edit
 from lore_server.knowledge.chapter_edit import Place
-from lore_server.knowledge.git.commits import Commit, WriteRequest
+from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.remote import RemoteState
 from lore_server.replies import paging
@@ -48,9 +47,8 @@ class ProjectService:
 
     def main(self, *, project_id: str | None = None, commit: str | None = None) -> records.MainDocumentRecord:
         main = self._library.documents(commit).main(self._library.named(project_id))
-        note = self._library.note() if main.project_id == self._library.current else None
-        reply = cast("records.MainDocumentRecord", {"success": True, **asdict(main)})
-        return paging.with_fields(reply, note=note)
+        note = self._library.note() if main["project_id"] == self._library.current else None
+        return paging.with_fields(main, note=note)
 
     def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         name = self._library.named(request.project_id)
@@ -151,8 +149,7 @@ class ProjectService:
         """Return commits, the changes of one commit, or the changes since a commit."""
         store = self._library.store
         if commit is not None and since is None:
-            shown = store.past.show(commit)
-            return {"success": True, "commits": [_row(shown.commit)], "paths": list(shown.paths), "patch": shown.patch}
+            return store.past.show(commit)
         project = None if everything else self._library.named(project_id)
         record: records.KnowledgeHistoryRecord = {"success": True, "commits": []}
         if project is not None:
@@ -160,17 +157,11 @@ class ProjectService:
         if since is not None:
             record["patch"] = store.past.diff(since, commit, project, filename, main)
         else:
-            record["commits"] = [_row(commit) for commit in store.past.log(project, filename, main, limit, skip)]
+            record["commits"] = [commit.record() for commit in store.past.log(project, filename, main, limit, skip)]
         return record
 
     def revert(self, *, commit: str, request: WriteRequest) -> records.KnowledgeRevertedRecord:
-        done = self._library.store.past.revert(commit, request.by)
-        return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
-
-
-def _row(commit: Commit) -> records.KnowledgeHistoryCommitsRecord:
-    row = {name: getattr(commit, name) for name in ("id", "session", "date", "message")}
-    return cast("records.KnowledgeHistoryCommitsRecord", {**row, "author": commit.agent})
+        return self._library.store.past.revert(commit, request.by)
 
 
 def _remote(remote: RemoteState, branch: str) -> str:

@@ -6,9 +6,12 @@ import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.text import one_line
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import KnowledgeHistoryCommitsRecord
 
 EMAIL = "lore@localhost"
 COMMITTER = "Lore"
@@ -53,6 +56,11 @@ class Commit:
     session: str
     date: str
     message: str
+
+    def record(self) -> KnowledgeHistoryCommitsRecord:
+        return {
+            "id": self.id, "author": self.agent, "session": self.session, "date": self.date, "message": self.message
+        }  # fmt: skip
 
 
 def blob_id(data: bytes, algorithm: str = "sha1") -> str:
