@@ -60,8 +60,8 @@ def values(folder: Path, variant: str | None) -> Mapping[str, Scores]:
         retrieved = bench.retrieve(chosen.questions)
         found = {}
         for name, changed in WITHOUT.items():
-            ranked = bench.rank(chosen.questions, retrieved, "hybrid", {**HYBRID, **changed})
-            found[name] = per_question(chosen.judgements, bench.runs(chosen.questions, ranked))[MEASURE]
+            ranked = bench.rank(retrieved, "hybrid", {**HYBRID, **changed})
+            found[name] = per_question(chosen.judgements, bench.runs(ranked))[MEASURE]
         return found
 
 

@@ -57,8 +57,8 @@ def main() -> None:
     chosen = read_set(folder)
     paths = {record.id: record.path or record.id for record in chosen.records or ()}
     with opened(chosen, folder, Settings()) as (bench, _):
-        ranked = bench.rank(chosen.questions, bench.retrieve(chosen.questions), "hybrid")
-        runs = bench.runs(chosen.questions, ranked)
+        ranked = bench.rank(bench.retrieve(chosen.questions), "hybrid")
+        runs = bench.runs(ranked)
     by_fragment = per_question(chosen.judgements, runs)[MEASURE]
     files = {question: ranked_files(run, paths) for question, run in runs.items()}
     by_file = per_question(judged_files(chosen.judgements, paths), files)[MEASURE]

@@ -46,7 +46,7 @@ def values(folder: Path, checkout: Path | None) -> tuple[dict[str, dict[str, flo
         found = {}
         for column in COLUMNS:
             given, ranking = (bare, "hybrid") if column == WITHOUT else (retrieved, column)
-            runs = bench.runs(chosen.questions, bench.rank(chosen.questions, given, ranking))
+            runs = bench.runs(bench.rank(given, ranking))
             found[column] = per_question(chosen.judgements, runs)[MEASURE]
     return found, {question.id: str(question.metadata.get("category", "")) for question in chosen.questions}
 

@@ -59,7 +59,7 @@ def values(folder: Path, number: int) -> tuple[float, dict[float, float]]:
 
 
 def _mean(bench: Bench, chosen: EvaluationSet, questions: Sequence[Question], ranking: str) -> float:
-    runs = bench.runs(questions, bench.rank(questions, bench.retrieve(questions), ranking))
+    runs = bench.runs(bench.rank(bench.retrieve(questions), ranking))
     judged = {question.id: chosen.judgements[question.id] for question in questions}
     return fmean(per_question(judged, runs)[MEASURE].values())
 

@@ -36,7 +36,7 @@ def measured(folder: Path, phrasings: dict[str, list[str]]) -> dict[str, list[fl
         found["all in one search"] = {id_: fused(all_).ranked for id_, all_ in outcomes.items()}
         values = {}
         for name, ranked in found.items():
-            by_question = per_question(chosen.judgements, bench.runs(questions, ranked))[MEASURE]
+            by_question = per_question(chosen.judgements, bench.runs(ranked))[MEASURE]
             values[name] = [by_question[question.id] for question in questions]
     values["question"] = values.pop("rewording 0")
     return values

@@ -69,8 +69,8 @@ def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
     """Return the documents found for each question, best first."""
     chosen = read_set(folder)
     with opened(chosen, folder, Settings(), model=model) as (bench, _):
-        ranked = bench.rank(chosen.questions, bench.retrieve(chosen.questions), ranking)
-        return bench.runs(chosen.questions, ranked)
+        ranked = bench.rank(bench.retrieve(chosen.questions), ranking)
+        return bench.runs(ranked)
 
 
 # --- a set with its own documents --------------------------------------------------------------------------------

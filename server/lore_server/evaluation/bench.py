@@ -56,21 +56,19 @@ class Bench:
         return found
 
     def rank(
-        self,
-        questions: Sequence[Question],
-        retrieved: Mapping[str, Retrieved],
-        ranking: str,
-        own: Weights | None = None,
+        self, retrieved: Mapping[str, Retrieved], ranking: str, own: Weights | None = None
     ) -> dict[str, list[Ranked]]:
         given = own or self.weights(ranking)
-        return {question.id: self.service.rank(retrieved[question.id], ranking, given)[1] for question in questions}
+        return {
+            question: self.service.rank(candidates, ranking, given)[1] for question, candidates in retrieved.items()
+        }
 
-    def runs(self, questions: Sequence[Question], ranked: Mapping[str, Sequence[Ranked]]) -> dict[str, list[str]]:
+    def runs(self, ranked: Mapping[str, Sequence[Ranked]]) -> dict[str, list[str]]:
         """Return the documents for each question, best first."""
         found = {}
-        for question in questions:
-            documents = dict.fromkeys(map(self.document, ranked[question.id]))
-            found[question.id] = [document for document in documents if document is not None][:DEPTH]
+        for question, results in ranked.items():
+            documents = dict.fromkeys(map(self.document, results))
+            found[question] = [document for document in documents if document is not None][:DEPTH]
         return found
 
     def weights(self, ranking: str) -> Weights:

@@ -53,8 +53,8 @@ def _evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], prog
     confidences = {kind: bench.service.fit(retrieved[kind]).confidence for kind in kinds}
     values = {}
     for ranking in rankings:
-        ranked = bench.rank(questions, retrieved, ranking)
-        runs = bench.runs(questions, ranked)
+        ranked = bench.rank(retrieved, ranking)
+        runs = bench.runs(ranked)
         values[ranking] = per_question(chosen.judgements, runs) | _by_kind(chosen, ranked, runs, confidences)
     return Report(chosen.name, len(questions), values)
 

@@ -68,7 +68,8 @@ def _references(row: JSON, length: int, place: str) -> list[Span]:
 
 def overlap(passages: Sequence[tuple[str, Span]], document: str, answer: Sequence[Span]) -> dict[str, float]:
     """Measure some passages, each a (document, range), against the ranges that answer the question."""
-    hit = _length(_common(answer, _union([span for name, span in passages if name == document])))
+    found = _union([span for name, span in passages if name == document])  # neither list of ranges has overlaps
+    hit = sum(max(0, min(b, d) - max(a, c)) for a, b in answer for c, d in found)
     wanted, given = _length(answer), _length([span for _, span in passages])
     return {
         "recall": hit / wanted if wanted else 0.0,
@@ -99,12 +100,6 @@ def _union(spans: Sequence[Span]) -> list[Span]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _common(some: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Return the intersection of two lists of ranges, each without overlaps."""
-    pairs = ((max(a, c), min(b, d)) for a, b in some for c, d in others)
-    return [(start, end) for start, end in pairs if start < end]
 
 
 def _length(spans: Sequence[Span]) -> int:

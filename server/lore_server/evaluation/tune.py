@@ -51,10 +51,9 @@ Scores = dict[str, float]
 
 @dataclass(frozen=True)
 class Trial:
-    """A set under test: its answered questions, and a cached function from the items of weights to their values."""
+    """A set under test, with a cached function from the items of weights to the values of its answered questions."""
 
     name: str
-    questions: Sequence[str]
     score: Callable[[frozenset[tuple[str, float]]], Scores]
 
 
@@ -113,11 +112,11 @@ def _trial(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Trial:
 
     @cache
     def score(items: frozenset[tuple[str, float]]) -> Scores:
-        runs = bench.runs(questions, bench.rank(questions, retrieved, "hybrid", dict(items)))
+        runs = bench.runs(bench.rank(retrieved, "hybrid", dict(items)))
         values = per_question(chosen.judgements, runs)[MEASURE]
         return {name: values[question] for question, name in names.items()}
 
-    return Trial(chosen.name, list(names.values()), score)
+    return Trial(chosen.name, score)
 
 
 def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress) -> Fit:
@@ -126,12 +125,12 @@ def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress
     Several sets are left out one at a time, because weights that suit one project may hurt another. A single set is
     divided into folds of its questions.
     """
-    folds = [frozenset(trial.questions) for trial in trials]
+    before = _scores(trials, start)
+    folds = [frozenset(_scores([trial], start)) for trial in trials]
     if len(trials) == 1:
-        folds = [frozenset(trials[0].questions[number::FOLDS]) for number in range(FOLDS)]
+        folds = [frozenset(list(before)[number::FOLDS]) for number in range(FOLDS)]
     held_out: Scores = {}
     losing = []
-    before = _scores(trials, start)
     for number, fold in enumerate(folds):
         progress("fitting", number, len(folds) + 1)
         found = _scores(trials, _search(trials, start, fold))
@@ -170,11 +169,11 @@ def write(file: Path, weights: Mapping[str, float]) -> None:
 
 def _search(trials: Sequence[Trial], start: Mapping[str, float], left_out: frozenset[str]) -> dict[str, float]:
     """Return the best weights for the questions that are not left out, one after another; all sets count equally."""
-    asked = [[question for question in trial.questions if question not in left_out] for trial in trials]
 
     def mean(weights: Mapping[str, float]) -> float:
-        values = _scores(trials, weights)
-        return fmean(fmean(values[question] for question in questions) for questions in asked if questions)
+        scores = [_scores([trial], weights) for trial in trials]
+        asked = [[value for question, value in own.items() if question not in left_out] for own in scores]
+        return fmean(fmean(values) for values in asked if values)
 
     best, value = dict(start), mean(start)
     for name, steps in STEPS.items():

@@ -68,20 +68,11 @@ def _comments(text: str) -> Iterator[str]:
     block: list[str] = []
     for line in [*text.split("\n"), ""]:
         words = _QUOTES.sub("", _COMMENT.sub("", line)).strip()
-        if _reads_like_prose(words, continues=bool(block)):
+        tokens = words.split()
+        plain = sum(bool(_PLAIN.match(token)) for token in tokens)
+        is_prose = tokens and plain >= PROSE_SHARE * len(tokens) and not _STATEMENT.match(words)
+        if is_prose and (block or len(tokens) >= MIN_COMMENT_WORDS):  # the first line of a comment needs several words
             block.append(words)
         elif block:
             yield " ".join(block)
             block = []
-
-
-def _reads_like_prose(text: str, continues: bool) -> bool:
-    """Return whether a line consists mostly of words; the first line of a comment needs several."""
-    tokens = text.split()
-    plain = sum(bool(_PLAIN.match(token)) for token in tokens)
-    return (
-        bool(tokens)
-        and not _STATEMENT.match(text)
-        and plain >= PROSE_SHARE * len(tokens)
-        and (continues or len(tokens) >= MIN_COMMENT_WORDS)
-    )

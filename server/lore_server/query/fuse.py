@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import mul
 from statistics import fmean
 
@@ -100,30 +100,23 @@ def files(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
     grouped: dict[str, list[Ranked]] = {}
     for passage in passages:
         grouped.setdefault(passage.source, []).append(passage)
-    terms = {source: [dict(passage.why) for passage in those] for source, those in grouped.items()}
-    words = _words(terms, weights["furtherPassages"] * (1 - len(grouped) / max(1, len(passages))))
-    return {source: _file(those[0], terms[source], words[source]) for source, those in grouped.items()}
-
-
-def _words(terms: Mapping[str, Sequence[Mapping[str, float]]], decay: float) -> dict[str, float]:
-    """Return the keyword term of each file; the best file has as much as the best passage."""
-    found = {
-        source: sorted([passage.get("keywords", 0.0) for passage in those], reverse=True)
-        for source, those in terms.items()
-    }
-    highest = max([points[0] for points in found.values()], default=0.0)
+    decay = weights["furtherPassages"] * (1 - len(grouped) / max(1, len(passages)))
     decays = [decay**place for place in range(MAX_PASSAGES)]
-    sums = [points[0] if len(points) == 1 else sum(map(mul, points, decays)) for points in found.values()]
-    return {source: highest * share for source, share in zip(found, shares_of_best(sums), strict=True)}
-
-
-def _file(best: Ranked, terms: Sequence[dict[str, float]], words: float) -> Ranked:
-    """Return a file with its best passage; the terms of that passage become those of the file."""
-    values, *others = terms
-    for passage in others:
-        for name, value in passage.items():
-            values[name] = max(values.get(name, 0.0), value) if name in BEST else values.get(name, 0.0)
-    if "keywords" in values:
-        values["keywords"] = words
-    why: Terms = [term for term in values.items() if term[1]]
-    return Ranked(best.source, sum(values.values()), best.chunk, why)
+    words = [
+        sorted([dict(passage.why).get("keywords", 0.0) for passage in those], reverse=True)
+        for those in grouped.values()
+    ]
+    highest = max([points[0] for points in words], default=0.0)
+    sums = [points[0] if len(points) == 1 else sum(map(mul, points, decays)) for points in words]
+    found = {}
+    for (source, those), share in zip(grouped.items(), shares_of_best(sums), strict=True):
+        best, *others = those
+        values = dict(best.why)  # its terms become those of the file
+        for passage in others:
+            for name, value in passage.why:
+                values[name] = max(values.get(name, 0.0), value) if name in BEST else values.get(name, 0.0)
+        if "keywords" in values:
+            values["keywords"] = highest * share  # the best file has as much as the best passage
+        why: Terms = [term for term in values.items() if term[1]]
+        found[source] = Ranked(source, sum(values.values()), best.chunk, why)
+    return found

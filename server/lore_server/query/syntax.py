@@ -136,14 +136,11 @@ def _unquoted(quoted: str) -> str:
 
 
 def _types(given: Iterable[str]) -> tuple[str, ...]:
-    names = [name.strip().lower() for value in given for name in value.split(",")]
+    names = _names(given)
     for name in names:
         if name not in (ALL, *TYPES):
-            near = get_close_matches(name, TYPES, n=1) or [type_ for type_ in TYPES if type_.startswith(name[:3])][:1]
-            hint = f"Did you mean `{near[0]}`? " if near else ""
-            raise InvalidArgument(
-                f"`type` cannot be {name[:60]!r}.", f"{hint}Valid values: {', '.join((ALL, *TYPES))}."
-            )
+            near = get_close_matches(name, TYPES, n=1) or [type_ for type_ in TYPES if type_.startswith(name[:3])]
+            raise _unknown("type", name, near, ", ".join((ALL, *TYPES)))
     return tuple(type_ for type_ in TYPES if type_ in names)
 
 
@@ -159,16 +156,21 @@ def _paths(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _langs(given: Iterable[str]) -> tuple[str, ...]:
-    names = [name.strip().lower() for value in given for name in (value.split(",") if value.strip() else [""])]
+    names = _names(given)
     for name in names:
         if not suffixes_of(name):
             near = get_close_matches(name, file_languages(), n=1)
-            hint = f"Did you mean `{near[0]}`? " if near else ""
-            raise InvalidArgument(
-                f"`lang` cannot be {name[:60]!r}.",
-                f"{hint}Valid values: {', '.join(file_languages())}, or a suffix of these.",
-            )
+            raise _unknown("lang", name, near, f"{', '.join(file_languages())}, or a suffix of these")
     return tuple(dict.fromkeys(names))
+
+
+def _names(given: Iterable[str]) -> list[str]:
+    return [name.strip().lower() for value in given for name in value.split(",")]
+
+
+def _unknown(name: str, value: str, near: Sequence[str], valid: str) -> InvalidArgument:
+    hint = f"Did you mean `{near[0]}`? " if near else ""
+    return InvalidArgument(f"`{name}` cannot be {value[:60]!r}.", f"{hint}Valid values: {valid}.")
 
 
 def _day(name: str, given: str) -> datetime.date:
