@@ -6,19 +6,28 @@ import math
 
 import pytest
 
-from lore_server.query.classic import Row, rank, total
+from lore_etl.core.model import Chunk
+from lore_server.query.classic import rank, total
 from lore_server.query.weights import CLASSIC
+from tests.harness.chunks import make_chunk
 
-BUTTON = Row(
-    "src", "src/button/Base.mjs", "src/button/Base.mjs - click()", "Neo.button.Base",
-    ("src/component/Base.mjs", "src/core/Base.mjs"),
+
+def chunk(type_: str, source: str, title: str = "", class_name: str | None = None, *above: str) -> Chunk:
+    return make_chunk(source, type_, title=title, class_name=class_name, chain=[("Neo.X", path) for path in above])
+
+
+BUTTON, CONFIG = (
+    chunk(
+        "src", "src/button/Base.mjs", f"src/button/Base.mjs - {member}", "Neo.button.Base",
+        "src/component/Base.mjs", "src/core/Base.mjs",
+    )
+    for member in ("click()", "[Config]")
 )  # fmt: skip
-CONFIG = Row("src", BUTTON.source, "src/button/Base.mjs - [Config]", BUTTON.class_name, BUTTON.chain)
-GUIDE = Row("guide", "/repo/learn/guides/Buttons.md", "Buttons - Using Buttons")
-TICKET = Row("ticket", "/repo/issues/issue-1.md", "issue-1")
-EXAMPLE = Row("example", "examples/button/base/MainContainer.mjs", "x", "Neo.examples.button.base.MainContainer")
-RELEASE = Row("release", "/repo/rn/v11.0.0.md", "v11.0.0")
-BLOG = Row("blog", "/repo/learn/blog/a.md", "Button story")
+GUIDE = make_chunk("/repo/learn/guides/Buttons.md", "guide", title="Buttons", heading=("Using Buttons",))
+TICKET = chunk("ticket", "/repo/issues/issue-1.md", "The button is gone")
+EXAMPLE = chunk("example", "examples/button/base/MainContainer.mjs", "x", "Neo.examples.button.base.MainContainer")
+RELEASE = chunk("release", "/repo/rn/v11.0.0.md", "Release notes")
+BLOG = chunk("blog", "/repo/learn/blog/a.md", "Button story")
 ROWS = [BUTTON, GUIDE, TICKET, EXAMPLE, RELEASE, CONFIG, BLOG]
 
 B, C, G, K = "src/button/Base.mjs", "src/component/Base.mjs", "/repo/learn/guides/Buttons.md", "src/core/Base.mjs"
@@ -48,12 +57,12 @@ def rounded(score: float) -> int:
         pytest.param("v11.0.0", "release", [RELEASE], [(V, 1046)], id="C2"),
         pytest.param("neo.button.base", "src", [BUTTON, CONFIG], [(C, 176), (K, 106), (B, 47)], id="D"),
         pytest.param("button", "ticket", [TICKET], [(I, 1)], id="E"),
-        pytest.param("class", "all", [Row("src", "src/class/A.mjs", "x")], [("src/class/A.mjs", 1)], id="F"),
-        pytest.param("button", "all", [Row("src", "unknown"), Row("src", None)], [], id="G"),
+        pytest.param("class", "all", [chunk("src", "src/class/A.mjs", "x")], [("src/class/A.mjs", 1)], id="F"),
+        pytest.param("button", "all", [chunk("src", "unknown")], [], id="G"),
         pytest.param("按钮怎么用", "all", [GUIDE], [(G, 1)], id="I"),
     ],
 )  # fmt: skip
 def test_scores_match_the_golden_values(
-    query: str, type_: str, rows: list[Row], expected: list[tuple[str, int]]
+    query: str, type_: str, rows: list[Chunk], expected: list[tuple[str, int]]
 ) -> None:
     assert [(source, rounded(total(terms))) for source, terms in rank(query, type_, rows, CLASSIC)] == expected

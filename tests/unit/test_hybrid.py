@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from lore_etl.core.model import Chunk
-from lore_server.query.hybrid import Companions, rank, score
+from lore_server.query.hybrid import rank, score
 from lore_server.query.parse import parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Candidate, Candidates
@@ -32,7 +32,7 @@ def ranked_with(
 ) -> list[Ranked]:
     asked = parse(query)
     passages = score(asked, Candidates([*candidates, LOW]), type_, weights)
-    return rank(asked, passages, type_, weights, Companions(parents or {}))
+    return rank(asked, passages, type_, weights, parents=parents)
 
 
 def sources(found: list[Ranked]) -> list[str]:

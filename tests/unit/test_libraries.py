@@ -7,7 +7,6 @@ import pytest
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
-from lore_server.query.classic import Row
 from lore_server.query.classic import rank as classic_rank
 from lore_server.query.hybrid import are_mostly_libraries, names_library, rank, score
 from lore_server.query.parse import parse
@@ -57,7 +56,7 @@ def test_part_of_another_word_does_not_name_a_library(library: str, text: str) -
 
 
 def test_the_classic_ranking_lowers_libraries_too() -> None:
-    rows = [Row("library", "@docs/x/buttons.md", "Buttons"), Row("guide", "learn/buttons.md", "Buttons")]
+    rows = [make_chunk("@docs/x/buttons.md", "library"), make_chunk("learn/buttons.md")]
 
     assert next(source for source, _ in classic_rank("buttons", "all", rows, CLASSIC)) == "learn/buttons.md"
 

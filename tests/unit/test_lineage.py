@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lore_etl.core.model import Chunk
-from lore_server.query.hybrid import Companions, rank, score
+from lore_server.query.hybrid import rank, score
 from lore_server.query.lineage import FOUND, LAST_PLACE, MAX_ADDED, wanted_ancestors
 from lore_server.query.parse import parse
 from lore_server.query.ranking import Ranked
@@ -34,7 +34,7 @@ def ranked(query: str, *candidates: Candidate, type_: str | None = None, boost: 
     asked, weighed = parse(query), weights("hybrid", {"inheritanceBoost": boost})
     passages = score(asked, Candidates(list(candidates)), type_, weighed)
     heads = {name: HEADS[name] for name in wanted_ancestors(asked, passages) if name in HEADS}
-    return rank(asked, passages, type_, weighed, Companions(heads))
+    return rank(asked, passages, type_, weighed, parents=heads)
 
 
 def sources(found: list[Ranked]) -> list[str]:
@@ -90,7 +90,7 @@ def test_a_name_shared_by_classes_adds_only_the_ancestors_of_the_best() -> None:
     )
     heads = {f"Neo.parent{n}.P": class_chunk(f"Neo.parent{n}.P", []) for n in range(4)}
 
-    found = sources(rank(asked, passages, None, HYBRID, Companions(heads)))
+    found = sources(rank(asked, passages, None, HYBRID, parents=heads))
 
     assert found[:3] == ["src/kind0/Thing.mjs", "src/parent0/P.mjs", "src/kind1/Thing.mjs"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_server.query.hybrid import Companions, rank, score
+from lore_server.query.hybrid import rank, score
 from lore_server.query.parse import parse, sought_types
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import asks_only_for, references, tickets, written_paths
@@ -23,7 +23,7 @@ PATHS = {
 def ranked(query: str, *candidates: Candidate, named: tuple[Chunk, ...] = ()) -> list[Ranked]:
     asked = parse(query)
     passages = score(asked, Candidates(list(candidates)), None, HYBRID)
-    return rank(asked, passages, None, HYBRID, Companions(named={result.source: result for result in named}))
+    return rank(asked, passages, None, HYBRID, named={result.source: result for result in named})
 
 
 def named(query: str) -> list[str]:

@@ -10,10 +10,9 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.weights import Weights
 
 FOLDER_BONUS = 0.1
@@ -21,38 +20,22 @@ BEST_FOLDERS = 5
 Terms = defaultdict[str, float]
 
 
-@dataclass(frozen=True)
-class Row:
-    """The fields of a chunk that the formula uses; `chain` lists the ancestors' sources, nearest first."""
-
-    type: str
-    source: str | None
-    name: str = ""
-    class_name: str = ""
-    chain: tuple[str, ...] = ()
-
-
-def row_of(chunk: Chunk) -> Row:
-    stem = PurePosixPath(chunk.source).stem
-    heading = " - ".join((chunk.title, *chunk.heading[-1:]))
-    name = stem if chunk.type in ("ticket", "release") else heading
-    sources = tuple(ancestor.source for ancestor in chunk.chain if ancestor.source)
-    return Row(chunk.type.value, chunk.source, name, chunk.class_name or "", sources)
-
-
-def rank(query: str, type_: str, rows: Sequence[Row], weights: Weights) -> list[tuple[str, Terms]]:
-    """Return (source, score terms) pairs, best first, for rows in the order of the vector result."""
+def rank(query: str, type_: str, chunks: Sequence[Chunk], weights: Weights) -> list[tuple[str, Terms]]:
+    """Return (source, score terms) pairs, best first, for chunks in the order of the vector result."""
     scores: dict[str, Terms] = {}
     words = _words(query)
-    for position, row in enumerate(rows):
-        if not row.source or row.source == "unknown":
+    for position, chunk in enumerate(chunks):
+        if chunk.source == "unknown":
             continue
-        terms = scores.setdefault(row.source, defaultdict(float))
-        terms["baseIncrement"] += (len(rows) - position) * weights["baseIncrement"]
-        for name in (*_word_matches(words, row), *_row_matches(query, type_, row)):
-            terms[name] += weights[name]
+        terms = scores.setdefault(chunk.source, defaultdict(float))
+        terms["baseIncrement"] += (len(chunks) - position) * weights["baseIncrement"]
+        name = " - ".join((chunk.title, *chunk.heading[-1:])).lower()
+        if chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE):
+            name = PurePosixPath(chunk.source).stem.lower()
+        for term in (*_word_matches(words, chunk, name), *_chunk_matches(query, type_, chunk, name)):
+            terms[term] += weights[term]
         boost = weights["inheritanceBoost"]
-        for source in row.chain:
+        for source in (ancestor.source for ancestor in chunk.chain if ancestor.source):
             scores.setdefault(source, defaultdict(float))["inheritanceBoost"] += boost
             boost = math.floor(boost * weights["inheritanceDecay"])
     return _with_folders(scores)
@@ -72,17 +55,17 @@ def _words(query: str) -> list[str]:
     return found
 
 
-def _word_matches(words: Iterable[str], row: Row) -> Iterator[str]:
+def _word_matches(words: Iterable[str], chunk: Chunk, name: str) -> Iterator[str]:
     """Yield the weights that apply, once per word."""
-    source, name, class_name = (row.source or "").lower(), row.name.lower(), row.class_name.lower()
+    source, class_name = chunk.source.lower(), (chunk.class_name or "").lower()
     for word in words:
         if f"/{word}/" in source:
             yield "sourcePathMatch"
         if word in source.rsplit("/", 1)[-1]:
             yield "fileNameMatch"
-        if row.type == "guide" or (row.type == "blog" and word in name):
+        if chunk.type == KnowledgeType.GUIDE or (chunk.type == KnowledgeType.BLOG and word in name):
             yield "guideMatch"
-        if row.type == "blog":
+        if chunk.type == KnowledgeType.BLOG:
             yield "blogMatch"
         if word in class_name:
             yield "classNameMatch"
@@ -90,17 +73,17 @@ def _word_matches(words: Iterable[str], row: Row) -> Iterator[str]:
             yield "namePartMatch"
 
 
-def _row_matches(query: str, type_: str, row: Row) -> Iterator[str]:
-    if row.type == "ticket" and type_ == "all":
+def _chunk_matches(query: str, type_: str, chunk: Chunk, name: str) -> Iterator[str]:
+    if chunk.type == KnowledgeType.TICKET and type_ == "all":
         yield "ticketPenalty"
-    if row.type == "library" and type_ == "all":
+    if chunk.type == KnowledgeType.LIBRARY and type_ == "all":
         yield "libraryPenalty"
-    if row.type == "release":
+    if chunk.type == KnowledgeType.RELEASE:
         yield "releasePenalty"
         wanted = query.lower()
-        if wanted.startswith("v") and row.name.lower() == wanted:
+        if wanted.startswith("v") and name == wanted:
             yield "releaseExactMatch"
-    if (row.source or "").lower().rsplit("/", 1)[-1].endswith("base.mjs"):
+    if chunk.source.lower().endswith("base.mjs"):
         yield "baseFileBonus"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import PurePosixPath
@@ -103,9 +103,20 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     return scored
 
 
-@dataclass(frozen=True)
-class Companions:
-    """Chunks of further files that may be added.
+def rank(
+    query: Query,
+    passages: Sequence[Ranked],
+    type_: str | None,
+    weights: Weights,
+    today: datetime.date = datetime.date.min,
+    *,
+    parents: Mapping[str, Chunk] | None = None,
+    relatives: Sequence[Chunk] = (),
+    heads: Mapping[str, Chunk] | None = None,
+    named: Mapping[str, Chunk] | None = None,
+    changed: Mapping[str, float] | None = None,
+) -> list[Ranked]:
+    """Return the files by score, best first, with further files that may be added by their chunks.
 
     `parents` has the class chunks of ancestors by class name, `relatives` those of the classes that answer a question
     about inheritance, nearest first. `heads` has the first chunks of documents that replaced others, by source, and
@@ -113,37 +124,17 @@ class Companions:
     match, by source.
     """
 
-    parents: Mapping[str, Chunk] = field(default_factory=dict)
-    relatives: Sequence[Chunk] = ()
-    heads: Mapping[str, Chunk] = field(default_factory=dict)
-    named: Mapping[str, Chunk] = field(default_factory=dict)
-    changed: Mapping[str, float] = field(default_factory=dict)
-
-
-NO_COMPANIONS = Companions()
-
-
-def rank(
-    query: Query,
-    passages: Sequence[Ranked],
-    type_: str | None,
-    weights: Weights,
-    others: Companions = NO_COMPANIONS,
-    today: datetime.date = datetime.date.min,
-) -> list[Ranked]:
-    """Return the files by score, best first."""
-
-    def of_type(chunks: Mapping[str, Chunk]) -> dict[str, Chunk]:
-        return {name: chunk for name, chunk in chunks.items() if type_ in (None, chunk.type)}
+    def of_type(chunks: Mapping[str, Chunk] | None) -> dict[str, Chunk]:
+        return {name: chunk for name, chunk in (chunks or {}).items() if type_ in (None, chunk.type)}
 
     by_source = files(passages, weights)
-    _add_history(query, by_source, others.changed, weights["historyMatch"])
+    _add_history(query, by_source, changed or {}, weights["historyMatch"])
     sought = [result for result in by_source.values() if result.chunk.type in query.sought_types]
     lead(by_source, "soughtMatch", sought)
-    lead_with_named(query, by_source, of_type(others.named))
-    add_ancestors(query, passages, by_source, of_type(others.parents), weights)
-    _lift_relatives(by_source, [chunk for chunk in others.relatives if type_ in (None, chunk.type)], weights)
-    lower_outdated(by_source, of_type(others.heads), today, weights)
+    lead_with_named(query, by_source, of_type(named))
+    add_ancestors(query, passages, by_source, of_type(parents), weights)
+    _lift_relatives(by_source, [chunk for chunk in relatives if type_ in (None, chunk.type)], weights)
+    lower_outdated(by_source, of_type(heads), today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
 
 

@@ -283,14 +283,18 @@ class QueryService:
         passages = hybrid.score(query, candidates, retrieved.type, weights)
         hierarchy = self._index.hierarchy
         below = lineage.first_of_each_file(lineage.relatives(query.text, hierarchy), hierarchy)
-        others = hybrid.Companions(
+        files = hybrid.rank(
+            query,
+            passages,
+            retrieved.type,
+            weights,
+            self._today(),
             parents=self._heads(lineage.wanted_ancestors(query, passages)),
             relatives=list(self._heads(below).values()),
             heads=self._openings(passage.chunk.superseded_by for passage in passages),
             named={chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)},
             changed=self._history.matches(query.text) if self._history else {},
         )
-        files = hybrid.rank(query, passages, retrieved.type, weights, others, self._today())
         return passages, similar.spread(outdated.below_sources(files, self._index.catalogue.of_source))
 
     def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
@@ -323,9 +327,8 @@ class QueryService:
 
     def _classic(self, query: Query, passages: list[Ranked], type_: str, weights: Weights) -> list[Ranked]:
         best = {passage.source: passage.chunk for passage in reversed(passages)}
-        rows = [classic.row_of(passage.chunk) for passage in passages]
         ranked = []
-        for source, terms in classic.rank(query.text, type_, rows, weights):
+        for source, terms in classic.rank(query.text, type_, [passage.chunk for passage in passages], weights):
             if chunk := best.get(source) or self._openings([source]).get(source):
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked
