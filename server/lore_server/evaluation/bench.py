@@ -136,10 +136,7 @@ def scratch_index(name: str, settings: Settings, model: Model | None = None) -> 
 
 
 def set_from_git(root: Path, index: Index) -> EvaluationSet:
-    """Return tickets as questions, judged by the files changed in the commits that mention them.
-
-    Raises IndexMissing, InvalidArgument for a project without git, NotFound if no commit names a ticket.
-    """
+    """Return tickets, judged by the files in their commits. Raises IndexMissing, InvalidArgument, NotFound."""
     index.require()
     texts: dict[str, list[str]] = defaultdict(list)
     judged = set()

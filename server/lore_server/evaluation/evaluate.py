@@ -30,11 +30,7 @@ def evaluate_folder(
     progress: Progress = silent,
     model: Model | None = None,
 ) -> Report:
-    """Return the report on the set of any kind in a folder or, without a folder, on the project's own history.
-
-    Raises InvalidArgument for a folder without a set, or if only `classic` would judge excerpts; and the errors of
-    `set_from_git`.
-    """
+    """Return the report on a set of any kind or, without a folder, on the project's own history."""
     if folder is None or not excerpts.is_excerpt_set(folder):
         with opened(read_chosen(folder, split), root, settings, progress, model) as (bench, chosen):
             return _evaluate(bench, chosen, rankings, progress)

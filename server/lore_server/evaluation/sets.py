@@ -40,10 +40,7 @@ class EvaluationSet:
 
 
 def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
-    """Read a set, or one split of it: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata.
-
-    Raises InvalidArgument, which names file and line, if a file is missing or has another format.
-    """
+    """Read a set or a split: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata. Raises InvalidArgument."""
     queries, qrels, in_metadata = _files(folder, split)
     corpus, documents = folder.resolve().name, folder / "corpus.jsonl"
     questions = [Question(id_, text(row, "text", place), _metadata(row, place)) for place, id_, row in rows(queries)]

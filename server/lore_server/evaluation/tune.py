@@ -81,10 +81,7 @@ def fit_folders(
     progress: Progress = silent,
     model: Model | None = None,
 ) -> Fit:
-    """Fit the weights to one or more sets or, without folders, to the project's own history.
-
-    Raises ConfigError for another ranking; InvalidArgument for no set, too small ones, and two with the same documents.
-    """
+    """Fit the weights to sets or the project's own history. Raises ConfigError, InvalidArgument."""
     if settings.query.ranking != "hybrid":
         raise ConfigError(
             f"Configuration key `query.ranking`: only the weights of hybrid can be fitted, "
@@ -120,12 +117,9 @@ def _trial(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Trial:
 
 
 def _fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress) -> Fit:
-    """Fit the weights by cross-validation; the returned weights are fitted to all questions.
-
-    Several sets are left out one at a time, because weights that suit one project may hurt another. A single set is
-    divided into folds of its questions.
-    """
+    """Fit the weights by cross-validation; the returned weights are fitted to all questions."""
     before = _scores(trials, start)
+    # a set is left out as a whole, because weights that suit one project may hurt another
     folds = [frozenset(_scores([trial], start)) for trial in trials]
     if len(trials) == 1:
         folds = [frozenset(list(before)[number::FOLDS]) for number in range(FOLDS)]

@@ -45,11 +45,7 @@ class Drift:
 
 
 def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: Collection[str]) -> Drift:
-    """Check the entries for references to missing files and for changed files.
-
-    The score is violations / checks, from 0.0 (or no checks) to 1.0. Open PRPs are skipped: they name files not
-    written yet.
-    """
+    """Return the checks that fail, and their share. Open PRPs are skipped: they name files not written yet."""
     found = list(_checks(list(entries), exists, changed))
     violations = tuple(violation for violation, holds in found if not holds)
     return Drift(round(len(violations) / len(found), 4) if found else 0.0, violations, len(found))

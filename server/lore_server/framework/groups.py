@@ -69,10 +69,7 @@ _BY_TYPE: dict[KnowledgeType, tuple[Group | None, Group | None]] = {
 
 
 def group_of(path: str, kind: KnowledgeType) -> Group | None:
-    """Return the group of a file, by its path and type; None if it is in no group.
-
-    Files in a folder `.ce` belong to the framework; the project's own rules (CLAUDE.md) are in no group.
-    """
+    """Return the group of a file; the project's own rules (CLAUDE.md) and other types are in none."""
     system, user = _BY_TYPE.get(kind, (None, None))
     return system if is_system(path) else user
 

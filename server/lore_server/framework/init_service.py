@@ -42,10 +42,7 @@ class InitService:
     def run(
         self, *, sync: bool, wait_seconds: float, project_root: str | None = None, listener: Listener = NOBODY
     ) -> InitResultRecord:
-        """Set up Lore for the project. A failed sync is reported in its job, after the steps that succeeded.
-
-        Raises InvalidArgument if `project_root` is another project; StorageError; Busy if the index is in use.
-        """
+        """Set up Lore. A failed sync is reported in its job. Raises InvalidArgument, StorageError, Busy."""
         root, deadline = self._index.root, time.monotonic() + wait_seconds
         check_root(root, project_root, f"Omit it, or run `lore init {(project_root or '')[:300]}` in a shell.")
         layout = layout_of(root)

@@ -72,10 +72,7 @@ class UnifiedSearch:
         options: Mapping[str, object] | None = None,
         cursor: str | None = None,
     ) -> KnowledgeFoundRecord:
-        """Return the best documents of some sources; `options` can have the arguments, as PRP-29.2 defines them.
-
-        Raises InvalidArgument if `project_root` is another project, or `options` repeats an argument.
-        """
+        """Return the best documents; `options` can have the arguments (PRP-29.2). Raises InvalidArgument."""
         check_root(self._index.root, project_root, "Omit it, or use the server of that project.")
         arguments = {"sources": sources, "tags": tags, "limit": limit}
         given = {name: value for name, value in arguments.items() if value is not None}

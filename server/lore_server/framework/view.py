@@ -31,10 +31,7 @@ _NOT_IN_KEY = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class ViewEntry:
-    """The data of a document or rule. `key` is unique in its group.
-
-    Only rules have `line`, only PRPs have `spec`, and only patterns have `referenced_by`, the ids of PRPs.
-    """
+    """The data of a document or rule. `key` is unique in its group."""
 
     key: str
     group: Group
@@ -42,9 +39,9 @@ class ViewEntry:
     title: str
     excerpt: str
     tags: tuple[str, ...]
-    line: int | None = None
-    spec: Spec | None = None
-    referenced_by: tuple[str, ...] = ()
+    line: int | None = None  # of rules only
+    spec: Spec | None = None  # of PRPs only
+    referenced_by: tuple[str, ...] = ()  # ids of PRPs, of patterns only
 
     @property
     def is_done(self) -> bool:
@@ -174,11 +171,7 @@ def _other_key(entry: ViewEntry, taken: Container[str]) -> str:
 
 
 def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapping[str, tuple[str, ...]]:
-    """Return the path of each pattern -> the ids of the PRPs that mention it, in order.
-
-    A PRP mentions a pattern by its path, by the end of the path from any folder on, or by its file name. The
-    extension is optional.
-    """
+    """Return path -> ids of the PRPs that name a pattern by its path, the end of it, or its file's name."""
     meant: dict[str, list[str]] = defaultdict(list)
     for pattern in patterns:
         for name in _names(pattern.path):

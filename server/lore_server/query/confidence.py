@@ -26,14 +26,10 @@ DOUBT = "No passage is close to this question, so the index may not answer it. T
 
 
 class Fit(NamedTuple):
-    """How well the best passage fits a query, from 0 to 1.
+    """How well the best passages fit a query, from 0 to 1."""
 
-    The confidence is half its similarity, half the share of the query's words in it; the relevance is high if either is
-    high, because a passage can be found by its meaning or by its words.
-    """
-
-    confidence: float
-    relevance: float
+    confidence: float  # half its similarity, half the share of the query's words in it
+    relevance: float  # high if either is high, because a passage can be found by its meaning or by its words
 
 
 def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:

@@ -18,15 +18,13 @@ def by_type(types: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def by_folder(sources: Iterable[str]) -> list[tuple[str, int]]:
-    """Return (pattern, files) for the entries of the deepest folder that contains all of these files.
-
-    A pattern selects exactly the files it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
-    """
+    """Return (pattern, files) for the entries of the deepest folder that contains all of these files."""
     places = [source.split("/") for source in sources]
     depth = len(commonprefix([parts[:-1] for parts in places]))  # it also takes lists of folders
     counts: Counter[str] = Counter()
     for parts in places:
         place = "/".join(parts[: depth + 1])
+        # a pattern that selects exactly these files
         counts[f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"] += 1
     return _sorted(counts)[:MAX_FOLDERS]
 

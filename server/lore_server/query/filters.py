@@ -19,7 +19,7 @@ from lore_etl.index import Index
 from lore_etl.sources.source import CONVERTED, SYNTAXES, suffix_in
 from lore_etl.stores.tokenizer import SPACELESS, phrase_words
 
-_WILDCARDS = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
+_WILDCARDS = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}  # only `**` does not stop at a slash
 _WILD = re.compile(r"(\*\*/|/\*\*$|\*+|\?)")
 _BOUNDED = re.compile(rf"[^\W{SPACELESS}]")  # scripts without spaces do not separate a word from its neighbours
 _MORE = {"c": (".h",), "text": (".txt",)}
@@ -28,19 +28,16 @@ _NAMES = {"tsx": "typescript", CONVERTED: "document"}
 
 @dataclass(frozen=True)
 class Filters:
-    """All filters of a search. Values of one filter are alternatives; different filters all apply.
-
-    Languages are names or suffixes, `after` is the first day and `before` the day after the last.
-    """
+    """All filters of a search. Values of one filter are alternatives; different filters all apply."""
 
     types: tuple[str, ...] = ()
     without_types: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     without_paths: tuple[str, ...] = ()
-    langs: tuple[str, ...] = ()
+    langs: tuple[str, ...] = ()  # names or suffixes
     without_langs: tuple[str, ...] = ()
-    after: datetime.date | None = None
-    before: datetime.date | None = None
+    after: datetime.date | None = None  # the first day
+    before: datetime.date | None = None  # the day after the last
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
@@ -80,10 +77,7 @@ def type_or_none(type_: str) -> str | None:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the index: the files below some folders, or some files only.
-
-    Equal parts compare equal, so their content can be cached while the index does not change.
-    """
+    """The files below some folders, or some files only. Equal parts compare equal, so that their rows are kept."""
 
     folders: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
@@ -149,10 +143,7 @@ def pattern_of(phrase: str) -> re.Pattern[str]:
 
 
 def _glob(pattern: str) -> str:
-    """Return the regular expression of a path pattern, which matches a file or everything below a folder.
-
-    `*` and `?` stop at a slash, `**` does not. Without a slash, the pattern is a name at any depth.
-    """
+    """Return the pattern of a file, or of everything below a folder; without a slash, of a name at any depth."""
     start = "^" if "/" in pattern else "(?:^|/)"
     parts = _WILD.split(pattern.removeprefix("/"))
     parts[::2] = map(re.escape, parts[::2])

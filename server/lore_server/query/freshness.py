@@ -103,11 +103,9 @@ class Freshness:
 
 
 def from_one_state(index: Index, read: Callable[[], JSON], attempts: int = ATTEMPTS) -> JSON:
-    """Return the reply of a read, repeated if the index changed meanwhile; after the last attempt, call it stale.
-
-    Otherwise a sync between the search and the comparison of the files would make outdated passages look fresh.
-    """
+    """Return the reply of a read, repeated if the index changed; after the last attempt, call it stale."""
     for _ in range(attempts):
+        # a sync between the search and the comparison of the files would make outdated passages look fresh
         before, reply = index.gate.settled(), read()
         if index.gate.switches == before:
             return reply

@@ -30,10 +30,7 @@ BEST = frozenset({"vectors", "namePartMatch", "proximity", "symbolMatch"})
 
 
 def flatness(scores: Sequence[float]) -> float:
-    """Return how little the keywords discriminate: the mean of the best 100 keyword scores as a share of the best.
-
-    Near 0, only one chunk contains the words; near 1, a hundred chunks match as well as the best.
-    """
+    """Return the mean of the best keyword scores as a share of the best: near 0, only one chunk has the words."""
     best = scores[:FLATNESS_DEPTH]
     return sum(best) / (best[0] * FLATNESS_DEPTH) if best and best[0] > 0 else 0.0
 

@@ -21,10 +21,7 @@ _WORD = re.compile(r"\w+")
 
 
 def path_sureness(question: str, sources: Iterable[str]) -> dict[str, float]:
-    """Return by source how far its path counts, from 0 to 1: the share of the words that are needed.
-
-    A single word in the path of a file says much about a short question. A sentence shares one word with many paths.
-    """
+    """Return by source the share of the needed words that its path has; a longer question needs more."""
     wanted = question_stems(question)
     needed = min(ENOUGH, max(1.0, len(wanted) / WORDS_PER_MATCH))
     return {source: min(1.0, len(wanted & path_stems(source)) / needed) for source in sources}

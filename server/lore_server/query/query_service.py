@@ -97,10 +97,7 @@ class QueryService:
         filters: Filters = NO_FILTERS,
         group_copies: bool = False,
     ) -> SearchOutcome:
-        """Return files by score, best first, from the part of the index that passes the filters.
-
-        With `group_copies`, files with the same text are one result. Raises the errors of `candidates`.
-        """
+        """Return files by score, best first; with `group_copies`, files with the same text are one result."""
         watch = retrieve.Stopwatch()
         question, query = (text, type_, part, filters, group_copies, self._today()), parse(text)
         chosen = filters.single_type or type_or_none(type_)

@@ -136,16 +136,13 @@ def asks_only_for(query: Query, named: Iterable[Reference]) -> bool:
 
 
 def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[str, Chunk]) -> None:
-    """Rank the documents with these first chunks above all others, in their own order.
-
-    A ticket shows its own text, not a line elsewhere that mentions its number.
-    """
+    """Rank the documents with these first chunks above all others, in their own order."""
     mentions = re.compile("|".join(rf"#{number}\b" for number in tickets(query.text)) or r"(?!)")
     for source, head in named.items():
         have = by_source.get(source)
         if have is None:
             by_source[source] = Ranked(source, 0.0, head)
-        elif mentions.search(have.chunk.text):
+        elif mentions.search(have.chunk.text):  # show a ticket, not a line elsewhere that mentions its number
             by_source[source] = Ranked(source, have.score, head, have.why)
     lead(by_source, TERM, [result for source, result in by_source.items() if source in named])
 
@@ -180,10 +177,8 @@ def _is_release(path: str, version: str) -> bool:
 
 
 def with_defined(query: Query, keywords: KeywordStore) -> Query:
-    """Return the query with the further names in it that a chunk defines, if it is short: a sentence mentions names.
-
-    Each of the names in a sentence would outweigh its subject: that cost questions about code .003 nDCG@10.
-    """
+    """Return a short query with the further names in it that a chunk defines; a sentence mentions names."""
+    # each of the names in a sentence would outweigh its subject: that cost questions about code .003 nDCG@10
     if not query.words or len(query.words) > TOPIC_WORDS or query.is_bare_name:
         return query
     joined = () if query.names else ("".join(query.words), "_".join(query.words))

@@ -106,10 +106,7 @@ def joined(ranked: Sequence[Ranked], groups: Sequence[Sequence[Ranked]]) -> list
 
 
 def members(group: Sequence[Ranked], files: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the paths of a group, with the files whose chunks all equal those of one of its files.
-
-    `files` has the rows in the vector store by chunk id, which end with a hash of the content.
-    """
+    """Return the paths of a group, with the files whose chunks all equal those of one of its files."""
     found = {result.source: None for result in group}
     wanted = {_contents(files[path].values()) for path in found}
     firsts = {contents[:1] for contents in wanted}
