@@ -266,7 +266,7 @@ CASES = [
     Case("server/lore_server/query/retrieve.py",
          "Keyword search only: shared vectors are not those of their texts. Run `lore sync` to compute them again.",
          take_forged_vectors, search),
-    Case("server/lore_server/framework/drift.py", "{target} has changed since the index was built: run `lore sync`.",
+    Case("server/lore_server/framework/index_file.py", "{target} has changed since the index was built: run `lore sync`.",
          edit_a_prp, init),
     Case("server/lore_server/replies/reply_text.py", FRESHNESS, edit, search),
     Case("server/lore_server/replies/reply_text.py", FRESHNESS, refuse_a_page, search),

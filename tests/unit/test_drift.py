@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.digest import Spec
-from lore_server.framework.drift import Drift, drift
 from lore_server.framework.groups import Group
+from lore_server.framework.index_file import Drift, drift
 from lore_server.framework.view import ViewEntry, references
 
 PATHS = st.sampled_from(["a.py", "b.py", "ce/c.py", "../d.py"])

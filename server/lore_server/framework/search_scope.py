@@ -39,10 +39,6 @@ class Scope:
         known = self.entries.by_path.get(chunk.source)
         return known[0].tags if known else chunk.tags
 
-    def referenced_by(self, path: str) -> tuple[str, ...]:
-        known = self.entries.by_path.get(path)
-        return known[0].referenced_by if known else ()
-
 
 SCOPES = Derived[Scope]("scopes of knowledge searches", kept=16)  # about 1 MB each for 10,000 files
 TAGGED = Derived[Mapping[str, set[str]]]("files by tag")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
@@ -135,10 +135,16 @@ class UnifiedSearch:
 def _rows(
     top: Sequence[Hit], changed: Set[str], found: SearchOutcome, scope: Scope, explain: bool
 ) -> list[KnowledgeResultRecord]:
-    wanted, passages = stems_of(found.query.text), _passages([result for result, _ in top], found)
+    wanted = stems_of(found.query.text)
+    passages = {result.source: [result.chunk] for result, _ in top}  # the one that decided the rank first
+    for candidate in found.candidates:
+        chunk = candidate.chunk
+        if chunk.source in passages and chunk.id != passages[chunk.source][0].id:
+            passages[chunk.source].append(chunk)
     rows = []
     for result, rule in top:
-        tags, referrers = scope.tags(result.chunk), scope.referenced_by(result.source)
+        entries = scope.entries.by_path.get(result.source)
+        tags, referrers = scope.tags(result.chunk), entries[0].referenced_by if entries else ()
         row: KnowledgeResultRecord = {
             "origin": origin_of_file(result.source),
             "source_type": scope.source_of[result.source],
@@ -184,16 +190,6 @@ def _modified(stamp: str) -> float:
     """Return the modification time of a file from its stamp, in seconds since 1970."""
     parts = stamp.removeprefix(UNREAD).split(":")
     return int(parts[1]) / 1e9 if len(parts) > 1 else 0.0
-
-
-def _passages(top: Iterable[Ranked], found: SearchOutcome) -> Mapping[str, list[Chunk]]:
-    """Return the passages of these files that the search found, the one that decided the rank first."""
-    passages = {result.source: [result.chunk] for result in top}
-    for candidate in found.candidates:
-        chunk = candidate.chunk
-        if chunk.source in passages and chunk.id != passages[chunk.source][0].id:
-            passages[chunk.source].append(chunk)
-    return passages
 
 
 _STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking has already subtracted these points
