@@ -26,7 +26,8 @@ from lore_etl.pipeline.extraction import Changes, Claim, Extraction, check_guard
 from lore_etl.pipeline.resolve import Relations
 from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.sources import REGISTRY, SourceSet
+from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import REGISTRY
 from lore_etl.sources.source import PROGRAMS, SourceContext
 from lore_etl.stores import uses
 from lore_etl.stores.catalogue import UNREAD, FileRow

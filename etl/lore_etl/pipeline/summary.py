@@ -15,9 +15,8 @@ from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index
 from lore_etl.pipeline.extraction import Claim, Extraction, some_of
-from lore_etl.sources import REGISTRY
 from lore_etl.sources.inventory import inventory
-from lore_etl.sources.prose import AgentFiles
+from lore_etl.sources.kinds import REGISTRY, AgentFiles
 from lore_etl.sources.source import suffix_in
 from lore_etl.stores.catalogue import FileRow
 

@@ -1,4 +1,4 @@
-"""The registry of sources. The first source that claims a file owns it, so specific sources precede general ones."""
+"""The sources of a project. The first source that claims a file owns it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.files.indexed import ADDED, PULLED
-from lore_etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, Patterns, PythonCode, Tests
-from lore_etl.sources.prose import (
-    Adrs,
-    AgentFiles,
-    Blogs,
-    Guides,
-    Knowledge,
-    Libraries,
-    Memories,
-    OfficeDocuments,
-    Prps,
-    Releases,
-    Rules,
-    Tickets,
-)
+from lore_etl.sources.kinds import REGISTRY, AgentFiles, Libraries, Releases, Tickets
 from lore_etl.sources.source import Source, SourceContext
 
-REGISTRY: tuple[type[Source], ...] = (
-    Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge, Libraries,
-    OfficeDocuments, Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
-)  # fmt: skip
 USUAL = "..."  # the pattern of a configured source that stands for the usual ones
 
 
