@@ -18,73 +18,60 @@ from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.formats import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
 from lore_etl.files.indexed import KNOWLEDGE
-from lore_etl.sources.source import BARE_GUIDES, MEMORIES, Source, is_code, source_of, syntax_of
+from lore_etl.sources.source import BARE_GUIDES, MEMORIES, Source, each, is_code, source_of, syntax_of
 
 LONGEST_STATE = 40  # characters
 LONGEST_LIBRARY = 100
-CHANGE_LOGS = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md", "NEWS.rst", "RELEASES.md",
-               "HISTORY", "HISTORY.txt", "NEWS", "NEWS.txt")  # fmt: skip
-PLAIN_GUIDES = ("README.txt", "README.rdoc", "README.pod", "README.textile", "INSTALL.txt", "CONTRIBUTING.txt",
-                "HACKING.txt", "TODO.txt", "FAQ.txt")  # fmt: skip
-"""Guides in plain text, which no other source recognises by their extension."""
-TEXTS = tuple(f"**/{folder}/**/*.txt" for folder in ("doc", "docs", "documentation", "Documentation"))
-"""Text that is documentation; elsewhere it is indexed if it reads like prose."""
-_NOT_TEXTS = ("tests", "test", "__tests__", "testdata", "fixtures", "snapshots", "data", "datasets", "corpus",
-              "logs", "log", "output", "build", "dist", "requirements")  # fmt: skip
-"""Folders whose text is data, output or lists of packages."""
-_TEXT_NAMES = ("*requirements*.txt", "constraints*.txt", "CMakeLists.txt", "meson_options.txt",
-               "robots.txt", "*LICENSES.txt", "*licenses.txt", "LICENSE*", "LICENCE*", "NOTICE*",
-               "COPYING*")  # fmt: skip
-"""Names of texts for programs, and legal texts that many projects share."""
+CHANGE_LOGS = each("CHANGELOG*", "CHANGES*", "{HISTORY,NEWS}.{md,rst}", "RELEASES.md", "{HISTORY,NEWS}{,.txt}")
+# guides in plain text, which no other source recognises by their extension
+PLAIN_GUIDES = each("README.{txt,rdoc,pod,textile}", "{INSTALL,CONTRIBUTING,HACKING,TODO,FAQ}.txt")
+# text that is documentation; elsewhere it is indexed if it reads like prose
+TEXTS = each("**/{doc,docs,documentation,Documentation}/**/*.txt")
+# pages that are documentation; elsewhere they are the source of a site
+PAGES = each("**/{doc,docs,documentation,manual,guide,help}/**/*.{html,htm}")
+_VENDORED = (
+    "vendor,vendors,vendored,third_party,third-party,thirdparty,node_modules,external,bower_components,site-packages,"
+    "resources,assets,static,public"
+)
+# folders whose text is data, output or lists of packages
+_NOT_TEXTS = (
+    "tests,test,__tests__,testdata,fixtures,snapshots,data,datasets,corpus,logs,log,output,build,dist,requirements"
+)
+# change logs of libraries copied into the project: they do not describe the project's releases
+NOT_VENDORED = each("!**/{" + _VENDORED + "}/**/{" + ",".join(CHANGE_LOGS) + "}")
+_SCRIPTS = "{js,mjs,cjs,jsx,ts,mts,cts,tsx}"
+_OWN = (f"!{CONFIG_NAME}",)
 DATA = "text that reads like data or a log"
 _SAMPLE = 400  # lines
 _PROSE_SHARE = 0.25
+# the beginning of a line that a program logged
 _LOGGED = re.compile(
     r"\W*(?:\d{4}[-/.]\d\d?[-/.]\d\d?[ T]\d\d?:|\d\d?:\d\d:|\d{9,}|[A-Z][a-z]{2} +\d+ \d\d:"
     r"|\d+(?:\.\d+){3} |(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b)"
-)
-"""The beginning of a line that a program logged."""
-PAGES = tuple(f"**/{folder}/**/*{suffix}" for folder in ("doc", "docs", "documentation", "manual", "guide", "help")
-              for suffix in (".html", ".htm"))  # fmt: skip
-"""Pages that are documentation; elsewhere they are the source of a site."""
-_VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
-             "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
-_NO_PROSE = tuple(f"!**/{folder}/**/*.txt" for folder in (*_VENDORED, *_NOT_TEXTS))
-NOT_VENDORED = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
-"""Change logs of libraries copied into the project: they do not describe the project's releases."""
-
-_TEMPLATES = tuple(
-    f"**/{name}{end}"
-    for name in ("ISSUE_TEMPLATE", "issue_template", "PULL_REQUEST_TEMPLATE", "pull_request_template")
-    for end in ("/**/*.md", ".md")
 )
 
 
 Rules = source_of(  # instructions to agents and contributors
     "rules", KnowledgeType.RULE, "CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
     "**/.claude/rules/**/*.md", "**/.ce/RULES.md", "**/.ce/rules/**/*.md", "**/.github/copilot-instructions.md",
-    *_TEMPLATES,
+    "**/{ISSUE_TEMPLATE,issue_template,PULL_REQUEST_TEMPLATE,pull_request_template}{/**/*.md,.md}",
 )  # fmt: skip
-Memories = source_of(
-    "memories", KnowledgeType.MEMORY, "**/.serena/memories/**/*.md", "**/MEMORY/**/*.md", "**/memories/**/*.md"
-)
-Prps = source_of("prps", KnowledgeType.PRP, "**/PRPs/**/*.md", "**/prps/**/*.md")  # product requirement prompts
-Adrs = source_of(  # architecture decision records
-    "adrs",
-    KnowledgeType.ADR,
-    *(f"**/{folder}/*.md" for folder in ("adr", "adrs", "ADR", "decisions", "architecture-decisions")),
-)
+Memories = source_of("memories", KnowledgeType.MEMORY, "**/{.serena/memories,MEMORY,memories}/**/*.md")
+Prps = source_of("prps", KnowledgeType.PRP, "**/{PRPs,prps}/**/*.md")  # product requirement prompts
+Adrs = source_of("adrs", KnowledgeType.ADR, "**/{adr,adrs,ADR,decisions,architecture-decisions}/*.md")
 Knowledge = source_of("knowledge", KnowledgeType.KNOWLEDGE, "**/knowledge/**/*.md")
 Blogs = source_of(  # articles and slides, which describe the state at their date
     "blogs",
     KnowledgeType.BLOG,
-    *(
-        f"**/{folder}/**/*.md"
-        for folder in "blog blogs _posts deck decks slides slide-decks presentations talks".split()
-    ),
+    "**/{blog,blogs,_posts,deck,decks,slides,slide-decks,presentations,talks}/**/*.md",
 )
-_SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
-_OWN = (f"!{CONFIG_NAME}",)
+PythonCode = source_of("python", KnowledgeType.SRC, "*.py", "*.pyi")
+JavaScriptCode = source_of("javascript", KnowledgeType.SRC, f"*.{_SCRIPTS}", "*.vue", "*.svelte")
+OtherCode = source_of(  # pages of sites and configuration too
+    "other",
+    KnowledgeType.SRC,
+    *(*code_patterns(), *plain_patterns(), "*.{html,htm,ini,cfg,conf,properties,csv,tsv}", *_OWN),
+)
 
 
 class AgentFiles(Source):
@@ -151,9 +138,11 @@ class Guides(Source):
     """Documentation, with titles and blog entries from a `tree.json` beside it."""
 
     name, type = "guides", KnowledgeType.GUIDE
-    patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", "*.txt", *_NO_PROSE,
-                *TEXTS, "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES,
-                *PLAIN_GUIDES, *BARE_GUIDES, *(f"!{name}" for name in _TEXT_NAMES), *NOT_VENDORED)  # fmt: skip
+    patterns = (*each("*.{md,mdx,markdown,Rmd,rmd,qmd,rst,txt}", "!**/{" + f"{_VENDORED},{_NOT_TEXTS}" + "}/**/*.txt"),
+                *TEXTS, "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES, *PLAIN_GUIDES, *BARE_GUIDES,
+                # texts for programs, and legal texts that many projects share
+                *each("!*requirements*.txt", "!constraints*.txt", "!{CMakeLists,meson_options,robots}.txt",
+                      "!*{LICENSES,licenses}.txt", "!{LICENSE,LICENCE,NOTICE,COPYING}*"), *NOT_VENDORED)  # fmt: skip
     _documented: ClassVar[Spec] = configured("texts", (*TEXTS, *PLAIN_GUIDES))
 
     @cached_property
@@ -238,10 +227,6 @@ def _entries(text: str | None) -> list[JSON]:
     return [row for row in rows if isinstance(row, dict) and {"id", "name"} <= row.keys()]
 
 
-def _below(*folders: str) -> tuple[str, ...]:
-    return tuple(f"**/{folder}/**" for folder in folders)
-
-
 class CodeIn(Source):
     """Code in certain folders, and other files in them whose names end like `prose`."""
 
@@ -257,7 +242,7 @@ class Examples(CodeIn):
     """Code that demonstrates how the project is used."""
 
     name, type = "examples", KnowledgeType.EXAMPLE
-    patterns = (*_below("examples", "example", "samples", "demos"), *NOT_VENDORED, *_OWN)
+    patterns = (*each("**/{examples,example,samples,demos}/**"), *NOT_VENDORED, *_OWN)
     prose = (".md", ".ipynb", ".html", ".htm")
 
     def claims(self, path: str) -> bool:
@@ -270,7 +255,7 @@ class Patterns(CodeIn):
     """Examples to follow: the framework's in `.ce/` and the project's own."""
 
     name, type = "patterns", KnowledgeType.EXAMPLE
-    patterns = (*_below(".ce/examples", "examples/patterns"), *_OWN)
+    patterns = (*each("**/{.ce/examples,examples/patterns}/**"), *_OWN)
     prose = (".md",)
 
 
@@ -278,21 +263,10 @@ class Tests(CodeIn):
     """Code that demonstrates expected behaviour."""
 
     name, type = "tests", KnowledgeType.TEST
-    patterns = (*_below("tests", "test", "__tests__", "spec", "e2e"), "test_*.py", "*_test.py", "conftest.py",
-                *(f"*.{kind}.{suffix}" for kind in ("spec", "test") for suffix in _SCRIPTS), "*_test.go", "*_test.rb",
-                "*_spec.rb", "*_test.dart", "*_test.exs", "*Test.java", "*Test.kt", "*Test.php", "*Tests.cs",
-                "*Tests.swift", "*Spec.scala", *_OWN)  # fmt: skip
+    patterns = (*each("**/{tests,test,__tests__,spec,e2e}/**", "test_*.py", "*_test.py", "conftest.py",
+                      "*.{spec,test}." + _SCRIPTS, "*_test.{go,rb}", "*_spec.rb", "*_test.{dart,exs}",
+                      "*Test.{java,kt,php}", "*Tests.{cs,swift}", "*Spec.scala"), *_OWN)  # fmt: skip
     prose = (".ipynb", ".html", ".htm")
-
-
-PythonCode = source_of("python", KnowledgeType.SRC, "*.py", "*.pyi")
-JavaScriptCode = source_of(  # components with scripts in them too
-    "javascript", KnowledgeType.SRC, *(f"*.{suffix}" for suffix in _SCRIPTS), "*.vue", "*.svelte"
-)
-OtherCode = source_of(  # pages of sites and configuration too
-    "other", KnowledgeType.SRC, *code_patterns(), *plain_patterns(), "*.html", "*.htm", "*.ini", "*.cfg", "*.conf",
-    "*.properties", "*.csv", "*.tsv", *_OWN,
-)  # fmt: skip
 
 
 class Jsdoc(Source):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import PurePosixPath
 from posixpath import basename, splitext
 from typing import ClassVar
@@ -155,9 +156,15 @@ def source_of(name_: str, type_: KnowledgeType, *patterns_: str) -> type[Source]
     class Plain(Source):
         """Files that need no special treatment."""
 
-        name, type, patterns = name_, type_, patterns_
+        name, type, patterns = name_, type_, each(*patterns_)
 
     return Plain
+
+
+def each(*patterns: str) -> tuple[str, ...]:
+    """Return the patterns with each of the words in their braces, such as `*.{ini,cfg}`."""
+    parts = ([part.split(",") for part in re.split("[{}]", pattern)] for pattern in patterns)
+    return tuple("".join(words) for choices in parts for words in product(*choices))
 
 
 def origin_of_file(source: str) -> str:
