@@ -26,8 +26,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.files.conversion.convert import NotConverted, converted
-from lore_etl.files.conversion.formats import format_of
+from lore_etl.files.conversion.convert import NotConverted, converted, format_of
 
 REQUIREMENTS = Path(__file__).with_name("documents.txt")
 REFERENCE = Path(__file__).with_name("documents_reference.py")

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lore_etl.files.wallets import bip39_words
+from lore_etl.files.redaction import bip39_words
 
 _LETTERS, _DIGITS = string.ascii_letters, string.digits
 _ALPHABETS = {

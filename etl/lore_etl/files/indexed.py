@@ -13,8 +13,7 @@ from typing import Protocol
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
-from lore_etl.files.conversion.convert import MAX_BYTES, converted
-from lore_etl.files.conversion.formats import format_of
+from lore_etl.files.conversion.convert import MAX_BYTES, converted, format_of
 from lore_etl.files.ignore import IGNORE_FILE, Rules
 from lore_etl.files.scan import (
     RACY_NS,

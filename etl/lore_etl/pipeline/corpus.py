@@ -13,8 +13,7 @@ from lore_etl.core.text import storable
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import chunked
-from lore_etl.pipeline.extraction import Changes
-from lore_etl.pipeline.resolve import Relations
+from lore_etl.pipeline.extraction import Changes, Relations
 from lore_etl.pipeline.sync import load_changes
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext, syntax_of

@@ -13,8 +13,7 @@ from lore_etl.core.dates import problem_of
 from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Announce, Progress, unannounced
 from lore_etl.digest import digest
-from lore_etl.files.conversion.convert import Converter, Postponed
-from lore_etl.files.conversion.formats import CONVERSION_VERSION, format_of, readable
+from lore_etl.files.conversion.convert import CONVERSION_VERSION, Converter, Postponed, format_of, readable
 from lore_etl.files.conversion.marked_text import cuts
 from lore_etl.files.generated import ATTRIBUTES, MARKERS_VERSION, PATTERNS
 from lore_etl.files.indexed import differing
@@ -22,8 +21,7 @@ from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.extraction import Changes, Claim, Extraction, check_guard, claim_of, tier_of
-from lore_etl.pipeline.resolve import Relations
+from lore_etl.pipeline.extraction import Changes, Claim, Extraction, Relations, check_guard, claim_of, tier_of
 from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import SourceSet

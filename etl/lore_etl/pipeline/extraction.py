@@ -1,27 +1,29 @@
-"""Hold the state of an extraction: the known files with their sources, and the files and chunks found.
+"""Hold the state of an extraction: the known files with their sources, the chunks found, and their relations.
 
 The guard protects an index from a sync that would delete much of it because files are missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 from lore_etl.core.errors import GuardTripped
-from lore_etl.core.model import KnowledgeType, SyncReport
+from lore_etl.core.model import FileFacts, KnowledgeType, SyncReport
 from lore_etl.core.progress import Announce, unannounced
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.convert import Converter
 from lore_etl.files.indexed import ProjectFiles, is_knowledge, is_library
 from lore_etl.files.scan import FileEntry, Scan
 from lore_etl.index import Index
-from lore_etl.relations.classes import Hierarchy
+from lore_etl.relations.classes import Hierarchy, Resolved, resolve
+from lore_etl.relations.supersession import Succession, succession
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import Source, suffix_in, suffix_of
 from lore_etl.stores.catalogue import ChunkKey, FileRow
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.chunk_record import ChunkRecord, relations_of
 from lore_etl.stores.uses import Uses
 
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
@@ -105,6 +107,41 @@ class Changes:
     used: Mapping[str, str] = field(default_factory=dict)  # the changed uses of files, by path
     described: dict[str, str | None] = field(default_factory=dict)
     is_whole: bool = False  # whether all files were read, so that the exported files are written again
+
+
+class Relations:
+    """The classes and superseded documents of a project.
+
+    `paths` are all files that can be imported, `titles` the titles of documents, if any supersedes another.
+    """
+
+    def __init__(
+        self, facts: Mapping[str, FileFacts], paths: Iterable[str], titles: Mapping[str, str], project: str
+    ) -> None:
+        self.tree: Resolved = resolve(facts, paths, project)
+        supersedes = {source: file_facts.supersedes for source, file_facts in facts.items() if file_facts.supersedes}
+        self.succession: Succession = succession(supersedes, titles)
+        self._text = cache(self._text_of)
+
+    def related(self, records: Iterable[ChunkRecord]) -> Iterator[ChunkRecord]:
+        """Yield the chunks with their relations."""
+        for record in records:
+            name = self.tree.full_names.get((record.source, record.local_class)) if record.local_class else None
+            yield record.related(self._text(name, self.succession.successor.get(record.source)))
+
+    def affected(self, before: Relations) -> set[str]:
+        """Return the files whose chunks may have other relations than before."""
+        names, earlier = self.tree.full_names, before.tree.full_names
+        files = set[str]()
+        for path, local in names.keys() | earlier.keys():
+            name = names.get((path, local))
+            if name != earlier.get((path, local)) or self._text(name, None) != before._text(name, None):
+                files.add(path)
+        now, then = self.succession.successor, before.succession.successor
+        return files | {path for path in now.keys() | then.keys() if now.get(path) != then.get(path)}
+
+    def _text_of(self, name: str | None, successor: str | None) -> str:
+        return relations_of(name, self.tree.hierarchy.chain(name) if name else (), successor)
 
 
 def check_guard(run: Extraction) -> None:

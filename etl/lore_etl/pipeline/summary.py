@@ -10,7 +10,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Problem, SyncReport, canonical_json
 from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
-from lore_etl.files.conversion.formats import EXTRA, format_of
+from lore_etl.files.conversion.convert import EXTRA, format_of
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.files.scan import Scan
 from lore_etl.index import Index

@@ -15,7 +15,7 @@ from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, one_line, storable
-from lore_etl.files.conversion.formats import FORMATS, readable
+from lore_etl.files.conversion.convert import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
 from lore_etl.files.indexed import KNOWLEDGE
 from lore_etl.sources.source import BARE_GUIDES, MEMORIES, Source, each, is_code, source_of, syntax_of

@@ -15,7 +15,7 @@ from lore_etl.chunking import title_of
 from lore_etl.chunking.code_languages import code_syntax_of, plain_title_of
 from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matter
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
-from lore_etl.files.conversion.formats import FORMATS
+from lore_etl.files.conversion.convert import FORMATS
 from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
 from lore_etl.files.ignore import Included, configured
 from lore_etl.files.indexed import ADDED, KNOWLEDGE, PULLED

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
-from lore_etl.files.conversion.formats import NEEDS_EXTRA, format_of, readable
 from lore_etl.files.conversion.sandbox import ORDINARY, OUT_OF_MEMORY, ConversionLimits, SyncBudget
 from lore_etl.files.scan import Unreadable
 from lore_etl.system.processes import quiet
@@ -22,6 +23,28 @@ PATIENCE = 4  # times the limit of processor time: the time after which a child 
 DEFAULT_LIMITS = ConversionLimits()
 _OUT_OF_TIME = frozenset({-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)})
 _ABORTED = -getattr(signal, "SIGABRT", 0)
+CONVERSION_VERSION = "7"  # increase it with every change that produces a different text for the same document
+EXTRA = "documents"
+NEEDS_EXTRA = f"needs the extra `{EXTRA}`"
+"""The reason for files that are left out because the extra is not installed."""
+
+
+class DocumentFormat(NamedTuple):
+    """A format: its title, the module that reads it, and the package that this module imports, if it is optional."""
+
+    title: str
+    reader: str
+    module: str | None
+
+
+_PDF = DocumentFormat("PDF", "pdf", "pypdfium2")
+_WORD = DocumentFormat("Word", "office", "office_oxide")
+_SLIDES = DocumentFormat("PowerPoint", "office", "office_oxide")
+_SHEETS = DocumentFormat("Excel", "office", "office_oxide")
+FORMATS = {
+    ".pdf": _PDF, ".docx": _WORD, ".doc": _WORD, ".pptx": _SLIDES, ".ppt": _SLIDES, ".xlsx": _SHEETS, ".xls": _SHEETS,
+    ".epub": DocumentFormat("EPUB", "epub", None),
+}  # fmt: skip
 
 
 class NotConverted(Unreadable):
@@ -112,3 +135,14 @@ def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
         raise NotConverted(f"damaged, or not a {kind.title} file")
     reply: JSON = json.loads(done.stdout)
     return reply
+
+
+def format_of(path: str) -> DocumentFormat | None:
+    """Return the format of a file by its extension; None if it is not converted."""
+    return FORMATS.get(PurePosixPath(path).suffix.lower())
+
+
+def readable() -> frozenset[str]:
+    """Return the extensions whose reader is installed."""
+    installed = {module: find_spec(module) is not None for _, _, module in FORMATS.values() if module}
+    return frozenset(suffix for suffix, kind in FORMATS.items() if not kind.module or installed[kind.module])
