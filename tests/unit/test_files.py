@@ -15,8 +15,8 @@ from pathspec import GitIgnoreSpec
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.model import Problem
-from lore_etl.files.ignore import lenient
-from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_bytes, rules_for, scan, text_of
+from lore_etl.files.ignore import lenient, rules_for
+from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_bytes, scan, text_of
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 

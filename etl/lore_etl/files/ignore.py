@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 import re2
 from pathspec import GitIgnoreSpec
@@ -148,6 +150,7 @@ def _spec(patterns: tuple[str, ...]) -> Spec:
     return spec
 
 
+@dataclass(eq=False)
 class Rules:
     """The rules for the entries of a folder: `index.exclude`, then the ignore files, the nearest last; `index.include`.
 
@@ -155,27 +158,14 @@ class Rules:
     until an ignore file on the way changes, and then a walk gets other objects.
     """
 
-    def __init__(
-        self,
-        folder: str,
-        specs: tuple[tuple[str, Spec], ...],
-        include: Included,
-        skip: Container[str] = (),
-        is_ignored: bool = False,
-    ) -> None:
-        self._folder = folder  # its path, empty or with a slash at the end
-        self._specs = specs
-        self._include = include
-        self._skip = skip
-        self._is_ignored = is_ignored  # git ignores the folder, so only included files count
-        self._left_out: dict[str, bool] = {}
-        self._below: dict[str, Rules] = {}
-        self._with_file: tuple[bytes, Rules] | None = None
-
-    @classmethod
-    def configured(cls, exclude: Sequence[str], include: Sequence[str] = (), skip: Container[str] = ()) -> Rules:
-        """Return the rules for the root of a project; `skip` has paths of files and folders. Raises ConfigError."""
-        return cls("", (("", configured("index.exclude", exclude)),), Included(include), skip)
+    folder: str  # its path, empty or with a slash at the end
+    specs: tuple[tuple[str, Spec], ...]
+    include: Included
+    skip: Container[str]  # paths of files and folders
+    is_ignored: bool = False  # git ignores the folder, so only included files count
+    _left_out: dict[str, bool] = field(default_factory=dict)
+    _below: dict[str, Rules] = field(default_factory=dict)
+    _with_file: tuple[bytes, Rules] | None = None
 
     def entering(self, ignore_file: bytes | None) -> Rules:
         """Return the rules with the folder's own ignore file, if it has one."""
@@ -183,17 +173,17 @@ class Rules:
             return self
         if self._with_file is None or self._with_file[0] != ignore_file:
             lines = ignore_file.decode("utf-8-sig", "replace").splitlines()
-            specs = (*self._specs, (self._folder, lenient(lines)))
-            self._with_file = ignore_file, Rules(self._folder, specs, self._include, self._skip, self._is_ignored)
+            specs = (*self.specs, (self.folder, lenient(lines)))
+            self._with_file = ignore_file, Rules(self.folder, specs, self.include, self.skip, self.is_ignored)
         return self._with_file[1]
 
     def inside(self, name: str) -> Rules:
         """Return the rules for a folder in this one that is not left out."""
         found = self._below.get(name)
         if found is None:
-            folder = f"{self._folder}{name}/"
-            is_ignored = self._is_ignored or self._ignores(folder)
-            found = self._below[name] = Rules(folder, self._specs, self._include, self._skip, is_ignored)
+            folder = f"{self.folder}{name}/"
+            is_ignored = self.is_ignored or self._ignores(folder)
+            found = self._below[name] = Rules(folder, self.specs, self.include, self.skip, is_ignored)
         return found
 
     def leaves_out(self, name: str, is_folder: bool) -> bool:
@@ -210,22 +200,28 @@ class Rules:
             self._left_out, self._below = {}, {}
 
     def _decide(self, name: str, is_folder: bool) -> bool:
-        relative = self._folder + name
-        if is_uninteresting(name) or relative in self._skip or relative.startswith(VIEW_NAME):
+        relative = self.folder + name
+        if is_uninteresting(name) or relative in self.skip or relative.startswith(VIEW_NAME):
             return True
         path = relative + "/" if is_folder else relative
-        if not self._is_ignored and not self._ignores(path):
+        if not self.is_ignored and not self._ignores(path):
             return False
-        if self._specs[0][1].verdict(path):  # `index.exclude` takes precedence over `index.include`
+        if self.specs[0][1].verdict(path):  # `index.exclude` takes precedence over `index.include`
             return True
-        return not (self._include.reaches(relative) if is_folder else self._include.holds(relative))
+        return not (self.include.reaches(relative) if is_folder else self.include.holds(relative))
 
     def _ignores(self, path: str) -> bool:
-        for base, spec in reversed(self._specs):
+        for base, spec in reversed(self.specs):
             is_ignored = spec.verdict(path[len(base) :])
             if is_ignored is not None:
                 return is_ignored
         return False
+
+
+def rules_for(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Rules:
+    """Return the rules for the root of a project; git may ignore files that match `include`. Raises ConfigError."""
+    skipped = {path.relative_to(root).as_posix() for path in skip if path.is_relative_to(root)}
+    return Rules("", (("", configured("index.exclude", exclude)),), Included(include), skipped)
 
 
 def is_uninteresting(name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Protocol
 from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
 from lore_etl.files.conversion.convert import MAX_BYTES, converted, format_of
-from lore_etl.files.ignore import IGNORE_FILE, Rules
+from lore_etl.files.ignore import IGNORE_FILE, Rules, rules_for
 from lore_etl.files.scan import (
     RACY_NS,
     FileEntry,
@@ -22,7 +22,6 @@ from lore_etl.files.scan import (
     is_skipped,
     lasting_stamp,
     read_bytes,
-    rules_for,
     stamp_of,
     text_of,
     walk,
@@ -91,7 +90,7 @@ class ProjectFiles:
 
     @cached_property
     def _rules_of_others(self) -> Rules:
-        return Rules.configured(self._exclude)
+        return rules_for(self._root, self._exclude)
 
     def notice(self, places: Iterable[str]) -> None:
         """Look at these files or folders, by their paths on disk, in the next `look`."""

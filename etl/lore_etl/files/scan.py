@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lore_etl.core.model import Problem
 from lore_etl.core.text import is_encodable
-from lore_etl.files.ignore import IGNORE_FILE, Rules, is_uninteresting
+from lore_etl.files.ignore import IGNORE_FILE, Rules, is_uninteresting, rules_for
 from lore_etl.system.nofollow import changed_ns, entry_facts, is_link
 from lore_etl.system.open_folder import OpenFolder, open_below, read_below, target_of
 
@@ -54,12 +54,6 @@ class Scan:
 def scan(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Scan:
     """Walk a folder, see `walk`. Raises ConfigError."""
     return walk(root, rules_for(root, exclude, skip, include))
-
-
-def rules_for(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Rules:
-    """Return a project's rules; git may ignore files that match `include`. Raises ConfigError."""
-    skipped = {path.relative_to(root).as_posix() for path in skip if path.is_relative_to(root)}
-    return Rules.configured(exclude, include, skipped)
 
 
 def walk(root: Path, rules: Rules, start: str = "", under: str = "") -> Scan:
