@@ -14,14 +14,12 @@ from typing import NamedTuple
 from lore_etl.core.json_types import JSON
 from lore_etl.system.nofollow import leads_elsewhere, names_git_folder
 
-Allows = Callable[[object, Path], bool]
-
 
 class KeyPolicy(NamedTuple):
     """The values that a project may set without approval, in words and as a predicate on value and root; the reason."""
 
     project: str
-    allows: Allows
+    allows: Callable[[object, Path], bool]
     reason: str
 
 

@@ -118,19 +118,17 @@ def head(root: Path) -> Head:
     """
     try:
         found = repository(root)
-        return _head(found) if found else Head()
+        if found is None:
+            return Head()
+        text = _read(found.folder, "HEAD")
+        if not text.startswith("ref: "):
+            return Head(None, text if _COMMIT.fullmatch(text) else None)
+        ref = text.removeprefix("ref: ")
+        if not _REF.fullmatch(ref) or ".." in ref:
+            return Head()
+        return Head(ref.removeprefix("refs/heads/"), _commit_of(found, ref))
     except (OSError, ValueError, InvalidArgument):
         return Head()
-
-
-def _head(found: Repository) -> Head:
-    text = _read(found.folder, "HEAD")
-    if not text.startswith("ref: "):
-        return Head(None, text if _COMMIT.fullmatch(text) else None)
-    ref = text.removeprefix("ref: ")
-    if not _REF.fullmatch(ref) or ".." in ref:
-        return Head()
-    return Head(ref.removeprefix("refs/heads/"), _commit_of(found, ref))
 
 
 def _commit_of(found: Repository, ref: str) -> str | None:

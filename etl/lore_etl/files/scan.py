@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from lore_etl.core.model import Problem
 from lore_etl.core.text import is_encodable
@@ -62,47 +61,37 @@ def walk(root: Path, rules: Rules, start: str = "", under: str = "") -> Scan:
     `start` is the path of the folder below the root, `under` a prefix for all paths in it. Everything is opened below
     the root, so that a folder that is exchanged for a symlink is not followed.
     """
-    found = Scan()
-    now = time.time_ns()
+    found, now = Scan(), time.time_ns()
+
+    def add_files(folder: OpenFolder, path: str, above: Rules) -> Iterator[tuple[str, Rules]]:
+        """Add the files of a folder, and yield the folders in it with the rules for them. Raises OSError."""
+        here, count = above.entering(_ignore_file(folder)), 0
+        for entry in folder.entries():
+            name, shown, count = entry.name, under + path + entry.name, count + 1
+            if not is_encodable(name):
+                if not is_uninteresting(name):
+                    found.refused.append(Problem(shown.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
+            elif is_link(entry):
+                with suppress(OSError):  # it has been deleted meanwhile
+                    if not here.leaves_out(name, is_folder=False) and target_of(root / start, path + name) is None:
+                        found.refused.append(Problem(shown, "symlink leads outside the project; not followed"))
+            elif entry.is_dir(follow_symlinks=False):
+                if not here.leaves_out(name, is_folder=True):
+                    yield f"{path}{name}/", here.inside(name)
+            elif not here.leaves_out(name, is_folder=False):
+                _add(entry, shown, now, found)
+        here.forget_others(count)
+
     stack = [("", rules)]
     while stack:
         path, above = stack.pop()
         try:
             with open_below(root, f"{start}/{path}".strip("/")) as folder:
-                stack += _walk_folder(_Place(root / start, folder, under, path), above, now, found)
+                stack += add_files(folder, path, above)
         except OSError as error:
             found.unreadable.append(Problem(under + path or ".", f"folder cannot be read: {error.strerror}"))
     found.files = dict(sorted(found.files.items()))
     return found
-
-
-class _Place(NamedTuple):
-    """An open folder of a walk: its path below the root, empty or with a slash at the end, and the prefix of paths."""
-
-    root: Path
-    folder: OpenFolder
-    under: str
-    path: str
-
-
-def _walk_folder(place: _Place, above: Rules, now: int, found: Scan) -> Iterator[tuple[str, Rules]]:
-    """Add the files of a folder, and yield the folders in it with the rules for them. Raises OSError."""
-    rules, count = above.entering(_ignore_file(place.folder)), 0
-    for entry in place.folder.entries():
-        name, path, count = entry.name, place.under + place.path + entry.name, count + 1
-        if not is_encodable(name):
-            if not is_uninteresting(name):
-                found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
-        elif is_link(entry):
-            with suppress(OSError):  # it has been deleted meanwhile
-                if not rules.leaves_out(name, is_folder=False) and target_of(place.root, place.path + name) is None:
-                    found.refused.append(Problem(path, "symlink leads outside the project; not followed"))
-        elif entry.is_dir(follow_symlinks=False):
-            if not rules.leaves_out(name, is_folder=True):
-                yield f"{place.path}{name}/", rules.inside(name)
-        elif not rules.leaves_out(name, is_folder=False):
-            _add(entry, path, now, found)
-    rules.forget_others(count)
 
 
 def is_skipped(root: Path, path: str, rules: Rules, is_folder: bool = False) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lore_etl.chunking import CHUNKER_VERSION
-from lore_etl.core.errors import CatalogueDamaged
 from lore_etl.core.model import Document, FileFacts, KnowledgeType, SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Progress, silent
 from lore_etl.core.text import storable
@@ -14,7 +13,7 @@ from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import chunked
 from lore_etl.pipeline.extraction import Changes, Relations
-from lore_etl.pipeline.sync import load_changes
+from lore_etl.pipeline.sync import load_if_needed, run_steps
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext, syntax_of
 from lore_etl.stores.chunk_record import ChunkRecord
@@ -41,30 +40,32 @@ def load_records(
         records, SourceSet(SourceContext([record.path or record.id for record in records], lambda path: None), {})
     )
     sources = {record.id: document.source for record, document in zip(records, documents, strict=True)}
-    index.own()
-    index.prepare_model(progress)
-    rows = [[document.source, document.type, document.title, document.syntax, document.text] for document in documents]
-    stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
-    try:
-        recorded = index.catalogue.meta("corpus")
-    except CatalogueDamaged:
-        index.reset_catalogue()
-        index.reset_keywords()
-        recorded = None
-    changes = None
-    if recorded != stamp:
-        chunks, facts, tokens = list[ChunkRecord](), dict[str, FileFacts](), index.tokens()
-        for number, document in enumerate(documents):
-            progress("reading", number, len(documents))
-            found = chunked(document, tokens)
-            chunks += found.records
-            facts[document.source] = found.facts
-        progress("reading", len(documents), len(documents))
-        titles = {document.source: document.title for document in documents}
-        relations = Relations(facts, titles.keys(), titles, "")
-        tree = relations.tree.hierarchy
-        changes = Changes(list(relations.related(chunks)), None, classes=tree, described={"corpus": stamp})
-    return sources, load_changes(index, changes, progress)
+
+    def steps(report: SyncReport) -> None:
+        index.prepare_model(progress)
+        rows = [[found.source, found.type, found.title, found.syntax, found.text] for found in documents]
+        stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
+        changes = None
+        if index.catalogue.meta("corpus") != stamp:
+            changes = _changes(index, documents, progress)
+            changes.described["corpus"] = stamp
+        load_if_needed(index, report, progress, changes)
+
+    return sources, run_steps(index, steps)
+
+
+def _changes(index: Index, documents: Sequence[Document], progress: Progress) -> Changes:
+    """Return the chunks of these documents, in place of all others."""
+    chunks, facts, tokens = list[ChunkRecord](), dict[str, FileFacts](), index.tokens()
+    for number, document in enumerate(documents):
+        progress("reading", number, len(documents))
+        found = chunked(document, tokens)
+        chunks += found.records
+        facts[document.source] = found.facts
+    progress("reading", len(documents), len(documents))
+    titles = {document.source: document.title for document in documents}
+    relations = Relations(facts, titles.keys(), titles, "")
+    return Changes(list(relations.related(chunks)), None, classes=relations.tree.hierarchy)
 
 
 def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Document]:

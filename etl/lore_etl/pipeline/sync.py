@@ -40,11 +40,11 @@ def sync(
         show = (lambda records: show_words(index, records)) if is_first else None
         find = None if must_scan else (lambda known: index.files.look())
         changes = extract(index, report, progress, allow_mass_delete, find, show, announce)
-        _load_if_needed(index, report, progress, changes)
+        load_if_needed(index, report, progress, changes)
         if is_first:  # the load finds the chunks that were shown before it
             report.created, report.updated, report.unchanged = index.catalogue.total(), 0, 0
 
-    return _run(index, steps)
+    return run_steps(index, steps)
 
 
 def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
@@ -56,7 +56,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
         if changes or not is_loaded(index):
             load(index, report, progress, {}, changes or Changes())
 
-    return _run(index, steps)
+    return run_steps(index, steps)
 
 
 def create_only(
@@ -73,22 +73,17 @@ def create_only(
             report.unchanged = index.catalogue.total()
         write_export(index.folder, index.catalogue)
 
-    return _run(index, steps)
+    return run_steps(index, steps)
 
 
 def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
     """Complete the vectors of the chunks in the catalogue, without reading the files."""
-    return load_changes(index, None, progress)
-
-
-def load_changes(index: Index, changes: Changes | None, progress: Progress = silent) -> SyncReport:
-    """Store changes that are not from the project's files, and complete the vectors."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
-        _load_if_needed(index, report, progress, changes)
+        load_if_needed(index, report, progress, None)
 
-    return _run(index, steps)
+    return run_steps(index, steps)
 
 
 def delete_all(index: Index) -> SyncReport:
@@ -107,10 +102,10 @@ def delete_all(index: Index) -> SyncReport:
                 (index.folder / name).unlink(missing_ok=True)
             index.generations.remove(generation)
 
-    return _run(index, steps)
+    return run_steps(index, steps)
 
 
-def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
+def run_steps(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
     """Run the steps and measure their time; if the catalogue is damaged, repeat them with an empty catalogue.
 
     A failure is remembered for searches in an index that is still empty.
@@ -138,7 +133,8 @@ def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
     return report
 
 
-def _load_if_needed(index: Index, report: SyncReport, progress: Progress, changes: Changes | None) -> None:
+def load_if_needed(index: Index, report: SyncReport, progress: Progress, changes: Changes | None) -> None:
+    """Store the changes and complete the vectors, unless the stores match the catalogue."""
     commit = head(index.root).commit
     if changes or not is_loaded(index):
         looked = {"synced_at": timestamp(), "synced_commit": commit}
