@@ -20,7 +20,6 @@ _VOID = frozenset("area base br col embed hr img input link meta source track wb
 _SKIPPED = frozenset(
     "nav footer aside form button select textarea noscript template iframe dialog title head option label".split()
 )
-_NO_TEXT = frozenset({"head", "title"})
 _SKIPPED_CLASSES = frozenset("headerlink header-anchor hash-link anchor linenos lineno sr-only visually-hidden".split())
 _BLOCKS = frozenset(
     "p div section article main header ul ol dl dt dd table thead tbody tfoot blockquote figure figcaption details "
@@ -58,7 +57,7 @@ def html_blocks(page: str) -> list[str]:
     """Return the headings, paragraphs, lists, tables and examples of a whole page, each as Markdown."""
     page = without_hidden(page)
     writer = _Writer()
-    writer.read(_pieces(page, _tags(page), 0, lambda tag: tag.name in _NO_TEXT and not tag.is_end))
+    writer.read(_pieces(page, _tags(page), 0, lambda tag: tag.name in ("head", "title") and not tag.is_end))
     return writer.blocks()
 
 
@@ -131,20 +130,16 @@ def _pieces(
     while number < len(tags):
         tag = tags[number]
         yield page[position : tag.first], tag
-        position = tag.last
-        number += 1
-        if is_skipped(tag):
-            number = _end_of(tags, number - 1)
-            position = tags[number - 1].last
+        number = _end_of(tags, number) if is_skipped(tag) else number + 1
+        position = tags[number - 1].last
     yield page[position:], None
 
 
 def _is_skipped(tag: _Tag) -> bool:
     if tag.is_end or tag.name in _VOID or tag.facts.endswith("/"):
         return False
-    if tag.name in _SKIPPED:
-        return True
-    return not _SKIPPED_CLASSES.isdisjoint(tag.fact("class").split()) or tag.fact("role") == "navigation"
+    is_marked = not _SKIPPED_CLASSES.isdisjoint(tag.fact("class").split()) or tag.fact("role") == "navigation"
+    return tag.name in _SKIPPED or is_marked
 
 
 class _Writer:
