@@ -59,48 +59,23 @@ class Operation:
         self.input_schema: Schema = _resolved(document, _arguments(spec))
         self.output_schema: Schema = _resolved(document, reply)
 
+        self.changes_state = not self.hints["readOnlyHint"]
+        self.is_about_knowledge = self.toolset in KNOWLEDGE_TOOLSETS  # such calls are written to the activity log
+        self.is_replicated = not (self.changes_state or self.is_about_knowledge)  # replicas only read the index
+        # whether a call may be made again if its process ended before the reply
+        self.is_repeatable = self.hints["idempotentHint"] or not self.changes_state
+        is_constant = self.hints["idempotentHint"] and not self.hints["openWorldHint"]
+        self.is_steady = is_constant and not self.changes_state  # equal calls are answered equally from the same index
+        # whether a call mostly waits for a job; such calls take no slot from working calls
+        self.is_waiting = "wait_seconds" in self.input_schema["properties"]
+        others = Queue.MODEL if self.hints["openWorldHint"] else Queue.INDEX
+        self.queue = Queue.JOB if self.is_waiting else others
+
     @cached_property
     def _validators(self) -> tuple[Draft202012Validator, Draft202012Validator]:
         from jsonschema_rs import Draft202012Validator  # only a server validates
 
         return Draft202012Validator(self.input_schema), Draft202012Validator(self.output_schema)
-
-    @property
-    def is_replicated(self) -> bool:
-        """Return whether replicas serve it, because it only reads the index."""
-        return not self.changes_state and not self.is_about_knowledge
-
-    @property
-    def changes_state(self) -> bool:
-        """Return whether a call may change anything."""
-        return not self.hints["readOnlyHint"]
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Return whether a call may be repeated if its process ended before the reply."""
-        return self.hints["idempotentHint"] or not self.changes_state
-
-    @property
-    def is_steady(self) -> bool:
-        """Return whether equal calls have equal results as long as the index does not change."""
-        return self.hints["readOnlyHint"] and self.hints["idempotentHint"] and not self.hints["openWorldHint"]
-
-    @property
-    def is_about_knowledge(self) -> bool:
-        """Return whether the operation is about knowledge; such calls are written to the activity log."""
-        return self.toolset in KNOWLEDGE_TOOLSETS
-
-    @property
-    def is_waiting(self) -> bool:
-        """Return whether a call mostly waits for a job; such calls take no slot from working calls."""
-        return "wait_seconds" in self.input_schema["properties"]
-
-    @property
-    def queue(self) -> Queue:
-        """Return the queue in which a call waits for its turn."""
-        if self.is_waiting:
-            return Queue.JOB
-        return Queue.MODEL if self.hints["openWorldHint"] else Queue.INDEX
 
     def parsed(self, name: str, text: str) -> object:
         """Convert an argument's text to its type; `accept` rejects a text that does not convert."""

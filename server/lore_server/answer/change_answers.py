@@ -74,12 +74,7 @@ class ChangeAnswers:
         else:
             paths = self._index.catalogue.types
             place = changed_place(question, paths, self._index.hierarchy, self._members_of, chunks)
-        if place is None:
-            return None
-        chunks = self._index.catalogue.of_source(place.source)
-        lines = whole_lines(chunks)
-        changes = self._history.of(place.source, lines, *(place.lines or ())).changes
-        return self._written(place, chunks, lines, changes, found) if changes else None
+        return self._written(place, found) if place else None
 
     def _first(self, question: str, name: str, chunks: Sequence[Chunk]) -> WrittenAnswer | None:
         """Return the earliest commit with a name in the file that defines it, if no release note has the name."""
@@ -98,14 +93,12 @@ class ChangeAnswers:
         )
         return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": [citation]}
 
-    def _written(
-        self,
-        place: ChangedPlace,
-        chunks: Sequence[Chunk],
-        lines: Sequence[str],
-        changes: Sequence[FileChangeRecord],
-        found: SearchOutcome,
-    ) -> WrittenAnswer:
+    def _written(self, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:
+        chunks = self._index.catalogue.of_source(place.source)
+        lines = whole_lines(chunks)
+        changes = self._history.of(place.source, lines, *(place.lines or ())).changes
+        if not changes:
+            return None
         if place.lines is None or place.lines[0] > len(lines):
             citations = [passage_citation(1, chunks[0], found.today)]
         else:

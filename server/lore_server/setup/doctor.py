@@ -82,25 +82,22 @@ def _settings(session: Session) -> Settings:
 
 def _run(name: str, check: Check, seconds: float = CHECK_SECONDS) -> dict[str, str]:
     """Run a check in a thread; abandon it if it takes too long."""
-    found: list[dict[str, str]] = []
-    thread = threading.Thread(target=lambda: found.append(_checked(name, check)), daemon=True)
+    late = Finding("failed", f"The check did not finish within {seconds:g} s.", "Run `lore stop`, then check again.")
+    found = [late]
+    thread = threading.Thread(target=lambda: found.append(_checked(check)), daemon=True)
     thread.start()
     thread.join(seconds)
-    if found:
-        return found[0]
-    late = Finding("failed", f"The check did not finish within {seconds:g} s.", "Run `lore stop`, then check again.")
-    return late.row(name)
+    return found[-1].row(name)
 
 
-def _checked(name: str, check: Check) -> dict[str, str]:
+def _checked(check: Check) -> Finding:
     try:
-        finding = check()
+        return check()
     except LoreError as error:
-        finding = Finding("failed", error.message, error.hint)
+        return Finding("failed", error.message, error.hint)
     except Exception as error:  # noqa: BLE001 - Lore may be damaged: the checks must find out
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-        finding = Finding("failed", f"The check itself failed: {reason}", "Reinstall Lore, then check again.")
-    return finding.row(name)
+        return Finding("failed", f"The check itself failed: {reason}", "Reinstall Lore, then check again.")
 
 
 def _index(session: Session) -> list[dict[str, str]]:
