@@ -20,7 +20,6 @@ from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Candidate
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.excerpt import whole_lines
-from lore_server.replies.reply_text import span
 
 CHUNKS_PER_FILE = 4
 SHOWN = 4
@@ -49,22 +48,6 @@ class Passage:
     def contains(self, chunk: Chunk) -> bool:
         first, last = self.chunk.lines
         return self.chunk.source == chunk.source and first <= chunk.lines[0] and chunk.lines[1] <= last
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """Return the origin of the passage, its headings, its library, its state and its day, for a prompt."""
-        chunk = self.chunk
-        known = {
-            "from": f"{chunk.source}:{span(chunk.lines)}",
-            "type": chunk.type.value,
-            "heading": " > ".join(chunk.heading),
-            "library": chunk.library,
-            "state": chunk.state,
-            "date": chunk.day,
-            "valid_until": chunk.valid_until,
-            "superseded_by": chunk.superseded_by,
-        }
-        return {name: value for name, value in known.items() if value}
 
 
 def pack(

@@ -21,6 +21,7 @@ from lore_server.answer.answer_markdown import with_citation, with_closed_fence,
 from lore_server.answer.answer_model import UNREADABLE, ModelFailure, Statement
 from lore_server.answer.kept_answers import EarlierAnswer
 from lore_server.answer.pack import Passage
+from lore_server.replies.reply_text import span
 
 MAX_REPLY = 200_000  # characters
 MIN_QUOTE = 8  # characters without spaces; anything shorter is in every passage
@@ -48,9 +49,20 @@ def prompt(question: str, passages: Sequence[Passage], earlier: EarlierAnswer | 
     mark = secrets.token_hex(8)
     parts = []
     for passage in passages:
-        facts = (f"{name}={json.dumps(readable(value), ensure_ascii=False)}" for name, value in passage.facts.items())
-        head = " ".join((f"<passage {mark} number={passage.number}", *facts))
-        parts.append(f"{head}>\n{readable(passage.chunk.text)}\n</passage {mark}>")
+        chunk = passage.chunk
+        facts = {
+            "from": f"{chunk.source}:{span(chunk.lines)}",
+            "type": chunk.type.value,
+            "heading": " > ".join(chunk.heading),
+            "library": chunk.library,
+            "state": chunk.state,
+            "date": chunk.day,
+            "valid_until": chunk.valid_until,
+            "superseded_by": chunk.superseded_by,
+        }
+        quoted = {name: json.dumps(readable(value), ensure_ascii=False) for name, value in facts.items() if value}
+        head = " ".join((f"number={passage.number}", *(f"{name}={value}" for name, value in quoted.items())))
+        parts.append(f"<passage {mark} {head}>\n{readable(chunk.text)}\n</passage {mark}>")
     if earlier is not None and earlier.text:
         # without citations, because their numbers have changed
         exchange = f"Question: {earlier.question}\nAnswer: {_CITED.sub('', earlier.text)}"
