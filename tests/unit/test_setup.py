@@ -165,5 +165,13 @@ def test_both_commands_are_on_the_commands_page() -> None:
         ("0.9", "", True),
     ],
 )
-def test_versions_are_compared_numerically(version: str, asked: str, fits: bool) -> None:
-    assert place.is_within(version, asked) is fits
+def test_versions_are_compared_numerically(
+    monkeypatch: pytest.MonkeyPatch, version: str, asked: str, fits: bool
+) -> None:
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: [f"typer{asked}"])
+    monkeypatch.setattr("importlib.metadata.version", lambda name: version)
+
+    found = place.dependencies()
+
+    assert found.status == ("ok" if fits else "failed")
+    assert fits or f"typer is {version}, but Lore requires" in found.detail

@@ -67,24 +67,17 @@ def dependencies() -> Finding:
 
 
 def _problem(requirement: str) -> str | None:
-    """Return the problem with one package; None if there is none."""
+    """Return the problem with one package, by its release numbers; None if there is none."""
     from packaging.requirements import Requirement
+    from packaging.version import Version
 
     asked = Requirement(requirement)
     try:
         installed = metadata.version(asked.name)
     except metadata.PackageNotFoundError:
         return f"{asked.name} is not installed"
-    is_met = is_within(installed, str(asked.specifier))
+    is_met = Version(installed).base_version in asked.specifier
     return None if is_met else f"{asked.name} is {installed}, but Lore requires {asked.specifier}"
-
-
-def is_within(version: str, asked: str) -> bool:
-    """Return whether a version is in a range such as `>=1.5.9,<1.6`, by its release numbers."""
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import Version
-
-    return Version(version).base_version in SpecifierSet(asked)
 
 
 def configuration(session: Session) -> Finding:
