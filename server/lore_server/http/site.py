@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings
+from lore_etl.config.settings import LOOPBACK, ServerSettings, Settings
 from lore_etl.config.user_folders import user_state_folder
 from lore_etl.core.errors import ConfigError, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
@@ -112,7 +112,14 @@ def site_of(
     is_replica: bool = False,
 ) -> Site:
     """Return the site; its token is created if there is none and only this machine can reach it. Raises LoreError."""
-    server = listening(settings, host, port)
+    server, issuer = listening(settings, host, port), None
+    if settings.auth.issuer:
+        from lore_server.http.openid import Issuer
+
+        if not settings.auth.audience:
+            hint = "Set it to the public address of MCP on this server."
+            raise ConfigError("`auth.issuer` needs `auth.audience`.", hint)
+        issuer = Issuer(settings.auth)
     is_open = not is_loopback(server.host)
     is_index = not many and not is_replica
     folder = (root / settings.index.path).resolve() if is_index else user_state_folder()
@@ -123,22 +130,12 @@ def site_of(
         token=token_of(folder, make=not is_open, is_index=is_index),
         many=many or {},
         is_replica=is_replica,
-        issuer=_issuer(settings.auth),
+        issuer=issuer,
         host=server.host,
         port=server.port,
         hosts=LOOPBACK | bound | {name.casefold() for name in server.allowed_hosts},
         is_open=is_open,
     )
-
-
-def _issuer(settings: AuthSettings) -> Issuer | None:
-    if not settings.issuer:
-        return None
-    if not settings.audience:
-        raise ConfigError("`auth.issuer` needs `auth.audience`.", "Set it to the public address of MCP on this server.")
-    from lore_server.http.openid import Issuer
-
-    return Issuer(settings)
 
 
 def is_loopback(host: str) -> bool:

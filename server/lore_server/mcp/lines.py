@@ -21,7 +21,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable
 
 GRACE_SECONDS = 10.0  # after the end of the input and each later message, for replies in progress
@@ -31,7 +30,6 @@ LONGEST_INTEGER = 4000  # digits: Python refuses to convert more than 4,300
 ONE_OBJECT = "A message must be one JSON object on its own line; batches are not supported."
 NOT_A_REQUEST = 'A message needs `jsonrpc`: "2.0", `method`: a string and, for a reply, `id`: a string or an integer.'
 DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
-Send = Callable[[bytes], Awaitable[object]]
 MCPServer: TypeAlias = Server[Any]
 
 
@@ -63,7 +61,7 @@ class Conversation:
     The end of the input is withheld until the replies are written, because the SDK drops those in progress.
     """
 
-    def __init__(self, lines: AsyncIterable[bytes], send: Send) -> None:
+    def __init__(self, lines: AsyncIterable[bytes], send: Callable[[bytes], Awaitable[object]]) -> None:
         self._lines = lines
         self._send = send
         self._open: set[Any] = set()
@@ -99,12 +97,10 @@ class Conversation:
                     await self._changed.wait()
                 is_waiting = not grace.cancelled_caught
 
-    def _settle(self, number: object) -> None:
+    def _settle(self, number: object = None) -> None:
+        """Note that a reply was sent, to the request with this id if it was the last one."""
         with suppress(TypeError):  # the id may be invalid
             self._open.discard(number)
-        self._progress()
-
-    def _progress(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
 
@@ -113,7 +109,7 @@ class Conversation:
             async for item in replies:
                 with suppress(*DISCONNECTED, OSError):  # the client disconnected: drop the replies in progress
                     await self._send(_encoded(item.message) + b"\n")
-                    self._progress()
+                    self._settle()
                 if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(item.message.id)
 
@@ -172,21 +168,17 @@ def read_message(line: bytes) -> types.JSONRPCMessage | None:
     value = _decoded(line)
     if not isinstance(value, dict):
         raise Malformed(types.INVALID_REQUEST, ONE_OBJECT)
+    # the SDK's union would read a request with a wrong `id` as a notification
+    asked = types.JSONRPCRequest if "id" in value else types.JSONRPCNotification
+    answered = types.JSONRPCResponse if "result" in value else types.JSONRPCError
     try:
-        return _kind(value).model_validate(value, by_name=False)
+        return (asked if "method" in value else answered).model_validate(value, by_name=False)
     except ValidationError as error:
         if "method" not in value and value.keys() & {"result", "error"}:
             return None
         if all(problem["loc"][0] == "params" for problem in error.errors()):
             raise Malformed(types.INVALID_PARAMS, "`params` must be an object.", value) from error
         raise Malformed(types.INVALID_REQUEST, NOT_A_REQUEST, value) from error
-
-
-def _kind(value: JSON) -> type[types.JSONRPCMessage]:
-    """Return the intended message type. The SDK's union would read a request with a wrong `id` as a notification."""
-    if "method" in value:
-        return types.JSONRPCRequest if "id" in value else types.JSONRPCNotification
-    return types.JSONRPCResponse if "result" in value else types.JSONRPCError
 
 
 def _decoded(line: bytes) -> object:

@@ -96,19 +96,18 @@ class Resources:
         try:
             contents = await self._calls.read(lambda call: _contents(call, params.uri))
         except Exception as error:  # noqa: BLE001 - outermost boundary of an interface
-            raise self._failure(error, params.uri, context.protocol_version) from None
+            record, code = problem(error), types.INTERNAL_ERROR
+            if isinstance(error, UsageError | NotFound):
+                code = types.INVALID_PARAMS
+            if isinstance(error, NotFound) and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+                code = NOT_FOUND_BEFORE_2026
+            data = {"uri": params.uri[:1000], **record}
+            raise MCPError(code, f"{record['message']} {record['hint']}", data) from None
         return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
-
-    def _failure(self, error: Exception, uri: str, protocol_version: str) -> MCPError:
-        record, code = problem(error), types.INTERNAL_ERROR
-        if isinstance(error, UsageError | NotFound):
-            code = types.INVALID_PARAMS
-        if isinstance(error, NotFound) and protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            code = NOT_FOUND_BEFORE_2026
-        return MCPError(code, f"{record['message']} {record['hint']}", {"uri": uri[:1000], **record})
 
 
 def _contents(call: Call, uri: str) -> Contents:
+    """Return a text, followed by its origin and the URI of the next part."""
     if uri.startswith(PREFIX):
         return read_project(uri, call)
     place, _, query = uri.partition("?")
@@ -123,18 +122,13 @@ def _contents(call: Call, uri: str) -> Contents:
     else:
         hint = f"Resources: {HANDBOOK}, {DOCUMENT}{{id}}, {SOURCE}{{path}}."
         raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
-    return _in_parts(uri, place, reply, about)
-
-
-def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
-    """Return the text, followed by its origin and the URI of the next part."""
     contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
     following = uri
     if reply.get("changed"):
-        about = [*about, "The file has changed since the last sync."]
+        about.append("The file has changed since the last sync.")
     if "next_cursor" in reply:
         following = f"{place}?cursor={reply['next_cursor']}"
-        about = [*about, f"This part ends at line {reply['lines'][1]}. The next part is {following}"]
+        about.append(f"This part ends at line {reply['lines'][1]}. The next part is {following}")
     return [*contents, _text(following, PLAIN, "\n".join(about))] if about else contents
 
 
