@@ -25,7 +25,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
-from lore_server.mcp import follow
+from lore_server.mcp import tools
 from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
 from lore_server.mcp.resources import HANDBOOK_FILE
 from lore_server.operations.table import render
@@ -450,7 +450,7 @@ class Slow:
 def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_numbers(
     monkeypatch: pytest.MonkeyPatch, contract: Contract, mode: str, name: str
 ) -> None:
-    monkeypatch.setattr(follow, "PROGRESS_SECONDS", 600)  # otherwise a pause shows another step
+    monkeypatch.setattr(tools, "PROGRESS_SECONDS", 600)  # otherwise a pause shows another step
     slow, seen = Slow(), list[tuple[float, float | None, str | None]]()
     slow.go.set()
 

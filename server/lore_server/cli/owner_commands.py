@@ -16,7 +16,7 @@ from lore_etl.stores.claim import CATALOGUE, is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
 from lore_server.cli.command import command
 from lore_server.owner import ending, find
-from lore_server.owner.earlier import earlier_owner, earlier_owners
+from lore_server.owner.ending import earlier_owner, earlier_owners
 from lore_server.owner.session import Session
 
 

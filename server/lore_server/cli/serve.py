@@ -215,8 +215,7 @@ def _listening(site: Site, toolsets: list[str] | None) -> Iterator[Server]:
     """Yield a server that listens. Raises ConfigError for an unknown toolset, StorageError."""
     from lore_server.mcp.mcp_server import check_toolsets
 
-    if toolsets is not None:
-        check_toolsets(load_contract(), toolsets)
+    check_toolsets(load_contract(), toolsets)
     family = socket.AF_INET6 if ":" in site.host else socket.AF_INET
     # with the protocol named instead of 0, asyncio sets TCP_NODELAY; without it each reply waits 45 ms for an
     # acknowledgement

@@ -38,8 +38,7 @@ def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | Non
     Raises:
         ConfigError: a toolset does not exist.
     """
-    if toolsets is not None:
-        check_toolsets(contract, toolsets)
+    check_toolsets(contract, toolsets)
     listed = DEFAULT_TOOLSETS if toolsets is None else toolsets
     tools = Tools(contract, calls, listed, list(contract.toolsets()) if toolsets is None else toolsets)
     resources = Resources(calls, TOOLSET in listed)
@@ -61,8 +60,10 @@ def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | Non
     )
 
 
-def check_toolsets(contract: Contract, toolsets: Sequence[str]) -> None:
-    """Raise ConfigError if a toolset is unknown or none is given."""
+def check_toolsets(contract: Contract, toolsets: Sequence[str] | None) -> None:
+    """Raise ConfigError if a toolset is unknown or the list is empty."""
+    if toolsets is None:
+        return
     known = contract.toolsets()
     wrong = [toolset for toolset in toolsets if toolset not in known]
     if wrong or not toolsets:

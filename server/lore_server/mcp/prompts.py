@@ -19,7 +19,7 @@ from lore_etl.core.errors import LoreError
 from lore_etl.core.text import last_part
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
-from lore_server.mcp.follow import Context
+from lore_server.mcp.tools import Context
 
 MAX_VALUES = 100  # the protocol's limit
 ALL_TOKENS = 1_000_000

@@ -19,7 +19,7 @@ from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, N
 from lore_etl.core.json_types import JSON
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
-from lore_server.mcp.follow import Context
+from lore_server.mcp.tools import Context
 from lore_server.replies.budget import REPLY_TOKENS
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import span

@@ -1,27 +1,38 @@
-"""The tools: the operations of the chosen toolsets, listed in few tokens and called through the contract."""
+"""The tools: the operations of the chosen toolsets, listed in few tokens and called through the contract.
+
+The progress of a call is reported to the client that made it, until the client cancels it.
+"""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
+import anyio.from_thread
+import anyio.lowlevel
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from lore_etl.core.errors import Cancelled
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import canonical_json
+from lore_etl.core.progress import time_left
 from lore_server.contract import Contract, Operation, Schema
+from lore_server.execution.progress import Listener, ignore_text
 from lore_server.execution.threads import Calls
-from lore_server.mcp.follow import Context, Follower
 from lore_server.operations.table import render
 from lore_server.replies.budget import READS_TEXT
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import marked_as_data
 
 WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clients give up after 60
+PROGRESS_SECONDS = 0.2
+ESTIMATE_SECONDS = 4.0  # of a stage, before the time that is left is named
 LONGEST_NAME = 200  # of a client's name as an author
 TEXT_READERS = {  # clients by the name in `clientInfo`, and what they pass to the model of a reply with data and text
     "claude-code",  # only the data (anthropics/claude-code#79944)
@@ -39,6 +50,11 @@ LARGE = 100  # a limit that is rarely reached by accident
 MANY = 8  # a longer enum is listed only once
 _SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
 _KNOWN = ("query", "brief", "max_tokens", "cursor", "id")  # the same in every tool
+
+
+Context: TypeAlias = ServerRequestContext[Any]
+"""The context of a request to a server without lifespan state."""
+_DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
 
 
 class Tools:
@@ -197,3 +213,62 @@ def result_of(operation: Operation, value: Mapping[str, object], context: Contex
     text = types.TextContent(type="text", text=(marked_as_data(reply) if is_data else reply).whole())
     data = None if reads_only_text(context) else dict(value)
     return types.CallToolResult(content=[text], structured_content=data, is_error=bool(value.get("error")))
+
+
+class Follower:
+    """The listener of one call. The protocol requires a growing number, so the steps of all stages are added up."""
+
+    def __init__(self, context: Context) -> None:
+        meta = context.meta or {}
+        self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
+        self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore_text)
+        self._session = context.session
+        self._loop = anyio.lowlevel.current_token()
+        self._stage = ""
+        self._earlier_steps = self._done = self._total = self._sent = 0
+        self._sent_at = self._stage_began = 0.0
+        self._is_left = False
+
+    def leave(self) -> None:
+        """Stop waiting at the next step, because the client cancelled the call. The job continues."""
+        self._is_left = True
+
+    def _report(self, stage: str, done: int, total: int) -> None:
+        """Report progress; called from the thread that works or waits."""
+        if self._is_left:
+            hint = "The job continues; follow it with get_job."
+            raise Cancelled("The client is no longer waiting for this call.", hint)
+        if not self.wants_progress:
+            return
+        now = time.monotonic()
+        is_new = stage != self._stage or done < self._done or not self._earlier_steps
+        if is_new:
+            self._begin_stage(stage)
+            self._stage_began = now
+        self._done, self._total = done, max(done, total)
+        is_due = is_new or now - self._sent_at >= PROGRESS_SECONDS or done >= total
+        if is_due and self._earlier_steps + done > self._sent:
+            self._sent_at = now
+            seconds = now - self._stage_began
+            left = time_left(done, total, seconds) if seconds > ESTIMATE_SECONDS else ""
+            text = ", ".join(filter(None, (f"{stage}: {done} of {total}" if total else stage, left)))
+            self._send(text, float(self._earlier_steps + self._total) if total else None)
+
+    def _report_text(self, text: str) -> None:
+        """Report a part of an answer as a message; called from the thread that works."""
+        if self._is_left:
+            raise Cancelled("The client is no longer waiting for this answer.")
+        self._begin_stage("")
+        self._send(text, None)
+
+    def _begin_stage(self, stage: str) -> None:
+        self._earlier_steps += self._total + 1
+        self._stage, self._done, self._total = stage, 0, 0
+
+    def _send(self, message: str, total: float | None) -> None:
+        self._sent = self._earlier_steps + self._done
+        try:
+            report = self._session.report_progress
+            anyio.from_thread.run(report, float(self._sent), total, message, token=self._loop)
+        except _DISCONNECTED:
+            self._is_left = True

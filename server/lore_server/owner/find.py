@@ -27,7 +27,6 @@ from lore_etl.system.ownership import may_write
 from lore_etl.system.processes import cpu_seconds, detached, is_stopped
 from lore_server.console import terminal
 from lore_server.owner import ending
-from lore_server.owner.earlier import earlier_owner
 from lore_server.owner.line import LineSocket
 
 START_SECONDS = 60.0
@@ -217,7 +216,7 @@ def _open_log(file: Path) -> BinaryIO:
 
 
 def nameless(folder: Path) -> Busy:
-    if owner := earlier_owner(folder):
+    if owner := ending.earlier_owner(folder):
         return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", ending.STOP_IT)
     hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
     return Busy("An unidentified process holds this index.", hint)

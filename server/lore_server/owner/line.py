@@ -40,13 +40,11 @@ class LineSocket:
         return self._reader.readline()
 
     def receive(self) -> JSON:
-        """Return the next message. Raises OSError if the connection has ended or the line is not JSON."""
+        """Return the next message; empty if the line is none. Raises OSError if the connection has ended."""
         line = self.read()
-        try:
-            message = json.loads(line)
-        except ValueError as error:
-            raise ConnectionError("the owner exited") from error
-        return message if isinstance(message, dict) else {}
+        if not line.endswith(b"\n"):
+            raise ConnectionError("the owner exited")
+        return parsed(line)
 
     def end(self) -> None:
         """Close the sending direction; replies can still be read."""
