@@ -79,7 +79,7 @@ class Snapshot:
         self._values: dict[Derived[Any], Kept[Hashable, Any]] = {}
 
     def _of(self, kind: Derived[Value]) -> Kept[Hashable, Value]:
-        return self._values.setdefault(kind, Kept(kind.kept))  # atomic
+        return self._values.get(kind) or self._values.setdefault(kind, Kept(kind.kept))  # atomic
 
     def get(self, kind: Derived[Value], key: Hashable = None) -> Value | None:
         return self._of(kind).get([key]).get(key)

@@ -98,12 +98,8 @@ def fit(collection: Any, configuration: JSON, rows: int) -> None:
     wanted = min(configuration["hnsw"]["ef_search"] * effort(rows), MAX_EF)
     for pause in () if known["ef_search"] == wanted else PAUSES:
         try:
-            collection._client._modify(
-                id=collection.id,
-                new_configuration={"hnsw": {"ef_search": wanted}},
-                tenant=collection.tenant,
-                database=collection.database,
-            )
+            there = {"id": collection.id, "tenant": collection.tenant, "database": collection.database}
+            collection._client._modify(**there, new_configuration={"hnsw": {"ef_search": wanted}})
             return
         except ChromaError:  # "database is locked": a client that was just closed may still be writing
             time.sleep(pause)

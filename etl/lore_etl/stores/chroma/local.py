@@ -119,14 +119,10 @@ class EmbeddedChroma(FolderBackend):
         self._client = open_client(self._folder)
         try:
             # a collection's configuration could name a model to load; with None, Chroma does not load it
-            configuration = hnsw(self._settings)
-            collection = bare(
-                self._client.get_or_create_collection(
-                    self._settings.collection, embedding_function=None, configuration=configuration
-                )
-            )
-            fit(collection, configuration, rows)
-            return collection
+            name, configuration = self._settings.collection, hnsw(self._settings)
+            found = self._client.get_or_create_collection(name, embedding_function=None, configuration=configuration)
+            fit(bare(found), configuration, rows)
+            return found
         except BaseException:
             self._client.close()  # Chroma would return the broken client again for the same path
             raise
@@ -176,9 +172,8 @@ class ChildChroma(FolderBackend):
             return explained  # it may be writing: a search does not wait for that, nor end it
         if isinstance(explained, DatabaseUnavailable):
             self._is_lost = True
-            return DatabaseUnavailable(
-                explained.message, f"Call again to restart it. {LOG} has the reason why it ended."
-            )
+            hint = f"Call again to restart it. {LOG} has the reason why it ended."
+            return DatabaseUnavailable(explained.message, hint)
         return explained or super()._explained(error)
 
 
@@ -228,10 +223,9 @@ def _probe(folder: Path, collection: str) -> None:
     `-P`: the current folder is an untrusted project, and nothing in it may be imported.
     """
     command = [sys.executable, "-P", "-m", "lore_etl.stores.chroma.client", str(folder), collection]
+    away = subprocess.DEVNULL
     try:
-        done = subprocess.run(
-            command, check=False, timeout=PROBE_SECONDS, capture_output=True, stdin=subprocess.DEVNULL
-        )
+        done = subprocess.run(command, check=False, timeout=PROBE_SECONDS, stdin=away, stdout=away, stderr=away)
     except subprocess.TimeoutExpired as error:
         raise IndexDamaged("The vector store did not open within a minute.") from error
     if done.returncode:
