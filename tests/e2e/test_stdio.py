@@ -111,8 +111,8 @@ def test_a_tool_that_fails_is_an_error_result_and_not_a_protocol_error(tmp_path:
 def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> None:
     listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     watch = (
-        "import sys, lore_server.cli.serve, lore_server.mcp.lines;"
-        "heavy = {'chromadb', 'google.genai', 'onnxruntime', 'torch', 'tantivy'} & set(sys.modules);"
+        "import sys, lore_server.cli.serve, lore_server.mcp.mcp_server;"
+        "heavy = {'chromadb', 'google.genai', 'onnxruntime', 'torch', 'tantivy', 'pathspec'} & set(sys.modules);"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
 
