@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from lore_etl.system.ownership import is_private, user_id
+from lore_etl.system.nofollow import is_private, user_id
 
 STATE = "LORE_STATE"
 

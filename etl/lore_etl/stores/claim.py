@@ -24,8 +24,15 @@ from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ForeignIndex
 from lore_etl.core.json_types import JSON
 from lore_etl.system.file_locks import is_locked, lock
-from lore_etl.system.nofollow import entry_facts, is_link, is_real_folder, open_regular, read_regular
-from lore_etl.system.ownership import may_write, user_id
+from lore_etl.system.nofollow import (
+    entry_facts,
+    is_link,
+    is_real_folder,
+    may_write,
+    open_regular,
+    read_regular,
+    user_id,
+)
 
 MARK = "index.id"
 ASIDE = ".foreign"

@@ -16,8 +16,7 @@ from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import Busy
 from lore_etl.stores.claim import LOCK
 from lore_etl.system.file_locks import close_locked, try_lock
-from lore_etl.system.nofollow import open_regular
-from lore_etl.system.ownership import may_write
+from lore_etl.system.nofollow import may_write, open_regular
 
 COPIES = "read-only"
 PREFIXES = ("catalogue.", "embeddings.", "keywords", "vectors-", "chroma-id.json")

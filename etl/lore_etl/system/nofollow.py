@@ -2,7 +2,7 @@
 
 Windows has no `O_NOFOLLOW`. There the path is checked before and after the open, and the opened file must be the file
 at the path. Entries of `os.scandir` have less information there than `lstat`. Standard library only, because the bridge
-imports this module.
+imports this module. Windows has no user ids or modes either, but other users cannot open the profile folder.
 """
 
 from __future__ import annotations
@@ -94,3 +94,20 @@ def is_real_folder(entry: os.DirEntry[str]) -> bool:
 def changed_ns(info: os.stat_result) -> int:
     """Return the time of a file's last change. On Windows this is the mtime, because its ctime is the creation time."""
     return info.st_mtime_ns if sys.platform == "win32" else info.st_ctime_ns
+
+
+def user_id() -> int:
+    """Return the id of this user, as in `st_uid`."""
+    if sys.platform == "win32":
+        return 0
+    return os.geteuid()
+
+
+def may_write(folder: Path) -> bool:
+    """Return whether the system lets this user write to the folder: not on a read-only disk, even for root."""
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def is_private(info: os.stat_result) -> bool:
+    """Return whether the file belongs to this user, and no other user may read or write it."""
+    return sys.platform == "win32" or (info.st_uid == user_id() and not stat.S_IMODE(info.st_mode) & 0o077)

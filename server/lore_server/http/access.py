@@ -25,8 +25,7 @@ from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ConfigError, Conflict, InvalidArgument, NotFound, StorageError, os_errors_as
 from lore_etl.stores.claim import claim, is_ours
-from lore_etl.system.nofollow import open_regular, read_regular
-from lore_etl.system.ownership import is_private
+from lore_etl.system.nofollow import is_private, open_regular, read_regular
 from lore_server.contract import Operation
 
 VARIABLE = "LORE_TOKEN"

@@ -24,7 +24,7 @@ from lore_etl.core.errors import Busy, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import LOCK, is_in_use
 from lore_etl.stores.owner_file import Note, read_note, remove_note
-from lore_etl.system.ownership import user_id
+from lore_etl.system.nofollow import user_id
 from lore_etl.system.processes import born, is_stopped, kill, terminate
 from lore_server import __version__
 from lore_server.console import terminal

@@ -22,8 +22,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours, record_folder
 from lore_etl.stores.owner_file import Note, living_note
 from lore_etl.system.durable import replace
-from lore_etl.system.nofollow import open_regular
-from lore_etl.system.ownership import may_write
+from lore_etl.system.nofollow import may_write, open_regular
 from lore_etl.system.processes import cpu_seconds, detached, is_stopped
 from lore_server.console import terminal
 from lore_server.owner import ending

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lore_etl.core.json_types import JSON
-from lore_etl.system.ownership import user_id
+from lore_etl.system.nofollow import user_id
 
 VARIABLE = "LORE_RUNTIME"  # names the folder of the sockets
 CONNECT_SECONDS = 5.0
