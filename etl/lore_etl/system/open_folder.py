@@ -34,8 +34,18 @@ class OpenFolder:
         self.close()
 
     def below(self, path: str) -> OpenFolder:
-        """Open the folder at a path below it, without following a symlink."""
-        return OpenFolder(open_beneath(self._descriptor, path, os.O_RDONLY | _DIRECTORY))
+        """Open the folder at a path below it; the path contains no symlink and no `..`."""
+        folder: OpenFolder = self
+        for name in path.split("/"):
+            try:
+                if name in ("", ".", "..") or "\0" in name:
+                    raise OSError(errno.ELOOP, "not a path below the folder", path)
+                found = folder.enter(name)
+            finally:
+                if folder is not self:
+                    folder.close()
+            folder = found
+        return folder
 
     def enter(self, name: str, make: bool = False) -> OpenFolder:
         """Open a folder in it, without following a symlink. With `make`, create the folder if necessary."""
@@ -88,12 +98,6 @@ class FolderByPath(OpenFolder):
         self._way = way
         self._base = None
 
-    def below(self, path: str) -> OpenFolder:
-        folder: OpenFolder = self
-        for name in path.split("/"):
-            folder = folder.enter(name)
-        return folder
-
     def enter(self, name: str, make: bool = False) -> OpenFolder:
         path = self._place(name)
         if make:
@@ -140,23 +144,6 @@ class FolderByPath(OpenFolder):
             now = folder.lstat()
             if leads_elsewhere(now) or not os.path.samestat(now, info):
                 raise OSError(errno.ELOOP, "a folder was replaced by another folder", str(folder))
-
-
-def open_beneath(folder: int, path: str, flags: int) -> int:
-    """Return a descriptor of an existing file or folder; its path contains no symlink and no `..`. Raises OSError."""
-    *parents, name = path.split("/")
-    if any(part in ("", ".", "..") or "\0" in part for part in (*parents, name)):
-        raise OSError(errno.ELOOP, "not a path below the folder", path)
-    at = folder
-    try:
-        for part in parents:
-            before, at = at, os.open(part, os.O_RDONLY | _DIRECTORY | _NOFOLLOW, dir_fd=at)
-            if before != folder:
-                os.close(before)
-        return os.open(name, flags | _NOFOLLOW, dir_fd=at)
-    finally:
-        if at != folder:
-            os.close(at)
 
 
 def open_folder(path: Path) -> OpenFolder:
