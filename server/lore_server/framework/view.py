@@ -133,15 +133,12 @@ def _entries_of(path: str, digest: Digest) -> Iterator[ViewEntry]:
             slug = _NOT_IN_KEY.sub("-", rule.text.lower())[:LONGEST_KEY].strip("-")  # words in any script
             yield ViewEntry(slug, group, path, clip(rule.text, LONGEST_TITLE), rule.text, (), rule.line)
         return
-    key = _prp_key(path, digest.spec) if group in PRPS else PurePosixPath(path).stem
+    key = PurePosixPath(path).stem
+    if group in PRPS:
+        own = digest.spec.id if digest.spec else None  # in the front matter
+        named = _PRP_ID.search(key) or _PRP_ID.fullmatch(own or "")
+        key = named[0].upper() if named else key
     yield ViewEntry(key, group, path, digest.title, digest.excerpt, digest.tags, spec=digest.spec)
-
-
-def _prp_key(path: str, spec: Spec | None) -> str:
-    """Return the PRP's id from its file name, otherwise from its front matter, otherwise the name itself."""
-    stem = PurePosixPath(path).stem
-    named = _PRP_ID.search(stem) or _PRP_ID.fullmatch(spec.id or "" if spec else "")
-    return named[0].upper() if named else stem
 
 
 def _arranged(files: Iterable[tuple[ViewEntry, ...] | None]) -> Entries:

@@ -20,7 +20,7 @@ from lore_server.query.path_words import file_name_matches, former_versions, nam
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms
 from lore_server.query.reference import is_version, lead, lead_with_named
-from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.retrieve import Candidates
 from lore_server.query.weights import Weights
 
 READ = 60  # passages whose text is examined
@@ -51,9 +51,11 @@ _BETWEEN_WORDS = re.compile(r"[-_. ]+")
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
     """Return all candidates with their scores and score terms, best first."""
     is_only_name = query.is_bare_name and not (query.text.isalpha() and query.text.islower())  # `grid` is a topic too
-    # the spelling of a name that is defined says more than its meaning
-    is_defined = is_only_name and _is_defined(query, candidates.found)
-    share = 0.0 if is_defined else vector_share(query, candidates, weights)
+    symbols = (symbol for candidate in candidates.found for symbol in candidate.chunk.symbols)
+    if is_only_name and any(symbol.rpartition(".")[2].casefold() in query.names for symbol in symbols):
+        share = 0.0  # the spelling of a name that is defined says more than its meaning
+    else:
+        share = vector_share(query, candidates, weights)
     # imports mention many names and explain none, so they answer only queries for names
     found = [
         candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
@@ -174,11 +176,6 @@ def _definition(query: Query, chunk: Chunk) -> float:
             is_as_written = any(part in query.text for part in written if part.casefold() == name)
             best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9) * (1.0 if is_as_written else OTHER_CASE))
     return best
-
-
-def _is_defined(query: Query, found: Sequence[Candidate]) -> bool:
-    symbols = (symbol for candidate in found for symbol in candidate.chunk.symbols)
-    return any(symbol.rpartition(".")[2].casefold() in query.names for symbol in symbols)
 
 
 def _spelled_symbol(asked: frozenset[str], chunk: Chunk) -> float:

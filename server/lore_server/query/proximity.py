@@ -19,7 +19,10 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def proximities(question: str, texts: Sequence[str]) -> list[float]:
     """Return, for each text, the share of the query's words in its best window, weighted by rarity."""
     wanted = dict.fromkeys(stem for _, stem in stems(question))
-    found = _positions(wanted, texts)
+    words_of = list(map(_words, texts))
+    # each distinct word is compared once, because texts repeat most words
+    stem_of = {word: stem for word in set().union(*words_of) if (stem := word.casefold()[:STEM]) in wanted}
+    found = [[(place, stem_of[word]) for place, word in enumerate(words) if word in stem_of] for words in words_of]
     texts_with = Counter(stem for positions in found for stem in {stem for _, stem in positions})
     weight = {stem: math.log(1 + (len(texts) + 1) / (texts_with[stem] + 0.5)) for stem in wanted}
     whole = sum(weight.values())
@@ -41,13 +44,6 @@ def stems_among(wanted: Collection[str], text: str) -> set[str]:
     """Return which of these stems occur among the significant words of a text."""
     words = map(str.casefold, set(_words(text)))
     return {stem for word in words if (stem := word[:STEM]) in wanted and (word in wanted or word not in STOPWORDS)}
-
-
-def _positions(wanted: Collection[str], texts: Sequence[str]) -> list[list[tuple[int, str]]]:
-    """Return the places of the wanted stems in each text; each distinct word is compared once."""
-    words_of = list(map(_words, texts))
-    stem_of = {word: stem for word in set().union(*words_of) if (stem := word.casefold()[:STEM]) in wanted}
-    return [[(place, stem_of[word]) for place, word in enumerate(words) if word in stem_of] for words in words_of]
 
 
 def _words(text: str) -> list[str]:
