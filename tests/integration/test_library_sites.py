@@ -15,10 +15,8 @@ from lore_server.execution.foreign_reply import ReplyRefused, unpacked
 from lore_server.library_docs import site_client
 from lore_server.library_docs.doc_set import SITE, DocSet, DocSetReport
 from lore_server.library_docs.library_manager import LibraryManager
-from lore_server.library_docs.site_client import ATTEMPTS, SiteClient, SiteLimits
+from lore_server.library_docs.site_client import ATTEMPTS, SiteClient
 from tests.harness.docs_site import DocsSite, html_page, serving
-
-LIMITS = SiteLimits(patience=0)
 
 
 @pytest.fixture
@@ -30,7 +28,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def copied(index: Path, address: str, path: str = "/docs/", **more: object) -> DocSetReport:
     docs = DocSet("kit", SITE, address + path, **{"pinned": "1.0", **more})  # type: ignore[arg-type]
-    return LibraryManager(index, LIMITS).update(docs, lambda stage: None)
+    return LibraryManager(index, patience=0).update(docs, lambda stage: None)
 
 
 def counts(report: DocSetReport) -> tuple[int, ...]:
@@ -123,7 +121,7 @@ def test_a_site_that_always_asks_for_a_pause_is_asked_a_few_times_only(header: s
     site.instead = lambda number, path: (status, {"Retry-After": header}, b"") if number < 20 else None
 
     with serving(site) as address:
-        client = SiteClient(address, SiteLimits(), pauses.append)
+        client = SiteClient(address, sleep=pauses.append)
         with closing(client), pytest.raises(Busy):
             client.get(f"{address}/docs/p0.html")
 
@@ -137,7 +135,7 @@ def test_a_page_is_not_unpacked_beyond_the_limit(encoding: str) -> None:
     content = bytes(20_000_000) if encoding == "identity" else gzip.compress(bytes(20_000_000))
     site.instead = lambda number, path: (200, {"Content-Encoding": encoding}, content)
 
-    with serving(site) as address, closing(SiteClient(address, SiteLimits())) as client:
+    with serving(site) as address, closing(SiteClient(address)) as client:
         assert client.get(f"{address}/docs/p0.html").problem
 
 
@@ -150,7 +148,7 @@ def test_a_site_that_asks_for_a_long_delay_between_requests_is_refused(delay: st
     site = mapped(1)
     site.pages["/robots.txt"] = f"User-agent: *\nCrawl-delay: {delay}\n"
 
-    with serving(site) as address, closing(SiteClient(address, SiteLimits())) as client, pytest.raises(error):
+    with serving(site) as address, closing(SiteClient(address)) as client, pytest.raises(error):
         client.read_robots()
 
 
@@ -158,7 +156,7 @@ def test_a_short_delay_between_requests_is_obeyed() -> None:
     site, pauses = mapped(1), list[float]()
     site.pages["/robots.txt"] = "User-agent: *\nCrawl-delay: 30\n"
 
-    with serving(site) as address, closing(SiteClient(address, SiteLimits(), pauses.append)) as client:
+    with serving(site) as address, closing(SiteClient(address, sleep=pauses.append)) as client:
         client.read_robots()
         client.get(f"{address}/docs/p0.html")
 
@@ -257,8 +255,8 @@ def test_a_name_that_leads_to_a_private_address_is_refused(monkeypatch: pytest.M
         row = (2, 1, 6, "", (private, 443))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, row=row, **__: [row])
         with pytest.raises(UsageError, match="private network"):
-            SiteClient("https://docs.kit.test/", LIMITS)
-    SiteClient("https://docs.kit.test/", SiteLimits(is_private_allowed=True)).close()
+            SiteClient("https://docs.kit.test/")
+    SiteClient("https://docs.kit.test/", is_private_allowed=True).close()
 
 
 def test_a_name_is_looked_up_once_and_the_site_gets_its_name(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +271,7 @@ def test_a_name_is_looked_up_once_and_the_site_gets_its_name(index: Path, monkey
 
         monkeypatch.setattr(site_client, "_is_public", lambda address: True)
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
-        client = SiteClient(f"http://docs.kit.test:{port}/", LIMITS, sleep=lambda seconds: None)
+        client = SiteClient(f"http://docs.kit.test:{port}/", sleep=lambda seconds: None)
         replies = [client.get(f"http://docs.kit.test:{port}/").status for _ in range(2)]
         client.close()
 

@@ -23,7 +23,7 @@ from lore_server.hook.mcp_connection import connected
 from lore_server.knowledge import remote
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.library_docs import site_client
-from lore_server.library_docs.site_client import SiteClient, SiteLimits
+from lore_server.library_docs.site_client import SiteClient
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from lore_server.trackers import tracker_client
@@ -131,7 +131,7 @@ def upload_to_hook_server(port: int, folder: Path) -> None:
 
 
 def read_site(port: int, folder: Path) -> None:
-    client = SiteClient(f"http://127.0.0.1:{port}/", SiteLimits(is_private_allowed=True), sleep=lambda seconds: None)
+    client = SiteClient(f"http://127.0.0.1:{port}/", is_private_allowed=True, sleep=lambda seconds: None)
     with closing(client):
         try:
             reply = client.get(f"http://127.0.0.1:{port}/")

@@ -84,13 +84,12 @@ def add_docs(
     query names the library or asks for the type `library`.
     """
     from lore_server.library_docs.library_manager import LibraryManager
-    from lore_server.library_docs.site_client import SiteLimits
 
     if [list_, remove is not None, update or source is not None].count(True) != 1:
         raise UsageError("Give either documentation to add, or --list, --update or --remove.")
     if not session.has_index:
         raise IndexMissing("This project has no index.", "Run `lore init` first.")
-    manager = LibraryManager(session.place.folder, SiteLimits(patience=wait))
+    manager = LibraryManager(session.place.folder, wait)
     if list_:
         _list(session, manager)
         return

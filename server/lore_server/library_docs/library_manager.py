@@ -15,19 +15,18 @@ from lore_server.library_docs.doc_page import PageOrigin, markdown_page
 from lore_server.library_docs.doc_set import FOLDER, SITE, DocFolder, DocSet, DocSetRecord, DocSetReport
 from lore_server.library_docs.doc_site import SiteCopy, SiteStore
 from lore_server.library_docs.local_docs import LocalDocs, docs_in_folder, find_package
-from lore_server.library_docs.site_client import SiteClient, SiteLimits
+from lore_server.library_docs.site_client import SiteClient
 from lore_server.library_docs.site_paths import version_in
 
 LOCK = "library-docs.lock"
-DEFAULT_LIMITS = SiteLimits()
 
 
 class LibraryManager:
     """The documentation of libraries in one index."""
 
-    def __init__(self, index: Path, limits: SiteLimits = DEFAULT_LIMITS) -> None:
+    def __init__(self, index: Path, patience: float = 60.0) -> None:
         self._index = index
-        self._limits = limits
+        self._patience = patience
         self._record = DocSetRecord(index)
 
     def named(self, name: str | None = None) -> list[DocSet]:
@@ -73,7 +72,7 @@ class LibraryManager:
         progress: Callable[[str], None],
     ) -> DocSet:
         docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
-        client = SiteClient(docs.origin, replace(self._limits, is_private_allowed=wanted.is_private))
+        client = SiteClient(docs.origin, self._patience, wanted.is_private)
         store = SiteStore(self._pages_of(docs.name))
         self._record.put(replace(docs, pages=len(store.files())))
         is_renewed = before is not None and before.version != docs.version

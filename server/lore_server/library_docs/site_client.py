@@ -24,6 +24,7 @@ ATTEMPTS = 3
 PAUSE_SECONDS = 0.2  # between two requests, unless robots.txt asks for more
 LONGEST_DELAY = 30.0  # of robots.txt; a site that asks for more is not read
 TIMEOUT_SECONDS = 20.0
+RUN_SECONDS = 1800.0
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 5_000_000
 MAX_ROBOTS_BYTES = 500_000
@@ -47,27 +48,24 @@ class SiteReply:
         return "html" in self.kind or self.text.lstrip()[:15].lower().startswith(("<!doctype html", "<html"))
 
 
-@dataclass(frozen=True)
-class SiteLimits:
-    """The seconds that a run may take and that a site may ask to wait, and whether the host may be private."""
-
-    seconds: float = 1800.0
-    patience: float = 60.0
-    is_private_allowed: bool = False
-
-
 class SiteClient:
-    """Requests to the origin of one address, which the user named."""
+    """Requests to the origin of one address, which the user named. The site may ask to wait for `patience` seconds."""
 
-    def __init__(self, start: str, limits: SiteLimits, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._origin, self._limits, self._sleep = origin_of(start), limits, sleep
+    def __init__(
+        self,
+        start: str,
+        patience: float = 60.0,
+        is_private_allowed: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._origin, self._patience, self._sleep = origin_of(start), patience, sleep
         self._host = urlsplit(start).netloc
-        self._address, is_local = _address_of(start, limits.is_private_allowed)
+        self._address, is_local = _address_of(start, is_private_allowed)
         self._pause = 0.0 if is_local else PAUSE_SECONDS
         direct = {} if self._address is None else {"http://": None, "https://": None}  # no proxy
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_local, mounts=direct)
         limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_PAGE_BYTES + 1_000_000)
-        self._end, self._last = time.monotonic() + limits.seconds, 0.0
+        self._end, self._last = time.monotonic() + RUN_SECONDS, 0.0
         self._robots = RobotFileParser()
         self.requests = 0
 
@@ -173,7 +171,7 @@ class SiteClient:
             )
 
     def _rest(self, seconds: float, failures: int) -> None:
-        if seconds > self._limits.patience or failures == ATTEMPTS:
+        if seconds > self._patience or failures == ATTEMPTS:
             raise Busy(
                 f"The site asks for a pause of {seconds:.0f} seconds. All pages read so far are saved.",
                 "Run the command again after that; it continues.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import IndexMissing
@@ -12,7 +12,7 @@ from lore_etl.index import Index
 from lore_etl.sources.source import MEMORIES, origin_of_file
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.git.commits import WriteRequest
-from lore_server.knowledge.memory_store import Added, MemoryStore, StoredMemory, file_place, new_memory
+from lore_server.knowledge.memory_store import MemoryStore, StoredMemory, file_place, new_memory
 from lore_server.knowledge.names import group_folder
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Part
@@ -76,9 +76,13 @@ class MemoryService:
             "replaced": done.replaced,
             "commit": done.commit,
         }
-        return paging.with_fields(
-            added, note=" ".join([*_remarks(done, new.secrets), self._library.note() or ""]).strip()
+        remarks = (
+            f"The body is stored in {len(done.stored.paths)} linked parts." if len(done.stored.paths) > 1 else "",
+            "The name was shortened; the first part contains it in full." if memory.full_name else "",
+            f"Secrets were removed: {new.secrets}." if new.secrets else "",
+            self._library.note() or "",
         )
+        return paging.with_fields(added, note=" ".join(filter(None, remarks)))
 
     def delete(self, *, id: str, request: WriteRequest) -> MemoryDeletedRecord:
         stored, commit = MemoryStore(self._library.store).delete(self._library.current, id, request.by)
@@ -203,12 +207,3 @@ def _memory_id(source: str) -> str | None:
     parts = source.removeprefix(f"{MEMORIES}/").split("/")
     place = file_place(parts[-1])
     return f"{parts[0]}/{place.stem}" if source.startswith(f"{MEMORIES}/") and len(parts) == 2 and place else None
-
-
-def _remarks(done: Added, secrets: int) -> Iterator[str]:
-    if len(done.stored.paths) > 1:
-        yield f"The body is stored in {len(done.stored.paths)} linked parts."
-    if done.stored.memory.full_name:
-        yield "The name was shortened; the first part contains it in full."
-    if secrets:
-        yield f"Secrets were removed: {secrets}."

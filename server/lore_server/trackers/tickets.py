@@ -127,16 +127,14 @@ def markdown(ticket: TicketRecord) -> str:
     block = yaml.safe_dump(front, allow_unicode=True, sort_keys=False)
     parts = [f"---\n{block}---", f"# {clip(ticket.title, MAX_TITLE)}", _body(ticket.body)]
     if ticket.links:
-        rows = sorted(ticket.links.items(), key=lambda row: (len(row[0]), row[0]))
-        parts.append("Linked: " + ", ".join(f"{_sign(relation)}{name} ({relation})" for name, relation in rows))
+        linked = []
+        for name, relation in sorted(ticket.links.items(), key=lambda row: (len(row[0]), row[0])):
+            sign = "!" if relation.startswith("merge request") else "#"  # GitLab numbers them separately from issues
+            linked.append(f"{sign}{name} ({relation})")
+        parts.append(f"Linked: {', '.join(linked)}")
     for comment in sorted(ticket.comments.values(), key=lambda comment: comment.created):
         parts += [f"### @{comment.author or 'ghost'} - {comment.created}", _body(comment.body)]
     return encodable("\n\n".join(part for part in parts if part)) + "\n"
-
-
-def _sign(relation: str) -> str:
-    """Return the sign of a number; GitLab numbers merge requests separately from issues."""
-    return "!" if relation.startswith("merge request") else "#"
 
 
 def _body(text: str) -> str:
