@@ -139,7 +139,7 @@ class DocFolder:
         return self._files.exists(f"{self.below}/{path}")
 
     def replace(self, pages: Mapping[str, str], report: DocSetReport) -> None:
-        """Make these the only pages, and count the report."""
+        """Make these the only pages, and count the changes."""
         for path, text in pages.items():
             report.count(self.write(path, text, is_durable=False))
         if report.is_change:
@@ -151,14 +151,7 @@ class DocFolder:
         gone = set(self._files.below(self.below)) - {f"{self.below}/{path}" for path in pages}
         for place in sorted(gone):
             self._files.remove(place)
-        return len(gone)
-
-    def delete(self) -> int:
-        """Delete the folder, and return the number of its pages."""
-        places = self._files.below(self.below)
-        for place in places:
-            self._files.remove(place)
-        return sum(place.endswith(".md") for place in places)
+        return sum(place.endswith(".md") for place in gone)
 
 
 def checked_name(name: str) -> str:

@@ -14,7 +14,7 @@ from lore_etl.core.errors import Busy, NotFound, UsageError
 from lore_server.library_docs.doc_page import PageOrigin, markdown_page
 from lore_server.library_docs.doc_set import FOLDER, SITE, DocFolder, DocSet, DocSetRecord, DocSetReport
 from lore_server.library_docs.doc_site import SiteCopy, SiteStore
-from lore_server.library_docs.local_docs import LocalDocs, docs_in_folder, find_package
+from lore_server.library_docs.local_docs import docs_in_folder, find_package
 from lore_server.library_docs.site_client import SiteClient
 from lore_server.library_docs.site_paths import version_in
 
@@ -57,20 +57,16 @@ class LibraryManager:
             report = DocSetReport(wanted, f"@{folder.below}")
             progress(wanted.name)
             if wanted.kind == SITE:
-                report.docs = self._copied(wanted, before, folder, report, progress)
+                self._copy_site(report, before, folder, progress)
             else:
-                report.docs = _updated(wanted, folder, report)
+                _copy_files(report, folder)
             self._record.put(report.docs)
             return report
 
-    def _copied(
-        self,
-        wanted: DocSet,
-        before: DocSet | None,
-        folder: DocFolder,
-        report: DocSetReport,
-        progress: Callable[[str], None],
-    ) -> DocSet:
+    def _copy_site(
+        self, report: DocSetReport, before: DocSet | None, folder: DocFolder, progress: Callable[[str], None]
+    ) -> None:
+        wanted = report.docs
         docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
         client = SiteClient(docs.origin, self._patience, wanted.is_private)
         store = SiteStore(self._pages_of(docs.name))
@@ -78,7 +74,7 @@ class LibraryManager:
         is_renewed = before is not None and before.version != docs.version
         try:
             copy = SiteCopy(docs, folder, store, client, report, is_renewed)
-            docs = replace(docs, pages=copy.run(progress))
+            report.docs = replace(docs, pages=copy.run(progress))
         except (NotFound, UsageError):
             if before is None and not store.files():
                 self._record.drop(docs.name)
@@ -87,9 +83,8 @@ class LibraryManager:
             report.requests = client.requests
             client.close()
             store.close()
-        if not docs.pages:
+        if not report.docs.pages:
             report.notes.append("The site has no pages below this address that Lore can read.")
-        return docs
 
     def _pages_of(self, name: str) -> Path:
         return self._record.folder / f"library-{name}.sqlite"
@@ -98,7 +93,7 @@ class LibraryManager:
         """Delete a set, and return the number of its pages. Raises NotFound, Busy."""
         with self._alone():
             self.named(name)
-            count = DocFolder(self._index, name).delete()
+            count = DocFolder(self._index, name).keep_only(set())
             self._pages_of(name).unlink(missing_ok=True)
             self._record.drop(name)
             return count
@@ -112,26 +107,18 @@ class LibraryManager:
             raise Busy("Another command is adding documentation to this index.") from error
 
 
-def _updated(wanted: DocSet, folder: DocFolder, report: DocSetReport) -> DocSet:
-    found = _local(wanted)
-    if not found.pages:
+def _copy_files(report: DocSetReport, folder: DocFolder) -> None:
+    wanted, place = report.docs, Path(report.docs.origin)
+    if not place.is_dir() or place.resolve() != place:
         raise NotFound(
-            f"No documentation was found in {wanted.origin}.", "Give a folder that contains Markdown or text files."
+            f"{place} no longer exists, or is now a symlink.", "Add the documentation again from its new location."
         )
-    docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
+    found = docs_in_folder(place) if wanted.kind == FOLDER else find_package(wanted.package, place)[1]
+    if not found.pages:
+        raise NotFound(f"No documentation was found in {place}.", "Give a folder that contains Markdown or text files.")
+    report.docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
     report.skipped.update(found.skipped)
     if found.url:
         report.notes.append(f"Its documentation may be at {found.url}: `lore add-docs URL --name NAME` copies it.")
-    origin = PageOrigin(docs.name, docs.version, found.url)
+    origin = PageOrigin(wanted.name, report.docs.version, found.url)
     folder.replace({path: markdown_page(origin, page) for path, page in found.pages.items()}, report)
-    return docs
-
-
-def _local(wanted: DocSet) -> LocalDocs:
-    place = Path(wanted.origin)
-    if not place.is_dir() or place.resolve() != place:
-        raise NotFound(
-            f"{place} no longer exists, or is now a symlink.",
-            "Add the documentation again from its new location.",
-        )
-    return docs_in_folder(place) if wanted.kind == FOLDER else find_package(wanted.package, place)[1]
