@@ -79,7 +79,7 @@ STRING: JSON = {"type": "string"}
 
 
 def schema(**properties: JSON) -> JSON:
-    return dict(arguments_of(Tool("add_memory", {"name": STRING, **properties}), EPISODE))
+    return arguments_of(Tool("add_memory", {"name": STRING, **properties}), EPISODE)
 
 
 def test_a_server_like_graphiti_gets_a_description() -> None:

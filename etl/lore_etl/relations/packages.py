@@ -32,11 +32,10 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True)
 class _Class:
-    """A definition or a part of one; `package` is where it is looked up, `shown` is its full name in the language."""
+    """A definition or a part of one; `shown` is its full name in the language."""
 
     path: str
     definition: ClassDefinition
-    package: str
     shown: str
 
 
@@ -60,7 +59,7 @@ class Packages:
                 shown, package = class_.full_name or class_.name, self._package[path]
                 if file.family not in ("go", "rust"):
                     package = shown.removesuffix(class_.name).rstrip(".")  # with the namespaces around it
-                found = self._own[path, class_.name] = _Class(path, class_, package, shown)
+                found = self._own[path, class_.name] = _Class(path, class_, shown)
                 self._known[file.family, _joined(package, class_.name)].append(found)
         self._functions: dict[tuple[str, str], list[str]] = defaultdict(list)
         for path, file in self._facts.items():

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,7 +142,7 @@ class KnowledgeServer:
     async def add(self, episode: Episode, replaces: str = "") -> str:
         """Send an episode. Return its id, empty if the server returns no id."""
         add = self._tool(ADD)
-        arguments = {**dict(arguments_of(add, episode)), **({"replaces": replaces} if replaces else {})}
+        arguments = {**arguments_of(add, episode), **({"replaces": replaces} if replaces else {})}
         return id_in(checked(await self._call(add.name, arguments)))
 
     async def find(self, digest: str, group_id: str) -> list[str]:
@@ -182,10 +182,9 @@ class KnowledgeServer:
         raise ServerUnusable(message, "Give the URL of a knowledge server, e.g. http://localhost:8000/mcp/.")
 
 
-def arguments_of(add: Tool, episode: Episode) -> Iterator[tuple[str, Any]]:
-    """Yield those arguments for an episode that the server's tool accepts."""
-    yield add.argument("name"), episode.name
-    yield add.argument(*BODY), episode.body
+def arguments_of(add: Tool, episode: Episode) -> JSON:
+    """Return those arguments for an episode that the server's tool accepts."""
+    required = {add.argument("name"): episode.name, add.argument(*BODY): episode.body}
     metadata = {**episode.metadata, MARK: episode.mark}
     lists = {key: ", ".join(map(str, value)) for key, value in metadata.items() if isinstance(value, list)}
     description = "; ".join(f"{key}: {value}" for key, value in {**metadata, **lists}.items())
@@ -195,7 +194,7 @@ def arguments_of(add: Tool, episode: Episode) -> Iterator[tuple[str, Any]]:
         "source_description": description,
         "metadata": description if add.arguments.get("metadata", {}).get("type") == "string" else metadata,
     }
-    yield from ((key, value) for key, value in optional.items() if key in add.arguments)
+    return {**required, **{key: value for key, value in optional.items() if key in add.arguments}}
 
 
 def checked(reply: JSON) -> JSON:
