@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore_server.answer.lead import Lead, defining, find_lead, sentences
+from lore_server.answer.lead import defining, find_lead, sentences
 from lore_server.answer.pack import Passage
 from lore_server.query.confidence import share_of
 from lore_server.query.proximity import stems
@@ -36,7 +36,7 @@ Why does a failed job wait two seconds?
 """
 
 
-def lead(question: str, text: str = TEXT, source: str = "docs/retries.md") -> Lead | None:
+def lead(question: str, text: str = TEXT, source: str = "docs/retries.md") -> tuple[str, Passage] | None:
     passage = Passage(1, make_chunk(source, text=text, lines=(1, text.count("\n") + 1)))
     share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))
     return find_lead(question, [passage], share)
@@ -46,7 +46,7 @@ def test_a_complete_sentence_that_covers_the_question_leads() -> None:
     found = lead("How long does a failed job wait before its first retry?")
 
     assert found is not None
-    assert found.text == "A failed job waits two seconds before its first retry."
+    assert found[0] == "A failed job waits two seconds before its first retry."
 
 
 @pytest.mark.parametrize("word", ["list", "quotation", "fence", "indented block"])
@@ -133,7 +133,7 @@ def test_a_sentence_of_the_type_of_the_question_leads(question: str, sentence: s
     found = lead(question, f"{sentence}\n")
 
     assert found is not None
-    assert found.text == sentence
+    assert found[0] == sentence
 
 
 def test_the_prose_that_names_a_subject_defines_it_and_a_comment_in_code_is_no_heading() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk
@@ -65,16 +64,8 @@ _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)|\bversions? (\d+)", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
 
 
-@dataclass(frozen=True)
-class Lead:
-    """A sentence that answers the question, and its passage."""
-
-    text: str
-    passage: Passage
-
-
-def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> Lead | None:
-    """Return the sentence that covers the question best and fits its type; None if there is none.
+def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> tuple[str, Passage] | None:
+    """Return the sentence that covers the question best and fits its type, and its passage; None if there is none.
 
     `share` measures which share of the question's words a text contains. A question of no known type is only led by the
     best passage: the words alone do not show that a sentence further down answers it.
@@ -83,9 +74,9 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
     is_typed = any(form.search(question) for form in (_QUANTITY, _WHY, _HOW, _WHAT_IS))
     least = REASON_COVERED if _WHY.search(question) else COVERED
     some = [passage for passage in (passages if is_typed else passages[:1]) if share(passage.chunk.text) >= least]
-    found = [Lead(text, passage) for passage in some for text in sentences(passage) if fits(text)]
-    best = max(found, key=lambda lead: (share(lead.text), -lead.passage.number), default=None)
-    return best if best is not None and share(best.text) >= least else None
+    found = [(text, passage) for passage in some for text in sentences(passage) if fits(text)]
+    best = max(found, key=lambda lead: (share(lead[0]), -lead[1].number), default=None)
+    return best if best is not None and share(best[0]) >= least else None
 
 
 def _fitting(question: str) -> Callable[[str], bool]:

@@ -15,7 +15,7 @@ from lore_server.answer.answer_markdown import REMOVED, without_links
 from lore_server.answer.citations import definition_citation, passage_citation
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.lead import Lead, defining, find_lead, steps
+from lore_server.answer.lead import defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
 from lore_server.answer.release_facts import first_release, release_of
 from lore_server.answer.subjects import FEW_FILES, Noun, absent, elsewhere, nouns
@@ -99,7 +99,9 @@ class PassageAnswers:
         lead, mode = self._looked_up(named, passages)
         if fact is not None:
             lead, mode = f"{fact[0]} [1].", EXTRACTIVE if fact[0].startswith(CLOSEST) else STRUCTURAL
-        lead = " ".join(filter(None, (missing, lead))) or _quoted(find_lead(question, passages, share))
+        lead = " ".join(filter(None, (missing, lead)))
+        if not lead and (found_lead := find_lead(question, passages, share)):
+            lead = _quoted(*found_lead)
         rest = ", ".join(f"[{passage.number}]" for passage in passages if f"[{passage.number}]" not in lead)
         evidence = f"{MORE_EVIDENCE if lead else EVIDENCE} {rest}." if rest else ""
         differing = " ".join(conflicts(question, passages, share, found.today))
@@ -187,15 +189,13 @@ class PassageAnswers:
         return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": citations}
 
 
-def _quoted(lead: Lead | None) -> str:
-    """Return a sentence of a passage without images and HTML, with its citation; empty if there is none."""
-    if lead is None:
-        return ""
+def _quoted(sentence: str, passage: Passage) -> str:
+    """Return a sentence of a passage without images and HTML, with its citation."""
     try:
-        text = without_links(lead.text, [lead.passage.chunk.text])
+        text = without_links(sentence, [passage.chunk.text])
     except ProviderError:
-        text = " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in lead.text else lead.text))
-    return f"{text} [{lead.passage.number}]"
+        text = " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in sentence else sentence))
+    return f"{text} [{passage.number}]"
 
 
 def _similarity(found: SearchOutcome) -> float:
