@@ -31,12 +31,9 @@ LISTS_TTL_MS = 3_600_000
 
 
 def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | None = None) -> MCPServer:
-    """Build an MCP server with the tools of these toolsets.
+    """Build a server with the tools of these toolsets. Raises ConfigError.
 
     By default, it lists only the default toolsets, to keep the list short, but accepts calls of every tool.
-
-    Raises:
-        ConfigError: a toolset does not exist.
     """
     check_toolsets(contract, toolsets)
     listed = DEFAULT_TOOLSETS if toolsets is None else toolsets

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import anyio
-import anyio.from_thread
-import anyio.lowlevel
 import mcp_types as types
+from anyio import from_thread, lowlevel
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -223,7 +222,7 @@ class Follower:
         self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
         self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore_text)
         self._session = context.session
-        self._loop = anyio.lowlevel.current_token()
+        self._loop = lowlevel.current_token()
         self._stage = ""
         self._earlier_steps = self._done = self._total = self._sent = 0
         self._sent_at = self._stage_began = 0.0
@@ -269,6 +268,6 @@ class Follower:
         self._sent = self._earlier_steps + self._done
         try:
             report = self._session.report_progress
-            anyio.from_thread.run(report, float(self._sent), total, message, token=self._loop)
+            from_thread.run(report, float(self._sent), total, message, token=self._loop)
         except _DISCONNECTED:
             self._is_left = True

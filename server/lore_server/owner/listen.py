@@ -18,9 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
-import anyio.from_thread
-import anyio.lowlevel
-import anyio.to_thread
+from anyio import from_thread, lowlevel, to_thread
 from anyio.abc import ByteStream, Listener, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
@@ -199,7 +197,7 @@ class SocketServer:
         return is_idle and self._connections.all_follow(str(hello.get("follows", "")))
 
     async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
-        await anyio.to_thread.run_sync(self.prepare, limiter=self._imports)  # other clients are answered meanwhile
+        await to_thread.run_sync(self.prepare, limiter=self._imports)  # other clients are answered meanwhile
         from lore_server.mcp.lines import serve_lines
         from lore_server.mcp.mcp_server import build_server
 
@@ -250,7 +248,7 @@ def _hearer(stream: ByteStream, hears_text: bool) -> Hearer:
 
     If the client disconnects, the operation continues, but an answer ends.
     """
-    loop, sent_at, sent = anyio.lowlevel.current_token(), 0.0, ""
+    loop, sent_at, sent = lowlevel.current_token(), 0.0, ""
 
     def report(stage: str, done: int, total: int) -> None:
         nonlocal sent_at, sent
@@ -258,11 +256,11 @@ def _hearer(stream: ByteStream, hears_text: bool) -> Hearer:
         if stage != sent or now - sent_at >= PROGRESS_SECONDS or done >= total:
             sent_at, sent = now, stage
             with suppress(*_Disconnected, anyio.RunFinishedError):
-                anyio.from_thread.run(_send, stream, {"progress": [stage, done, total]}, token=loop)
+                from_thread.run(_send, stream, {"progress": [stage, done, total]}, token=loop)
 
     def report_text(text: str) -> None:
         try:
-            anyio.from_thread.run(_send, stream, {"text": text}, token=loop)
+            from_thread.run(_send, stream, {"text": text}, token=loop)
         except (*_Disconnected, anyio.RunFinishedError) as error:
             raise Cancelled("The client disconnected.") from error
 

@@ -16,9 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import anyio
-import anyio.from_thread
-import anyio.lowlevel
-import anyio.to_thread
+from anyio import from_thread, lowlevel, to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.lowlevel import EventLoopToken
 
@@ -127,8 +125,8 @@ class Projects:
         self._loop: EventLoopToken | None = None
 
     async def run(self, serve: Callable[[], Awaitable[None]]) -> None:
-        self._loop = anyio.lowlevel.current_token()
-        anyio.to_thread.current_default_thread_limiter().total_tokens += self._most_open  # each keeps one to watch
+        self._loop = lowlevel.current_token()
+        to_thread.current_default_thread_limiter().total_tokens += self._most_open  # each keeps one to watch
         async with anyio.create_task_group() as self._tasks:
             await serve()
             self._is_ending = True
@@ -151,7 +149,7 @@ class Projects:
     def opened(self, name: str) -> Iterator[App]:
         """Keep a project open, from a worker thread. Raises LoreError if it cannot be opened."""
         project = self.all[name]
-        app = self._held(project) or anyio.from_thread.run(self._entered, project, token=self._loop)
+        app = self._held(project) or from_thread.run(self._entered, project, token=self._loop)
         try:
             yield app
         finally:
@@ -176,9 +174,9 @@ class Projects:
         await project.ended.wait()
         self._make_room()
         try:
-            owner = await anyio.to_thread.run_sync(self._owner, project)
+            owner = await to_thread.run_sync(self._owner, project)
             if self._is_ending:
-                await anyio.to_thread.run_sync(owner.close)
+                await to_thread.run_sync(owner.close)
                 raise Busy("The server is stopping.")
             project.ended = anyio.Event()
             assert self._tasks is not None
@@ -229,8 +227,8 @@ class Projects:
         finally:
             project.app = None
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(owner.close)
-                await anyio.to_thread.run_sync(release_unused_memory)
+                await to_thread.run_sync(owner.close)
+                await to_thread.run_sync(release_unused_memory)
             project.ended.set()
 
     async def _stay(self, project: Project, idle_seconds: float) -> None:
