@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any
 
 import mcp_types as types
@@ -18,13 +17,13 @@ from starlette.types import ASGIApp
 
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import Forbidden, LoreError, UnknownOperation, UsageError
+from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
 from lore_etl.core.extras import is_installed
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Call, Calls, noting
-from lore_server.http.access import ACCESS, ANYONE_HERE, Level
+from lore_server.http.access import ACCESS, ANYONE_HERE
 from lore_server.http.arguments import arguments_of
 from lore_server.http.events import events_of, is_streamed, wants_events
 from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
@@ -59,6 +58,8 @@ def build_http(
     With the extra `team` it also measures calls; `created` returns when the snapshot of a replica was published.
     """
     if is_installed("team"):
+        from lore_server.http.metrics import measured
+
         call, route = measured(call, created)
         more = [*more, route]
     calls = Calls(contract, audited(call, contract, site))
@@ -116,30 +117,6 @@ def audited(call: Call, contract: Contract, site: Site) -> Call:
             return call(operation, arguments, listener)
 
     return run
-
-
-def measured(call: Call, created: Callable[[], float] | None) -> tuple[Call, Route]:
-    """Return the call with a measurement of each outcome, and `/metrics` for those who may read every project."""
-    from prometheus_client import CollectorRegistry, Gauge, Histogram
-    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-
-    registry = CollectorRegistry()
-    seconds = Histogram("lore_call_seconds", "Duration of calls.", ("operation", "outcome"), registry=registry)
-    if created is not None:
-        gauge = Gauge("lore_snapshot_created_seconds", "When the snapshot was published.", registry=registry)
-        gauge.set_function(created)
-
-    def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
-        began = perf_counter()
-        with noting(lambda outcome: seconds.labels(operation, outcome).observe(perf_counter() - began)):
-            return call(operation, arguments, listener)
-
-    async def metrics(request: Request) -> Response:
-        if request.scope[RIGHTS].everywhere < Level.READ:
-            return refused(Forbidden("This token does not give access to all projects."))
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
-
-    return run, Route("/metrics", metrics)
 
 
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
