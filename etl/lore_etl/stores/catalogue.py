@@ -290,20 +290,17 @@ class Catalogue(CatalogueFile):
         found = self._by_key("SELECT DISTINCT source, json_extract(own, '$.tags') FROM chunk", "source", sources)
         return {source: json.loads(tags) for source, tags in found.items()}
 
-    def rows_of(self, sources: Iterable[str], type_: str | None = None) -> dict[str, str]:
+    def rows_of(self, sources: Iterable[str], type_: str | None) -> dict[str, str]:
         """Return the rows in the vector store of these files' chunks, by chunk id; only of a type, if given."""
-        portions = (self._vector_rows(f"source IN ({marks})", some, type_) for marks, some in in_portions(sources))
-        return {id_: row for rows in portions for id_, row in rows.items()}
+        rows = self._matching("SELECT id, content_hash, type FROM chunk", "source", sources)
+        return {id_: row_id_of(id_, content_hash) for id_, content_hash, kind in rows if type_ in (None, kind)}
 
-    def rows_below(self, folders: Sequence[str], type_: str | None = None) -> dict[str, str]:
+    def rows_below(self, folders: Sequence[str], type_: str | None) -> dict[str, str]:
         """Return the same as `rows_of` for all files below these folders."""
         ranges = " OR ".join(["source >= ? AND source < ?"] * len(folders))  # "0" comes after "/"
-        return self._vector_rows(ranges, [end for folder in folders for end in (f"{folder}/", f"{folder}0")], type_)
-
-    def _vector_rows(self, where: str, values: Sequence[str], type_: str | None) -> dict[str, str]:
-        sql = f"SELECT id, content_hash FROM chunk WHERE ({where}) AND (? IS NULL OR type = ?)"
-        rows = self._rows(sql, [*values, type_, type_])
-        return {id_: row_id_of(id_, content_hash) for id_, content_hash in rows}
+        ends = [end for folder in folders for end in (f"{folder}/", f"{folder}0")]
+        sql = f"SELECT id, content_hash FROM chunk WHERE ({ranges}) AND (? IS NULL OR type = ?)"
+        return {id_: row_id_of(id_, content_hash) for id_, content_hash in self._rows(sql, [*ends, type_, type_])}
 
     def every_row(self) -> list[tuple[str, ...]]:
         """Return (source, type, chunk id, content hash) of all chunks, by source and line."""

@@ -124,11 +124,10 @@ class VectorStore:
         return found
 
     def _read(self, row_ids: Sequence[str]) -> RowVectors:
-        ids, vectors = list[str](), list[Vectors]()
-        for page in self._pages(row_ids, "embeddings"):
-            ids += page["ids"]
-            vectors += list(page["embeddings"])
-        return ids, np.asarray(vectors, dtype=np.float32)
+        pages = [page for page in self._pages(row_ids, "embeddings") if page["ids"]]
+        ids = [id_ for page in pages for id_ in page["ids"]]
+        vectors = [np.asarray(page["embeddings"], dtype=np.float32) for page in pages]
+        return ids, np.concatenate(vectors) if vectors else np.empty((0, 0), dtype=np.float32)
 
     def _pages(self, row_ids: Sequence[str], *include: str) -> Iterator[Any]:
         for _, some in _portions(row_ids, self._backend.limits.read):
