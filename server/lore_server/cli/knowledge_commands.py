@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from lore_etl.config.project import knowledge_home
-from lore_etl.core.errors import NotFound, StorageError
+from lore_etl.core.errors import NotFound, StorageError, os_errors_as
 from lore_server.cli.command import CursorOption, GroupsOption, TokensOption, Words, add_group
 from lore_server.console.output import note
 from lore_server.owner.session import Session
@@ -163,11 +163,9 @@ def delete(session: Session, id: str) -> None:
 
 def _text(file: Path | None) -> str:
     """Return the text of the file or of standard input, with its line endings."""
-    try:
+    with os_errors_as(StorageError, f"Cannot read {file or 'standard input'}", "Give a readable file."):
         data = sys.stdin.buffer.read() if file is None else file.read_bytes()
+    try:
         return data.decode("utf-8")
-    except OSError as error:
-        message = f"Cannot read {file or 'standard input'}: {error.strerror}."
-        raise StorageError(message, "Give a readable file.") from error
     except UnicodeDecodeError as error:
         raise StorageError(f"{file or 'Standard input'} is not UTF-8.", "Save it as UTF-8.") from error
