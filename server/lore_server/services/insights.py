@@ -94,18 +94,13 @@ def followed(rows: Iterable[AskedQuestion]) -> tuple[set[AskedQuestion], set[Ask
         for at, one, before in recent:
             if row.operation == READ:
                 useful |= {one} if row.sources[0] in one.sources else set()
-            elif row.searched == row.query and now - at <= AGAIN_SECONDS and _are_alike(words, before):
-                again.add(one)
+            elif row.searched == row.query and now - at <= AGAIN_SECONDS:
+                common, fewer = len(words & before), min(len(words), len(before))
+                if fewer > common >= max(2, SAME * fewer):  # each has a word that the other one has not
+                    again.add(one)
         if row.operation != READ:
             recent.append((now, row, words))
     return useful, again
-
-
-def _are_alike(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Return whether two questions share half of their words and each has another one."""
-    common = len(words & others)
-    fewer = min(len(words), len(others))
-    return fewer > common >= max(2, SAME * fewer)
 
 
 def unfound(asked: Sequence[AskedQuestion], types: Mapping[str, str], limit: int) -> records.InsightsFilesRecord:
