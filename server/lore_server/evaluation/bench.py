@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,8 +98,7 @@ def opened(
             service = QueryService(index, history=history)
             yield Bench(service, settings, lambda result: ids.get(result.source)), chosen
         return
-    index = Index(root, settings, model)
-    try:
+    with closing(Index(root, settings, model)) as index:
         if chosen is None:  # its answers are in the history, which must not be searched
             yield Bench(QueryService(index), settings, file_not_ticket), set_from_git(root, index)
         else:
@@ -107,8 +106,6 @@ def opened(
             own.refresh()
             service = QueryService(index, history=own)
             yield Bench(service, settings, lambda result: result.source), chosen
-    finally:
-        index.close()
 
 
 def read_chosen(folder: Path | None, split: str | None) -> EvaluationSet | None:
@@ -128,11 +125,8 @@ def scratch_index(name: str, settings: Settings, model: Model | None = None) -> 
     folder = cache_folder() / "evaluation" / f"{name}-{configured}"
     path = settings.index.model_copy(update={"path": "index"})
     own = settings.model_copy(update={"index": path, "database": database})
-    index = Index(folder, own, model)
-    try:
+    with closing(Index(folder, own, model)) as index:
         yield index
-    finally:
-        index.close()
 
 
 def set_from_git(root: Path, index: Index) -> EvaluationSet:

@@ -38,7 +38,12 @@ def rank(query: str, type_: str, chunks: Sequence[Chunk], weights: Weights) -> l
         for source in (ancestor.source for ancestor in chunk.chain if ancestor.source):
             scores.setdefault(source, defaultdict(float))["inheritanceBoost"] += boost
             boost = math.floor(boost * weights["inheritanceDecay"])
-    return _with_folders(scores)
+    best = sorted(scores.items(), key=lambda item: -total(item[1]))
+    folders = {str(PurePosixPath(source).parent) for source, _ in best[:BEST_FOLDERS]}
+    for source, terms in best:
+        if str(PurePosixPath(source).parent) in folders:
+            terms["folderBonus"] = FOLDER_BONUS * total(terms)
+    return sorted(best, key=lambda item: -total(item[1]))
 
 
 def total(terms: Mapping[str, float]) -> float:
@@ -85,12 +90,3 @@ def _chunk_matches(query: str, type_: str, chunk: Chunk, name: str) -> Iterator[
             yield "releaseExactMatch"
     if chunk.source.lower().endswith("base.mjs"):
         yield "baseFileBonus"
-
-
-def _with_folders(scores: dict[str, Terms]) -> list[tuple[str, Terms]]:
-    best = sorted(scores.items(), key=lambda item: -total(item[1]))
-    folders = {str(PurePosixPath(source).parent) for source, _ in best[:BEST_FOLDERS]}
-    for source, terms in best:
-        if str(PurePosixPath(source).parent) in folders:
-            terms["folderBonus"] = FOLDER_BONUS * total(terms)
-    return sorted(best, key=lambda item: -total(item[1]))
