@@ -114,12 +114,7 @@ def retrieve(
     if the caller holds a gate. Raises IndexMissing, ModelMismatch, and IndexDamaged if a store cannot be read.
     """
     watch = watch or Stopwatch()
-    index.require()
-    if not index.catalogue.total():
-        raise emptiness(index)
-    index.keywords.verify()
-    if not index.keywords.count():
-        raise IndexDamaged("The keyword index has lost its chunks.")
+    _check(index)
     text = query.text
     by_word = index.keywords.search(text, limit, type_, among)
     by_name = [id_ for id_ in definitions(query, index.keywords) if among is None or id_ in among]
@@ -146,13 +141,28 @@ def retrieve(
     by_meaning = [(id_, rows[row]) for id_, row in hits.items() if own.get(id_) == row]
     found = {id_: known[id_] for id_ in (*dict(by_word), *dict(by_meaning), *by_name) if id_ in known}
     watch.end("passages")
-    try:
-        scored = _scored(index, text, vector, found, by_word, by_meaning)
-    except DatabaseUnavailable as error:
-        degraded = f"Keyword search only: {error.message}"
-        scored = _scored(index, text, None, found, by_word, by_meaning)
+    keywords, similar = dict(by_word), dict(by_meaning)  # a chunk found by one leg is scored exactly by the other
+    keywords |= index.keywords.scores(text, "words", [id_ for id_ in found if id_ not in keywords])
+    paths = index.keywords.scores(text, "path", list(found))
+    if vector is not None:
+        try:
+            similar |= _similarities(index, vector, [chunk for id_, chunk in found.items() if id_ not in similar])
+        except DatabaseUnavailable as error:
+            degraded = f"Keyword search only: {error.message}"
+    scored = [
+        Candidate(chunk, similar.get(id_), keywords.get(id_, 0.0), paths.get(id_, 0.0)) for id_, chunk in found.items()
+    ]
     watch.end("scores")
     return Candidates(scored, by_meaning, by_word, degraded)
+
+
+def _check(index: Index) -> None:
+    index.require()
+    if not index.catalogue.total():
+        raise emptiness(index)
+    index.keywords.verify()
+    if not index.keywords.count():
+        raise IndexDamaged("The keyword index has lost its chunks.")
 
 
 def _check_model(index: Index) -> bool:
@@ -161,25 +171,6 @@ def _check_model(index: Index) -> bool:
     if model is not None and model != index.model:
         raise ModelMismatch(f"The index was built with `{model}`, but the configuration requires `{index.model}`.")
     return model is not None
-
-
-def _scored(
-    index: Index,
-    text: str,
-    vector: Vectors | None,
-    found: dict[str, Chunk],
-    by_word: Sequence[tuple[str, float]],
-    by_meaning: Sequence[tuple[str, float]],
-) -> list[Candidate]:
-    """Compute both scores of each chunk: a chunk found by one leg is scored exactly by the other."""
-    keywords, vectors = dict(by_word), dict(by_meaning)
-    keywords |= index.keywords.scores(text, "words", [id_ for id_ in found if id_ not in keywords])
-    paths = index.keywords.scores(text, "path", list(found))
-    if vector is not None:
-        vectors |= _similarities(index, vector, [chunk for id_, chunk in found.items() if id_ not in vectors])
-    return [
-        Candidate(chunk, vectors.get(id_), keywords.get(id_, 0.0), paths.get(id_, 0.0)) for id_, chunk in found.items()
-    ]
 
 
 def _similarities(index: Index, vector: Vectors, chunks: Sequence[Chunk]) -> dict[str, float]:
