@@ -154,10 +154,9 @@ def plain(path: str) -> str:
 
 
 def leads_to(root: Path, folder: str, path: str) -> str:
-    """Return the real target of a path below a project folder, relative to the root, following every symlink.
+    """Return the real target of a path below a folder, from the root, following every symlink; it need not exist.
 
-    `folder` is a path from the root, or empty for the root itself. The target need not exist. Raises PathRefused if the
-    path is not plain, or a symlink leads out of the folder or is being changed.
+    Raises PathRefused if the path is not plain, or a symlink leads out of the folder (empty: the root).
     """
     try:
         found = target_of(root, f"{folder}/{plain(path)}".lstrip("/"))

@@ -44,12 +44,8 @@ _HYPHENATED = re.compile(r"(?<![\w$.-])[A-Za-z_$][\w$]*(?:-[\w$]+)+(?:\.[\w$-]+)
 
 
 def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
-    """Return the best passage of the best matching class for each class that a short query names as it is written.
-
-    The word `grid` is a topic, not the class `Grid`. A long text mentions classes in passing: showing their ancestors
-    cost tickets .02 nDCG@10.
-    """
-    if len(query.text.split()) > NAMING_WORDS:
+    """Return the best passage for each class that a short query names; the word `grid` is a topic, not `Grid`."""
+    if len(query.text.split()) > NAMING_WORDS:  # their ancestors cost tickets .02 nDCG@10
         return []
     longest = [name for name in query.names if not any(is_named(other, name) for other in query.names if other != name)]
     found: dict[str, Chunk] = {}
@@ -79,11 +75,7 @@ def add_ancestors(
     heads: Mapping[str, Chunk],
     weights: Weights,
 ) -> None:
-    """Insert the ancestors of a named class directly below it, and some ancestors of found classes further down.
-
-    `heads` has the chunks of ancestors that may be added, by class name. `inheritanceBoost` is how far they are raised,
-    from 0 to 1; `inheritanceDecay` how much less each step upwards counts if there are too many.
-    """
+    """Insert the ancestors of named classes directly below these, and some of those of found classes further down."""
     share = min(1.0, max(0.0, weights["inheritanceBoost"]))
     if not (share and heads):
         return

@@ -90,21 +90,16 @@ def sought_types(text: str) -> frozenset[KnowledgeType]:
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed question.
-
-    `names` are tokens that look like identifiers or paths, in lower case, without call brackets. `releases` are the
-    versions that are the subject of the question, not mentioned in passing. `wanted_types` are the types of documents
-    that the wording of the question suggests, `sought_types` those that it names as its answer.
-    """
+    """A parsed question."""
 
     text: str
     words: tuple[str, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # tokens that look like identifiers or paths, in lower case, without call brackets
     versions: tuple[str, ...]
-    releases: tuple[str, ...]
+    releases: tuple[str, ...]  # the versions that are the subject of the question, not mentioned in passing
     is_bare_name: bool
-    wanted_types: frozenset[KnowledgeType]
-    sought_types: frozenset[KnowledgeType]
+    wanted_types: frozenset[KnowledgeType]  # that the wording of the question suggests
+    sought_types: frozenset[KnowledgeType]  # that the question names as its answer
 
 
 def parse(text: str) -> Query:

@@ -38,27 +38,22 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """A ranked list with the data needed to show it.
-
-    `ranked` has each file once, `passages` every candidate; `among` is the searched part of the index, as chunk ids,
-    and `is_quoted` means that each has the phrases of the query. `similar` has the other files with the same text as a
-    result, by its source. `is_foreign` means that the model cannot judge the question's script. `seconds` are by step.
-    """
+    """A ranked list with the data needed to show it."""
 
     query: Query
-    ranked: list[Ranked]
-    passages: list[Ranked]
+    ranked: list[Ranked]  # each file once
+    passages: list[Ranked]  # every candidate
     candidates: list[retrieve.Candidate]
-    among: Mapping[str, str] | None
+    among: Mapping[str, str] | None  # the searched part of the index: chunk id -> row
     confidence: float
     relevance: float
     degraded: str | None
     today: datetime.date
-    similar: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    is_foreign: bool = False
-    is_quoted: bool = False
+    similar: Mapping[str, Sequence[str]] = field(default_factory=dict)  # source -> other files with the same text
+    is_foreign: bool = False  # the model cannot judge the question's script
+    is_quoted: bool = False  # each passage of `among` has the phrases of the query
     named: Sequence[reference.Reference] = ()
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of each step
 
     @property
     def doubt(self) -> str | None:

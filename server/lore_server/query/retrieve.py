@@ -174,14 +174,10 @@ def _check_model(index: Index) -> bool:
 
 
 def _similarities(index: Index, vector: Vectors, chunks: Sequence[Chunk]) -> dict[str, float]:
-    """Return chunk id -> cosine similarity for those of these chunks that have a vector.
-
-    The cache returns vectors in a tenth of the store's time. But while chunks wait for their vectors, the cache may
-    have vectors that the store does not have yet.
-    """
+    """Return chunk id -> cosine similarity for those of these chunks that have a vector."""
     cached: dict[str, float] = {}
-    if not index.catalogue.waiting():
-        with suppress(StorageError):  # the store has the same vectors
+    if not index.catalogue.waiting():  # else the cache may have vectors that the store does not have yet
+        with suppress(StorageError):  # the store has the same vectors, but takes ten times as long
             cached = index.cache.similarities(vector, [chunk.content_hash for chunk in chunks])
     found = {chunk.id: cached[chunk.content_hash] for chunk in chunks if chunk.content_hash in cached}
     others = {row: id_ for id_, row in row_ids(chunk for chunk in chunks if chunk.id not in found).items()}
