@@ -24,10 +24,5 @@ def header(source: str, title: str, heading: tuple[str, ...]) -> str:
     nDCG@10 on a JavaScript project (benchmarks/results.md): .630 with the path as written, .599 with its words and the
     names around the passage, .588 with the file's name and those names.
     """
-    if title in ("", source):
-        return _cut(title)
-    return _cut(" > ".join((title, *(step for step in heading if step != title))))
-
-
-def _cut(text: str) -> str:
-    return text.encode()[:HEADER_BYTES].decode(errors="ignore")
+    place = title if title in ("", source) else " > ".join((title, *(step for step in heading if step != title)))
+    return place.encode()[:HEADER_BYTES].decode(errors="ignore")
