@@ -7,6 +7,7 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server.transport_security import TransportSecuritySettings
+from openapi_core import OpenAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -24,7 +25,7 @@ from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Call, Calls, noting
 from lore_server.http.access import ACCESS, ANYONE_HERE
-from lore_server.http.arguments import arguments_of
+from lore_server.http.arguments import Reader
 from lore_server.http.events import events_of, is_streamed, wants_events
 from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
 from lore_server.http.page import READY, Pulse, page_routes, pulse_route
@@ -152,11 +153,16 @@ def _refusal(operation: Operation, context: Context, site: Site) -> types.CallTo
 
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
+    """Return one route per operation, and one for the contract."""
+    checker = OpenAPI.from_dict(contract.document)
+
     def route(operation: Operation) -> Route:
+        reader = Reader(contract, operation, checker)
+
         async def endpoint(request: Request) -> Response:
             try:
                 check(operation, request.scope, site)
-                arguments = await arguments_of(request, operation)
+                arguments = await reader.arguments(request)
                 if wants_events(request) and is_streamed(contract, operation):
                     return await events_of(operation, arguments, calls)
                 return JSONResponse(await calls.run(operation.id, arguments))

@@ -1,15 +1,23 @@
-"""Read the arguments of a request: its path, its query and its body become one set, which the contract validates."""
+"""Parse requests as the contract defines them: path, query and body become one set of arguments.
+
+openapi-core parses media types, parameter styles and parameter types; the contract's own validators then check the
+values, as for every interface, with better messages.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
 
+from openapi_core import OpenAPI
+from openapi_core.contrib.starlette import StarletteOpenAPIRequest
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
 from starlette.requests import Request
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
-from lore_server.contract import Operation
+from lore_server.contract import Contract, Operation
 
 
 class WrongMediaType(InvalidArgument):
@@ -21,36 +29,79 @@ class WrongMediaType(InvalidArgument):
         super().__init__("The body must be of type application/json.")
 
 
-async def arguments_of(request: Request, operation: Operation) -> JSON:
-    """Return the arguments of a request to an operation.
+class _OpenAPIRequest(StarletteOpenAPIRequest):  # type: ignore[misc]
+    """A request for openapi-core with the path of its operation and a leniently parsed media type."""
 
-    Raises:
-        InvalidArgument: they are not valid; if the operation logs rejected calls, it checks them itself.
-    """
-    names = [name for name in operation.input_schema["properties"] if name not in request.path_params]
-    is_in_query = operation.method == "GET"
-    texts = {**_query(request, names if is_in_query else ()), **request.path_params}
-    given = {name: operation.parsed(name, text) for name, text in texts.items()}
-    body = await _body(request, operation.max_body_bytes)
-    if body and _is_json(request):
-        given = {**_json_object(body), **given}
-    elif body and names and not is_in_query:
-        raise WrongMediaType()
-    if not operation.is_about_knowledge:
-        operation.accept(given)
-    return given
+    def __init__(self, request: Request, body: bytes, path: str) -> None:
+        super().__init__(request, body)
+        self._path = path
+
+    @property
+    def path(self) -> str:
+        """Return a path of the operation: openapi-core takes some characters in a parameter for parts of a URL."""
+        return self._path
+
+    @property
+    def content_type(self) -> str:
+        """Return the media type without its parameters, because openapi-core fails on unusual ones."""
+        return _media_type(self.request) or "application/octet-stream"
 
 
-def _query(request: Request, known: Sequence[str]) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for name, text in request.query_params.multi_items():
-        if name in given:
-            raise InvalidArgument(f"`{name[:60]}` is given twice.")
-        if name not in known:
-            hint = f"Parameters: {', '.join(known) or 'none'}."
-            raise InvalidArgument(f"There is no parameter `{name[:60]}`.", hint)
-        given[name] = text
-    return given
+class Reader:
+    """A parser of the requests of one operation; all readers share the checker."""
+
+    def __init__(self, contract: Contract, operation: Operation, checker: OpenAPI) -> None:
+        spec = contract.document["paths"][operation.path][operation.method.lower()]
+        self._operation = operation
+        self._checker = checker
+        self._path = contract.document["servers"][0]["url"] + re.sub(r"\{\w+\}", "-", operation.path)
+        self._known = [parameter["name"] for parameter in spec.get("parameters", ()) if parameter["in"] == "query"]
+        self._has_body = "requestBody" in spec
+
+    async def arguments(self, request: Request) -> JSON:
+        """Return the arguments of a request, with numbers parsed. Raises InvalidArgument."""
+        given: JSON = {**self._query(request), **request.path_params}
+        body = await _body(request, self._operation.max_body_bytes)
+        if body and _is_json(request):
+            given = {**_json_object(body), **given}
+        try:
+            return {**given, **self._read(_OpenAPIRequest(request, body, self._path))}
+        except OpenAPIError as error:
+            if self._has_body and _is_of_media_type(error):
+                raise WrongMediaType() from error
+            return self._refused(given, error)
+        except RecursionError as error:
+            raise InvalidArgument("The body is nested too deeply.") from error
+
+    def _read(self, request: StarletteOpenAPIRequest) -> JSON:
+        """Parse the query. The body is only checked: its values are typed already (saves 1.3 ms per request)."""
+        if self._has_body:
+            self._checker.validate_request(request)
+            return {}
+        result = self._checker.unmarshal_request(request)
+        result.raise_for_errors()
+        return dict(result.parameters.query)
+
+    def _refused(self, given: JSON, error: OpenAPIError) -> JSON:
+        """Return invalid arguments of an operation that logs rejected calls. Raises InvalidArgument for any other."""
+        try:
+            self._operation.accept(given)
+        except InvalidArgument:
+            if self._operation.is_about_knowledge:
+                return given
+            raise
+        raise InvalidArgument("The request does not match the contract.") from error
+
+    def _query(self, request: Request) -> JSON:
+        given: JSON = {}
+        for name, text in request.query_params.multi_items():
+            if name in given:
+                raise InvalidArgument(f"`{name[:60]}` is given twice.")
+            if name not in self._known:
+                known = ", ".join(self._known) or "none"
+                raise InvalidArgument(f"There is no parameter `{name[:60]}`.", f"Parameters: {known}.")
+            given[name] = text
+        return given
 
 
 async def json_of(request: Request, max_bytes: int) -> JSON:
@@ -61,8 +112,17 @@ async def json_of(request: Request, max_bytes: int) -> JSON:
 
 
 def _is_json(request: Request) -> bool:
-    media_type = request.headers.get("content-type", "").partition(";")[0]
-    return media_type.strip().lower() == "application/json"
+    return _media_type(request) == "application/json"
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_of_media_type(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, MediaTypeNotFound):
+        error = error.__cause__
+    return error is not None
 
 
 async def _body(request: Request, max_bytes: int) -> bytes:
