@@ -34,7 +34,7 @@ def note(log: QuestionLog, *queries: str, operation: str = ASK, **reply: Any) ->
 
 
 def texts(log: QuestionLog) -> list[str]:
-    return [asked.query for asked in log.questions(90)]
+    return [asked.query for asked in log.rows(90) if asked.query]
 
 
 def test_questions_are_kept_in_a_file_that_only_the_user_can_read(state: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_later_mark_replaces_the_earlier_one_and_can_be_removed(state: Path) -
     log.mark("q", "b.md", is_right=True)
     log.mark("q", "b.md", is_right=None)
 
-    assert [(mark.source, mark.is_right) for mark in log.marks()] == [("a.md", False)]
+    assert [(mark["source"], mark["verdict"]) for mark in log.marks()] == [("a.md", "wrong")]
     assert log.clear() == (0, 1)
     assert log.marks() == []
 

@@ -46,8 +46,8 @@ class InsightsService:
             "useful": sum(one in useful for one in asked),
             "files": unfound(asked, types, limit),
             "latency": latencies(asked),
-            "right": sum(mark.is_right for mark in marks),
-            "wrong": sum(not mark.is_right for mark in marks),
+            "right": sum(mark["verdict"] == "right" for mark in marks),
+            "wrong": sum(mark["verdict"] == "wrong" for mark in marks),
         }
 
     def mark(self, *, query: str, source: str, verdict: str) -> records.MarkRecord:
@@ -59,11 +59,7 @@ class InsightsService:
         return {"query": self._log.mark(query, source, is_right), "source": source, "verdict": verdict}
 
     def marks(self) -> records.MarkListRecord:
-        rows: list[records.MarkRecord] = [
-            {"query": mark.query, "source": mark.source, "verdict": "right" if mark.is_right else "wrong"}
-            for mark in self._log.marks()
-        ]
-        return {"marks": rows}
+        return {"marks": self._log.marks()}
 
     def clear(self, *, confirm: bool) -> records.InsightsClearedRecord:
         """Delete the log and the marks. Raises ConfirmationRequired."""

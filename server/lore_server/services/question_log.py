@@ -9,11 +9,12 @@ import re
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lore_etl.config.settings import InsightsSettings
 from lore_etl.config.user_folders import private_folder, user_state_folder
@@ -25,6 +26,9 @@ from lore_etl.core.text import one_line
 from lore_etl.stores.sqlite_file import is_damage
 from lore_etl.system.nofollow import open_regular
 from lore_server.answer.kept_answers import EarlierAnswer
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import MarkRecord
 
 log = logging.getLogger(__name__)
 FOLDER = "insights"
@@ -65,14 +69,7 @@ class AskedQuestion(NamedTuple):
 
 
 COLUMNS = ", ".join(AskedQuestion._fields)
-
-
-class ResultMark(NamedTuple):
-    """A person's judgement on a file as the answer to a question."""
-
-    query: str
-    source: str
-    is_right: bool
+_SELECT = f"SELECT {COLUMNS} FROM asked WHERE"
 
 
 class QuestionLog:
@@ -86,12 +83,9 @@ class QuestionLog:
         self._path = user_state_folder() / FOLDER / f"{sha256(str(root))[:32]}.sqlite"
         self._now = now
         self._writer = ThreadPoolExecutor(1, "insights")
-        self._guard, self._hurry = threading.Lock(), threading.Event()
-        self._waiting: list[AskedQuestion] = []
-
-    @property
-    def is_enabled(self) -> bool:
-        return self._settings.log
+        self._hurry = threading.Event()
+        self._waiting = deque[AskedQuestion]()
+        self.is_enabled = settings.log
 
     def note(self, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float) -> None:
         """Store a question, or that a file was read, in the background.
@@ -100,28 +94,19 @@ class QuestionLog:
         """
         is_repeated = arguments.get("cursor") or arguments.get("explain")
         if self.is_enabled and operation in (ASK, SEARCH, *READS) and not is_repeated:
-            asked = asked_question(timestamp(self._now()), operation, arguments, reply, seconds)
-            with self._guard:
-                is_first = not self._waiting
-                self._waiting.append(asked)
-            if is_first:
-                with suppress(RuntimeError):  # the application was closed meanwhile
-                    self._writer.submit(self._write)
-
-    def questions(self, days: int) -> list[AskedQuestion]:
-        """Return the questions of the last days, oldest first."""
-        return [row for row in self.rows(days) if row.operation != READ]
+            self._waiting.append(asked_question(timestamp(self._now()), operation, arguments, reply, seconds))
+            with suppress(RuntimeError):  # the application was closed meanwhile
+                self._writer.submit(self._write)
 
     def rows(self, days: int) -> list[AskedQuestion]:
         """Return the questions of the last days and the files that were read after them (`READ`), oldest first."""
         since = timestamp(self._now() - min(days, self._settings.days) * DAY_SECONDS)
-        sql = f"SELECT {COLUMNS} FROM asked WHERE at >= ? ORDER BY number"
-        return [_question(row) for row in self._all(sql, since)]
+        return [_question(row) for row in self._all(f"{_SELECT} at >= ? ORDER BY number", since)]
 
     def earlier(self, answer: str) -> EarlierAnswer | None:
         """Return the question of a logged answer, with the ids of the chunks that it cited."""
-        sql = f"SELECT {COLUMNS} FROM asked WHERE answer = ? ORDER BY number DESC LIMIT 1"
-        return next((EarlierAnswer(one.searched, one.cited) for one in map(_question, self._all(sql, answer))), None)
+        rows = self._all(f"{_SELECT} answer = ? ORDER BY number DESC LIMIT 1", answer)
+        return next((EarlierAnswer(one.searched, one.cited) for one in map(_question, rows)), None)
 
     def mark(self, query: str, source: str, is_right: bool | None) -> str:
         """Record a judgement, or remove it; return the question as stored, without secrets."""
@@ -135,13 +120,16 @@ class QuestionLog:
                 oldest = "SELECT rowid FROM mark ORDER BY rowid DESC LIMIT -1 OFFSET ?"
                 connection.execute(f"DELETE FROM mark WHERE rowid IN ({oldest})", (MAX_MARKS,))
 
-        self._run(write, None, may_create=True)
+        self._run(write, may_create=True)
         return query
 
-    def marks(self) -> list[ResultMark]:
+    def marks(self) -> list[MarkRecord]:
         """Return all marks, oldest first."""
-        sql = "SELECT query, source, is_right FROM mark ORDER BY rowid"
-        return [ResultMark(query, source, bool(is_right)) for query, source, is_right in self._all(sql)]
+        rows = self._all("SELECT query, source, is_right FROM mark ORDER BY rowid")
+        return [
+            {"query": query, "source": source, "verdict": "right" if is_right else "wrong"}
+            for query, source, is_right in rows
+        ]
 
     def clear(self) -> tuple[int, int]:
         """Delete everything; return the numbers of questions and marks."""
@@ -158,14 +146,14 @@ class QuestionLog:
         self._writer.shutdown()
 
     def _all(self, sql: str, *values: str) -> list[Any]:
-        return self._run(lambda connection: connection.execute(sql, values).fetchall(), list[Any]())
+        return self._run(lambda connection: connection.execute(sql, values).fetchall()) or []
 
-    def _run(self, work: Callable[[sqlite3.Connection], T], missing: T, may_create: bool = False) -> T:
-        """Run after all earlier writes; return `missing` if there is no log yet."""
+    def _run(self, work: Callable[[sqlite3.Connection], T], may_create: bool = False) -> T | None:
+        """Run after all earlier writes; return None if there is no log yet."""
 
-        def run() -> T:
+        def run() -> T | None:
             if not may_create and not self._path.exists():
-                return missing
+                return None
             with self._connected() as connection:
                 return work(connection)
 
@@ -177,11 +165,11 @@ class QuestionLog:
 
     def _write(self) -> None:
         """Write the pending questions, after waiting a moment for more unless a caller waits for them."""
+        if not self._waiting:
+            return
         self._hurry.wait(TOGETHER_SECONDS)
         self._hurry.clear()
-        with self._guard:
-            waiting, self._waiting = self._waiting, []
-        rows = [_row(asked) for asked in waiting]
+        rows = [_row(self._waiting.popleft()) for _ in range(len(self._waiting))]
         try:
             try:
                 self._add(rows)
