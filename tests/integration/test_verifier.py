@@ -130,7 +130,7 @@ def test_a_request_to_verify_does_not_wait_for_the_slow_pass(tmp_path: Path, con
         synced(app)
         app.warm()
         app.verify_when_quiet()
-        wait_until(app.verifier.is_running)
+        wait_until(app.verifier._turn.locked)
 
         assert verified(app)["status"] == "verified"
 

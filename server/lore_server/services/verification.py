@@ -120,9 +120,6 @@ class Verifier:
         self._thread = threading.Thread(target=self._attend, args=(quiet_seconds,), name="verifying", daemon=True)
         self._thread.start()
 
-    def is_running(self) -> bool:
-        return self._turn.locked()
-
     def stop(self) -> None:
         """End a running verification at its next portion."""
         self._stopping.set()
