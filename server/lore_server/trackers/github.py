@@ -89,7 +89,7 @@ def _issue(store: TicketStore, item: Item) -> None:
     number, request = ticket_number(item["number"]), item.get("pull_request")
     is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
     folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else text_of(item.get("state")))
-    labels = tuple(text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ())
+    labels = [text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()]
     author, before = _login(item.get("user")), store.get(number)
     store.put(number, ticket_of(folder, number, item, _KEYS, before, state=state, author=author, labels=labels))
     if request:
@@ -125,7 +125,7 @@ def _discussion(number: str, node: Mapping[str, Any], before: TicketRecord | Non
         str(comment["id"]): comment_of(_login(comment.get("author")), comment, "createdAt")
         for comment in node["comments"]["nodes"]
     }
-    labels = tuple(text_of(label["name"]) for label in node["labels"]["nodes"])
+    labels = [text_of(label["name"]) for label in node["labels"]["nodes"]]
     known = {"state": "closed" if node.get("closed") else "open", "author": _login(node.get("author"))}
     return ticket_of(DISCUSSIONS, number, node, _DISCUSSION_KEYS, before, labels=labels, comments=comments, **known)
 

@@ -55,7 +55,7 @@ def _ticket(kind: str, base: str, client: TrackerClient) -> Callable[[TicketStor
             return
         state = text_of(item.get("state"))
         notes = _notes(client, f"{base}/{kind}/{number}/notes") if item.get("user_notes_count") else {}
-        labels = tuple(label for label in item.get("labels") or () if isinstance(label, str))
+        labels = [label for label in item.get("labels") or () if isinstance(label, str)]
         known = {"state": _STATES.get(state, state), "author": _author(item), "comments": notes}
         ticket = ticket_of(kind, number, item, _KEYS, before, labels=labels, **known)
         store.put(key, ticket)

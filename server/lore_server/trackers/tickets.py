@@ -35,13 +35,8 @@ class UnsafeTicket(ProviderUnavailable):
     """A tracker gave a ticket a number that is none. The message is the number."""
 
 
-@dataclass(frozen=True)
-class TicketComment:
-    """A comment; `created` is a time in ISO 8601."""
-
-    author: str
-    created: str
-    body: str
+TicketComment = dict[str, str]
+"""A comment: its `author`, `created` (a time in ISO 8601) and `body`."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class TicketRecord:
     created: str = ""
     updated: str = ""
     url: str = ""
-    labels: tuple[str, ...] = ()
+    labels: list[str] = field(default_factory=list)
     body: str = ""
     comments: Mapping[str, TicketComment] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +88,7 @@ def user_name(user: object, key: str) -> str:
 
 def comment_of(author: str, item: Mapping[str, Any], created: str = "created_at") -> TicketComment:
     """Return the comment of a tracker's item; `created` is the tracker's name of its time."""
-    return TicketComment(author, text_of(item.get(created)), text_of(item.get("body")))
+    return {"author": author, "created": text_of(item.get(created)), "body": text_of(item.get("body"))}
 
 
 def ticket_of(
@@ -115,12 +110,6 @@ def release_of(folder: str, name: str, item: Mapping[str, Any], keys: Mapping[st
     return ticket_of(folder, name, item, keys, None, title=title if tag in title else f"{tag}: {title}", **known)
 
 
-def _read_record(text: str) -> TicketRecord:
-    data = json.loads(text)
-    comments = {key: TicketComment(**value) for key, value in data["comments"].items()}
-    return TicketRecord(**{**data, "labels": tuple(data["labels"]), "comments": comments})
-
-
 def markdown(ticket: TicketRecord) -> str:
     """Return the Markdown file: front matter, body, related tickets and comments."""
     front = {name: value for name in _FRONT if (value := getattr(ticket, name))}
@@ -132,8 +121,8 @@ def markdown(ticket: TicketRecord) -> str:
             sign = "!" if relation.startswith("merge request") else "#"  # GitLab numbers them separately from issues
             linked.append(f"{sign}{name} ({relation})")
         parts.append(f"Linked: {', '.join(linked)}")
-    for comment in sorted(ticket.comments.values(), key=lambda comment: comment.created):
-        parts += [f"### @{comment.author or 'ghost'} - {comment.created}", _body(comment.body)]
+    for comment in sorted(ticket.comments.values(), key=lambda comment: comment["created"]):
+        parts += [f"### @{comment['author'] or 'ghost'} - {comment['created']}", _body(comment["body"])]
     return encodable("\n\n".join(part for part in parts if part)) + "\n"
 
 
@@ -185,7 +174,7 @@ class TicketStore:
 
     def get(self, key: str) -> TicketRecord | None:
         row = self._rows.execute("SELECT data FROM record WHERE key = ?", (key,)).fetchone()
-        return _read_record(row[0]) if row else None
+        return TicketRecord(**json.loads(row[0])) if row else None
 
     def put(self, key: str, ticket: TicketRecord) -> None:
         if self.get(key) != ticket:
@@ -201,7 +190,7 @@ class TicketStore:
         self._rows.rollback()
         keys = []
         for key, data in self._rows.execute("SELECT key, data FROM record WHERE NOT is_written").fetchall():
-            ticket = _read_record(data)
+            ticket = TicketRecord(**json.loads(data))
             keys.append((key,))
             if ticket.title and ticket.is_safe:  # without a title, only a comment or a link has arrived
                 self._files.write(self._below + ticket.path, markdown(ticket).encode(), is_durable=False)

@@ -9,9 +9,10 @@ import datetime
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import httpx
 
@@ -27,7 +28,6 @@ TIMEOUT_SECONDS = 30.0
 MAX_REDIRECTS = 3
 MAX_BYTES = 50_000_000  # of a reply
 MAX_REQUESTS = 10_000  # of a pull
-_REDIRECTS = frozenset({301, 302, 307, 308})
 _UNAVAILABLE = frozenset({500, 502, 503, 504})
 OVERLAP = datetime.timedelta(seconds=1)  # trackers differ on whether `since` is inclusive
 PER_PAGE = 100
@@ -48,14 +48,13 @@ class TrackerClient:
     def __init__(
         self, address: str, headers: Mapping[str, str], patience: float, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        parts = urlsplit(address)
-        is_local = is_this_machine(address)
-        if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
+        origin, is_local = httpx.URL(address), is_this_machine(address)
+        if origin.scheme != "https" and not (origin.scheme == "http" and is_local):
             raise UsageError(
                 f"{address} is not an https address.", "Lore does not send a token over an unencrypted connection."
             )
         self._address = address.rstrip("/") + "/"
-        self._origin = (parts.scheme, parts.hostname, parts.port)
+        self._origin = (origin.scheme, origin.host, origin.port)
         self._patience, self._sleep = patience, sleep
         agent = {"User-Agent": f"lore/{__version__}", "Accept-Encoding": "gzip", **headers}
         self._http = httpx.Client(headers=agent, timeout=TIMEOUT_SECONDS, trust_env=not is_local)
@@ -71,8 +70,7 @@ class TrackerClient:
         Raises Busy if the rate limit lasts longer than the patience or this pull has made too many requests, NotFound
         without such a project, UsageError for a wrong token, ProviderUnavailable without the expected reply.
         """
-        address = urljoin(self._address, path)
-        return self._reply(*self._send("GET", address, parameters, {"If-None-Match": tag} if tag else {}))
+        return self._send("GET", path, parameters, {"If-None-Match": tag} if tag else None)
 
     def pages(
         self, path: str, parameters: Mapping[str, str] | None = None, tag: str | None = None
@@ -89,37 +87,38 @@ class TrackerClient:
 
     def post(self, path: str, body: object) -> Any:
         """Return the data of the reply to a query. Raises the same errors as `get`."""
-        return self._reply(*self._send("POST", urljoin(self._address, path), None, {}, json.dumps(body))).data
+        return self._send("POST", path, body=body).data
 
     def _send(
         self,
         method: str,
-        address: str,
-        parameters: Mapping[str, str] | None,
-        headers: Mapping[str, str],
-        body: str | None = None,
-    ) -> tuple[httpx.Response, bytes]:
+        path: str,
+        parameters: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: object = None,
+    ) -> TrackerReply:
+        address = urljoin(self._address, path)
+        request = self._http.build_request(method, address, params=parameters, headers=headers, json=body)
         failures = redirects = 0
         while True:
-            self._check(address)
+            self._check(request.url)
             self.requests += 1
             found, content, asked = None, b"", None
             try:
-                with self._http.stream(method, address, params=parameters, headers=headers, content=body) as found:
+                with closing(self._http.send(request, stream=True)) as found:
                     if found.status_code == 200:
                         content = content_of(found, MAX_BYTES)
             except httpx.HTTPError as error:
                 found, reason = None, f"{type(error).__name__}: {error}"
             except ReplyRefused as error:
                 raise ProviderUnavailable(f"The tracker's reply is {error}.", "Check the address.") from error
-            if found is not None and found.status_code in _REDIRECTS and redirects < MAX_REDIRECTS:
-                address = urljoin(address, found.headers.get("location", ""))
-                parameters, redirects = None, redirects + 1
+            if found is not None and found.next_request is not None and redirects < MAX_REDIRECTS:
+                request, redirects = found.next_request, redirects + 1
                 continue
             if found is not None:
-                asked, reason = self._pause(found), f"status {found.status_code}"
+                asked, reason = _pause(found), f"status {found.status_code}"
                 if asked is None and found.status_code not in _UNAVAILABLE:
-                    return found, content
+                    return _reply(found, content)
             failures += 1
             pause = max(asked or 0.0, 2.0**failures / 4)
             if asked is not None and (pause > self._patience or failures == ATTEMPTS):
@@ -132,49 +131,50 @@ class TrackerClient:
                 raise ProviderUnavailable(f"The tracker does not respond ({reason}).", "Run the command again later.")
             self._sleep(pause)
 
-    def _check(self, address: str) -> None:
+    def _check(self, address: httpx.URL) -> None:
         if self.requests >= MAX_REQUESTS:
             raise Busy(
                 f"A pull makes at most {MAX_REQUESTS:,} requests. All pages so far are saved.",
                 "Run the command again; it continues.",
             )
-        parts = urlsplit(address)
-        if (parts.scheme, parts.hostname, parts.port) != self._origin:
+        if (address.scheme, address.host, address.port) != self._origin:
             raise ProviderUnavailable(
-                f"The tracker refers to another host ({parts.hostname}), which Lore does not contact.",
+                f"The tracker refers to another host ({address.host}), which Lore does not contact.",
                 "If the project has moved there, give its address with --url.",
             )
 
-    def _pause(self, reply: httpx.Response) -> float | None:
-        """Return the number of seconds to wait at the tracker's request; None if it sets no limit."""
-        if reply.status_code not in (403, 429):
-            return None
-        headers = reply.headers
-        if "retry-after" in headers:
-            seconds = retry_seconds(headers["retry-after"], time.time())
-            return 60.0 if seconds is None else seconds
-        if headers.get("x-ratelimit-remaining") == "0" or headers.get("ratelimit-remaining") == "0":
-            reset = headers.get("x-ratelimit-reset") or headers.get("ratelimit-reset") or ""
-            return min(LONGEST_PAUSE, max(0.0, float(reset) - time.time() + 1)) if reset.isdecimal() else 60.0
-        return 60.0 if reply.status_code == 429 else None
 
-    def _reply(self, found: httpx.Response, content: bytes) -> TrackerReply:
-        if found.status_code == 304:
-            return TrackerReply(None)
-        if found.status_code == 401:
-            raise UsageError("The tracker does not accept the token.", "Check the token in the environment.")
-        if found.status_code in (403, 404, 410):
-            raise NotFound(
-                f"The tracker has no such project, or does not show it (status {found.status_code}).",
-                "Check its name. A private project needs a token in the environment.",
-            )
-        if found.status_code != 200:
-            raise ProviderUnavailable(f"The tracker replied with status {found.status_code}.", "Check the address.")
-        try:
-            data = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise ProviderUnavailable("The tracker's reply is not JSON.", "Check the address.") from error
-        return TrackerReply(data, found.links.get("next", {}).get("url"), found.headers.get("etag"))
+def _pause(reply: httpx.Response) -> float | None:
+    """Return the number of seconds to wait at the tracker's request; None if it sets no limit."""
+    if reply.status_code not in (403, 429):
+        return None
+    headers = reply.headers
+    if "retry-after" in headers:
+        seconds = retry_seconds(headers["retry-after"], time.time())
+        return 60.0 if seconds is None else seconds
+    if headers.get("x-ratelimit-remaining") == "0" or headers.get("ratelimit-remaining") == "0":
+        reset = headers.get("x-ratelimit-reset") or headers.get("ratelimit-reset") or ""
+        return min(LONGEST_PAUSE, max(0.0, float(reset) - time.time() + 1)) if reset.isdecimal() else 60.0
+    return 60.0 if reply.status_code == 429 else None
+
+
+def _reply(found: httpx.Response, content: bytes) -> TrackerReply:
+    if found.status_code == 304:
+        return TrackerReply(None)
+    if found.status_code == 401:
+        raise UsageError("The tracker does not accept the token.", "Check the token in the environment.")
+    if found.status_code in (403, 404, 410):
+        raise NotFound(
+            f"The tracker has no such project, or does not show it (status {found.status_code}).",
+            "Check its name. A private project needs a token in the environment.",
+        )
+    if found.status_code != 200:
+        raise ProviderUnavailable(f"The tracker replied with status {found.status_code}.", "Check the address.")
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ProviderUnavailable("The tracker's reply is not JSON.", "Check the address.") from error
+    return TrackerReply(data, found.links.get("next", {}).get("url"), found.headers.get("etag"))
 
 
 def endless_pages() -> ProviderUnavailable:
