@@ -95,7 +95,7 @@ class InitService:
             return [f"{VIEW_NAME} was not written: {error.message}"]
 
     def _synced(self, wait_seconds: float, listener: Listener) -> JobRecord:
-        job, is_joined = self._jobs.begin("sync")
+        job, is_joined = self._jobs.begin_sync()
         ended = self._jobs.get(id=job, wait_seconds=wait_seconds, listener=listener)
         return {**ended, "joined": True} if is_joined else ended
 

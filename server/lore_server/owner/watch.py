@@ -62,7 +62,7 @@ def sync_if_few(app: App, limit: int) -> None:
         may_sync = limit and app.index.exists() and not app.index.is_read_only and app.index.model
         is_synced = may_sync and app.index.catalogue.meta("synced_at") is not None
         if is_synced and 0 < len(app.freshness.changed_files()) <= limit:
-            app.jobs.sync_changes()
+            app.jobs.begin_sync(must_scan=False)
     except LoreError as error:
         log.warning("changed files were not synced: %s %s", error.message, error.hint)
 

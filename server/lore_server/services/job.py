@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import Cancelled, LoreError
+from lore_etl.core.errors import Cancelled
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Plan
@@ -64,7 +64,6 @@ class Job:
     report: SyncReport | None = None
     known: frozenset[str] = frozenset()
     """The digests of the problems that an earlier reply named; this job's replies only count them."""
-    error: LoreError | None = None
     problem: ErrorRecord | None = None
     begun: int = 0
     passes: int = 0

@@ -82,13 +82,12 @@ class JobService:
         except LoreError as error:
             log.warning("new knowledge is not indexed yet: %s %s", error.message, error.hint)
 
-    def sync_changes(self) -> None:
-        """Start a sync of the files that the watcher has reported. Raises Busy."""
-        self._start_or_join("sync", must_scan=False)
+    def begin_sync(self, must_scan: bool = True) -> tuple[str, bool]:
+        """Start or join a sync of all files or, unless it `must_scan`, of those that the watcher has reported.
 
-    def begin(self, action: str) -> tuple[str, bool]:
-        """Start a job or join the running job; return its id, and whether it was already running. Raises Busy."""
-        job, _, joined = self._start_or_join(action)
+        Return the id of the job, and whether it was already running. Raises Busy.
+        """
+        job, _, joined = self._start_or_join("sync", must_scan=must_scan)
         return job.id, joined
 
     def get(self, *, id: str, wait_seconds: float, listener: Listener = NOBODY) -> JobRecord:
@@ -143,8 +142,8 @@ class JobService:
             f"Repeat the call in a moment, or wait for the job with get_job (id={job.id}).",
         )
 
-    def stop(self, seconds: float | None = None) -> bool:
-        """End every job at its next step and accept no new job; return whether all ended within the time."""
+    def stop(self) -> None:
+        """End every job at its next step, and accept no new job."""
         with self._guard:
             self._stopped = True
             job, jobs, threads = self._current, list(self._jobs.values()), list(self._threads)
@@ -152,10 +151,8 @@ class JobService:
             threads[-1].join(KNOWLEDGE_SECONDS)
         for running in jobs:
             running.cancelled.set()
-        deadline = None if seconds is None else time.monotonic() + seconds
         for thread in threads:
-            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+            thread.join()
 
     def _start_or_join(
         self, action: str, knowledge: bool = False, allow_mass_delete: bool = False, must_scan: bool = True
@@ -263,10 +260,8 @@ class JobService:
         return self._index.exists() and self._index.catalogue.meta("loaded") is not None
 
     def _end(self, job: Job, state: str, error: BaseException) -> None:
-        record = error_record(error)
         with job.changed:
-            job.error = error if isinstance(error, LoreError) else from_record(record)
-            job.state, job.ended, job.problem = state, time.time(), record
+            job.state, job.ended, job.problem = state, time.time(), error_record(error)
             job.changed.notify_all()
 
     def _act(self, job: Job) -> SyncReport:
@@ -304,8 +299,8 @@ class JobService:
                     continue
                 step, seen, found = job.step, job.step, job.found
             if has_ended or left <= 0:
-                if number is not None and job.state == "failed" and job.error is not None:
-                    raise type(job.error)(job.error.message, job.error.hint)
+                if number is not None and job.state == "failed" and job.problem is not None:
+                    raise from_record(job.problem)
                 record = job.record("done" if has_ended and job.state == "running" else "")
                 self._note_reported(job, record)
                 return record
