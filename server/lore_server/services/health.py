@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 PROBE_SECONDS = 300  # the model's files do not change; the other parts are checked every time
 MIN_FREE_BYTES = 200_000_000
+OF_INDEX = ("database", "collection", "keywords")  # the parts that have nothing to check without an index
 PROBE = "Does the embedding model work?"
 Verdict = tuple[str, str]
 T = TypeVar("T")
@@ -98,7 +99,8 @@ class HealthService:
         checks: list[CheckRecord] = []
         for part, check in parts.items():
             try:
-                status, detail = check()
+                is_missing = part in OF_INDEX and not self.index.exists()
+                status, detail = self._repaired("degraded", "There is no index yet.") if is_missing else check()
             except LoreError as error:
                 status, detail = "failed", f"{error.message} {error.hint}"
             checks.append({"part": part, "status": status, "detail": detail[:500]})
@@ -121,8 +123,6 @@ class HealthService:
         return status, f"{detail} {remedy}"
 
     def _check_database(self) -> Verdict:
-        if not self.index.exists():
-            return self._repaired("degraded", "There is no index yet.")
         if not self.index.generations.exists(self.index.generation):
             if not self.index.catalogue.with_vector():
                 return self._repaired("degraded", "There are no vectors yet.")
@@ -132,8 +132,6 @@ class HealthService:
         return "ok", f"{store.count()} vectors, {store.where()}."
 
     def _check_collection(self) -> Verdict:
-        if not self.index.exists():
-            return self._repaired("degraded", "Nothing is indexed.")
         chunks, waiting = sum(self.index.catalogue.counts().values()), self.index.catalogue.waiting()
         if not chunks:
             reason = emptiness(self.index)
@@ -147,8 +145,6 @@ class HealthService:
         return "ok", f"{chunks} chunks."
 
     def _check_keywords(self) -> Verdict:
-        if not self.index.exists():
-            return self._repaired("degraded", "Nothing is indexed.")
         if not (self.index.folder / "keywords").exists():
             if not self.index.catalogue.total():
                 return self._repaired("degraded", "No words are indexed yet.")
@@ -160,8 +156,6 @@ class HealthService:
         return "ok", f"{count} chunks."
 
     def _check_verification(self) -> Verdict:
-        if not self.index.exists():
-            return "ok", "Nothing is indexed."
         is_intact, detail = self.verifier.state()
         return ("ok", detail) if is_intact else self._repaired("failed", detail)
 
