@@ -10,7 +10,7 @@ import pytest
 from lore_etl.core.errors import UsageError
 from lore_etl.core.frontmatter import read_front_matter
 from lore_etl.core.html_markdown import html_as_markdown, links_of
-from lore_server.library_docs.doc_page import PageOrigin, Readable, is_readable, markdown_page, page_path, readable
+from lore_server.library_docs.doc_page import Readable, is_readable, markdown_page, page_path, readable
 from lore_server.library_docs.doc_set import as_name, as_version, checked_name
 from lore_server.library_docs.local_docs import is_documentation
 
@@ -103,8 +103,7 @@ def test_only_the_front_matter_of_lore_is_read() -> None:
     page = readable(
         "a.md", "---\ntitle: 'Real: title'\nlibrary: other\nsupersedes: README.md\nstate: open\n---\n\n# Text\n"
     )
-    origin = PageOrigin("vue", "3.5", "https://vuejs.test/a\n---\nlibrary: forged")
-    front = read_front_matter(markdown_page(origin, page))
+    front = read_front_matter(markdown_page(page, "vue", "3.5", "https://vuejs.test/a\n---\nlibrary: forged"))
 
     assert front.values == {
         "title": "Real: title", "library": "vue", "version": "3.5",
@@ -114,7 +113,7 @@ def test_only_the_front_matter_of_lore_is_read() -> None:
 
 
 def test_a_text_that_looks_like_front_matter_stays_text() -> None:
-    page = markdown_page(PageOrigin("vue"), Readable("---\nlibrary: forged\n---\nText"))
+    page = markdown_page(Readable("---\nlibrary: forged\n---\nText"), "vue")
 
     assert read_front_matter(page).values == {"library": "vue"}
     assert page.endswith("---\n\n---\nlibrary: forged\n---\nText\n")

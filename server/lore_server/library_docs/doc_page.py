@@ -40,14 +40,6 @@ class Readable(NamedTuple):
     title: str = ""
 
 
-class PageOrigin(NamedTuple):
-    """The facts about a page that its front matter names."""
-
-    library: str
-    version: str = ""
-    url: str = ""
-
-
 def is_readable(path: str) -> bool:
     return path.lower().endswith(TEXT_SUFFIX) or (syntax_of(path) in PROSE and syntax_of(path) != CONVERTED)
 
@@ -56,9 +48,9 @@ def page_path(path: str) -> str:
     return path if path.lower().endswith(".md") else f"{path}.md"
 
 
-def markdown_page(origin: PageOrigin, page: Readable) -> str:
+def markdown_page(page: Readable, library: str, version: str = "", url: str = "") -> str:
     """Return the Markdown file. Only this front matter counts, so a page cannot claim another origin."""
-    front = {"title": clip(page.title, 300), **origin._asdict(), "url": encodable(origin.url)[:MAX_URL]}
+    front = {"title": clip(page.title, 300), "library": library, "version": version, "url": encodable(url)[:MAX_URL]}
     known = {key: value for key, value in front.items() if value}
     block = yaml.safe_dump(known, allow_unicode=True, sort_keys=False, width=10_000)
     return encodable(f"---\n{block}---\n\n{page.text.strip()}\n")

@@ -1,32 +1,21 @@
-"""The sets of documentation that the user added to an index: their pages there, and their records.
-
-These are in the user's state folder: a record in the index folder could come with a checkout and name a host or a
-folder, so it is never used.
-"""
+"""The sets of documentation that the user added to an index, and their pages there."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lore_etl.config.user_folders import private_folder
-from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import StorageError, UsageError
+from lore_etl.core.errors import UsageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.indexed import ADDED
-from lore_etl.stores.claim import record_folder
 from lore_etl.system.durable import sync_all_files
-from lore_etl.system.nofollow import read_regular
 from lore_server.knowledge.safe_files import Files
 
 FOLDER, PYTHON, NPM, SITE = "folder", "python", "npm", "site"
-RECORD = "library-docs.json"
-MAX_RECORD_BYTES = 1_000_000
 MAX_VERSION = 40
 MAX_SKIPPED = 20  # skipped pages in a report
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
@@ -52,36 +41,6 @@ class DocSet:
 
     def record(self) -> JSON:
         return {name: getattr(self, name) for name in ("name", "version", "kind", "origin", "package", "pages")}
-
-
-class DocSetRecord:
-    """The recorded sets of one index."""
-
-    def __init__(self, index: Path) -> None:
-        self.folder = record_folder(index)
-        self._file = self.folder / RECORD
-
-    def read(self) -> dict[str, DocSet]:
-        """Return the sets by name. Raises StorageError."""
-        try:
-            rows = json.loads(read_regular(self._file, MAX_RECORD_BYTES))
-            return {row["name"]: DocSet(**row) for row in rows}
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            hint = "Delete it, and add the documentation again."
-            raise StorageError(f"The list of libraries ({self._file}) cannot be read.", hint) from error
-
-    def put(self, docs: DocSet) -> None:
-        self._write({**self.read(), docs.name: docs})
-
-    def drop(self, name: str) -> None:
-        self._write({key: docs for key, docs in self.read().items() if key != name})
-
-    def _write(self, sets: Mapping[str, DocSet]) -> None:
-        private_folder(self.folder)
-        rows = [asdict(sets[name]) for name in sorted(sets)]
-        write_atomically(self._file, (json.dumps(rows, indent=1), "\n"), mode=0o600)
 
 
 @dataclass

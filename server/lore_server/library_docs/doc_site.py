@@ -14,9 +14,10 @@ from urllib.parse import urljoin, urlsplit
 
 from lore_etl.core.errors import NotFound, UsageError
 from lore_etl.core.html_markdown import html_as_markdown, links_of
+from lore_etl.core.model import sha256
 from lore_etl.core.record_file import open_records
 from lore_server.library_docs import site_paths
-from lore_server.library_docs.doc_page import MAX_TEXT, PageOrigin, Readable, markdown_page, readable
+from lore_server.library_docs.doc_page import MAX_TEXT, Readable, markdown_page, readable
 from lore_server.library_docs.doc_set import DocFolder, DocSet, DocSetReport
 from lore_server.library_docs.site_client import SiteClient, SiteReply
 
@@ -29,7 +30,6 @@ CREATE TABLE IF NOT EXISTS page (
     url TEXT PRIMARY KEY, etag TEXT NOT NULL DEFAULT '', modified TEXT NOT NULL DEFAULT '',
     files TEXT NOT NULL DEFAULT '[]', links TEXT NOT NULL DEFAULT '[]',
     is_listed INTEGER NOT NULL DEFAULT 0, is_read INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE IF NOT EXISTS run (is_running INTEGER NOT NULL);
 """
 
 
@@ -54,16 +54,14 @@ class SiteStore:
         self._rows.close()
 
     def begin(self) -> None:
-        """Begin a run, or continue one that was interrupted."""
-        if not self._rows.execute("SELECT 1 FROM run").fetchone():
+        """Begin a run, unless an interrupted one has left pages to read."""
+        if self.next() is None:
             self._rows.execute("UPDATE page SET is_listed = 0, is_read = 0")
-            self._rows.execute("INSERT INTO run VALUES (1)")
             self._rows.commit()
 
     def finish(self) -> None:
-        """End the run, and drop the pages that the site no longer has."""
+        """Drop the pages that the site no longer has."""
         self._rows.execute("DELETE FROM page WHERE NOT is_listed")
-        self._rows.execute("DELETE FROM run")
         self._rows.commit()
 
     def add(self, urls: Iterable[str], maximum: int) -> int:
@@ -203,8 +201,8 @@ class SiteCopy:
             self.store.put(page) if page.files else self.store.drop(page.url)
             return page
         file = self._named(page)
-        origin = PageOrigin(self.docs.name, self.docs.version, reply.url)
-        self.report.count(self.folder.write(file, markdown_page(origin, text)))
+        whole = markdown_page(text, self.docs.name, self.docs.version, reply.url)
+        self.report.count(self.folder.write(file, whole))
         links = site_paths.pages_below(self.docs.origin, links_of(reply.text), reply.url) if self._follows_links else ()
         kept = SitePage(page.url, reply.etag, reply.modified, (file,), tuple(dict.fromkeys(links))[:MAX_LINKS])
         self.store.put(kept)
@@ -214,7 +212,7 @@ class SiteCopy:
         """Return the file of a page, which on no system is also the file of another page."""
         taken = {file.casefold() for file in self._taken - set(page.files)}
         stem = site_paths.file_of(self.docs.origin, page.url)
-        name = f"{stem}.md" if f"{stem}.md".casefold() not in taken else f"{stem}-{site_paths.digest(page.url)}.md"
+        name = f"{stem}.md" if f"{stem}.md".casefold() not in taken else f"{stem}-{sha256(page.url)[:8]}.md"
         self._taken.add(name)
         return name
 

@@ -1,24 +1,34 @@
-"""Add, update and remove sets of documentation of one index. One command at a time."""
+"""Add, update and remove sets of documentation of one index. One command at a time.
+
+The record of the sets is in the user's state folder: a record in the index folder could come with a checkout and name
+a host or a folder, so it is never used.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from lore_etl.config.user_folders import private_folder
-from lore_etl.core.errors import Busy, NotFound, UsageError
-from lore_server.library_docs.doc_page import PageOrigin, markdown_page
-from lore_server.library_docs.doc_set import FOLDER, SITE, DocFolder, DocSet, DocSetRecord, DocSetReport
+from lore_etl.core.atomic import write_atomically
+from lore_etl.core.errors import Busy, NotFound, StorageError, UsageError
+from lore_etl.stores.claim import record_folder
+from lore_etl.system.nofollow import read_regular
+from lore_server.library_docs.doc_page import markdown_page
+from lore_server.library_docs.doc_set import FOLDER, SITE, DocFolder, DocSet, DocSetReport
 from lore_server.library_docs.doc_site import SiteCopy, SiteStore
 from lore_server.library_docs.local_docs import docs_in_folder, find_package
 from lore_server.library_docs.site_client import SiteClient
 from lore_server.library_docs.site_paths import version_in
 
 LOCK = "library-docs.lock"
+RECORD = "library-docs.json"
+MAX_RECORD_BYTES = 1_000_000
 
 
 class LibraryManager:
@@ -27,11 +37,11 @@ class LibraryManager:
     def __init__(self, index: Path, patience: float = 60.0) -> None:
         self._index = index
         self._patience = patience
-        self._record = DocSetRecord(index)
+        self._folder = record_folder(index)
 
     def named(self, name: str | None = None) -> list[DocSet]:
         """Return the set of this name; all sets without a name. Raises NotFound."""
-        sets = self._record.read()
+        sets = self._recorded()
         if name is None:
             return list(sets.values())
         if name not in sets:
@@ -46,7 +56,7 @@ class LibraryManager:
         another place or this place has none.
         """
         with self._alone():
-            before = self._record.read().get(wanted.name)
+            before = self._recorded().get(wanted.name)
             places = [(docs.kind, docs.origin, docs.package) for docs in (before or wanted, wanted)]
             if places[0] != places[1]:
                 raise UsageError(
@@ -60,7 +70,7 @@ class LibraryManager:
                 self._copy_site(report, before, folder, progress)
             else:
                 _copy_files(report, folder)
-            self._record.put(report.docs)
+            self._record(wanted.name, report.docs)
             return report
 
     def _copy_site(
@@ -70,14 +80,14 @@ class LibraryManager:
         docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
         client = SiteClient(docs.origin, self._patience, wanted.is_private)
         store = SiteStore(self._pages_of(docs.name))
-        self._record.put(replace(docs, pages=len(store.files())))
+        self._record(docs.name, replace(docs, pages=len(store.files())))
         is_renewed = before is not None and before.version != docs.version
         try:
             copy = SiteCopy(docs, folder, store, client, report, is_renewed)
             report.docs = replace(docs, pages=copy.run(progress))
         except (NotFound, UsageError):
             if before is None and not store.files():
-                self._record.drop(docs.name)
+                self._record(docs.name, None)
             raise
         finally:
             report.requests = client.requests
@@ -87,7 +97,7 @@ class LibraryManager:
             report.notes.append("The site has no pages below this address that Lore can read.")
 
     def _pages_of(self, name: str) -> Path:
-        return self._record.folder / f"library-{name}.sqlite"
+        return self._folder / f"library-{name}.sqlite"
 
     def remove(self, name: str) -> int:
         """Delete a set, and return the number of its pages. Raises NotFound, Busy."""
@@ -95,13 +105,30 @@ class LibraryManager:
             self.named(name)
             count = DocFolder(self._index, name).keep_only(set())
             self._pages_of(name).unlink(missing_ok=True)
-            self._record.drop(name)
+            self._record(name, None)
             return count
+
+    def _recorded(self) -> dict[str, DocSet]:
+        """Return the sets by name. Raises StorageError."""
+        file = self._folder / RECORD
+        try:
+            return {row["name"]: DocSet(**row) for row in json.loads(read_regular(file, MAX_RECORD_BYTES))}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            hint = "Delete it, and add the documentation again."
+            raise StorageError(f"The list of libraries ({file}) cannot be read.", hint) from error
+
+    def _record(self, name: str, docs: DocSet | None) -> None:
+        """Record a set, or without one, that the name has none."""
+        sets = {**self._recorded(), name: docs}
+        rows = [asdict(found) for _, found in sorted(sets.items()) if found is not None]
+        write_atomically(self._folder / RECORD, (json.dumps(rows, indent=1), "\n"), mode=0o600)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         try:
-            with FileLock(private_folder(self._record.folder) / LOCK, timeout=0):
+            with FileLock(private_folder(self._folder) / LOCK, timeout=0):
                 yield
         except Timeout as error:
             raise Busy("Another command is adding documentation to this index.") from error
@@ -120,5 +147,5 @@ def _copy_files(report: DocSetReport, folder: DocFolder) -> None:
     report.skipped.update(found.skipped)
     if found.url:
         report.notes.append(f"Its documentation may be at {found.url}: `lore add-docs URL --name NAME` copies it.")
-    origin = PageOrigin(wanted.name, report.docs.version, found.url)
-    folder.replace({path: markdown_page(origin, page) for path, page in found.pages.items()}, report)
+    origin = (wanted.name, report.docs.version, found.url)
+    folder.replace({path: markdown_page(page, *origin) for path, page in found.pages.items()}, report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import re
 from collections.abc import Iterable, Iterator
@@ -10,6 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from lore_etl.core.errors import UsageError
+from lore_etl.core.model import sha256
 from lore_etl.files.ignore import SKIPPED_FOLDERS
 
 MAX_ADDRESS = 2_000
@@ -92,16 +92,11 @@ def file_of(start: str, address: str) -> str:
     path = re.sub(r"\.(?:html?|md|mdx|txt|php|aspx)$", "", path)
     parts = [_part(part) for part in path.split("/") if part.strip(". ")]
     file = "/".join(parts) or "index"
-    return file if len(file) <= 150 else f"{file[:150].rstrip('/')}-{digest(address)}"
-
-
-def digest(address: str) -> str:
-    """Return a short text that distinguishes pages with the same file."""
-    return hashlib.sha256(address.encode()).hexdigest()[:8]
+    return file if len(file) <= 150 else f"{file[:150].rstrip('/')}-{sha256(address)[:8]}"
 
 
 def _part(part: str) -> str:
-    plain = re.sub(r"[^\w.-]+", "-", part, flags=re.ASCII).strip(".-")[:60].rstrip(".-") or f"p-{digest(part)}"
+    plain = re.sub(r"[^\w.-]+", "-", part, flags=re.ASCII).strip(".-")[:60].rstrip(".-") or f"p-{sha256(part)[:8]}"
     return f"{plain}-" if plain in SKIPPED_FOLDERS else plain
 
 
