@@ -50,10 +50,7 @@ class ProjectHistory:
         self._index = index
 
     def of(self, path: str, text: Sequence[str], first: int = 1, last: int | None = None) -> FileHistory:
-        """Return the latest commits that changed a file or some of its lines; `text` is the file as indexed.
-
-        For a ticket, these are the commits that name it.
-        """
+        """Return the latest commits that changed a file (`text`, as indexed) or its lines, or that name a ticket."""
         tickets = self._index.catalogue.paths(KnowledgeType.TICKET)
         try:
             log, note = self._naming(path, text) if path in tickets else self._changing(path, text, first, last)

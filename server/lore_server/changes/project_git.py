@@ -128,10 +128,7 @@ def changing(root: Path, path: str, lines: CommittedLines | None, count: int) ->
 
 
 def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | None:
-    """Return the earliest commit with a name in a file or its earlier path, and the first tag with the commit.
-
-    None if git finds no such commit in time.
-    """
+    """Return the earliest commit with a name in a file or its earlier path, and its first tag; None if not in time."""
     found = _log(root, MAX_FOLLOWED, "--no-merges", f"-S{name}", "--follow", "--", path)
     if not found.commits or not found.is_complete:
         return None
@@ -150,10 +147,7 @@ def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
 
 
 def changed_since(root: Path, point: str) -> dict[str, list[str]]:
-    """Return the latest commits after a date, a commit or a tag by the files that they changed: day and subject.
-
-    Raises NotFound for an unknown point.
-    """
+    """Return the latest commits (day and subject) after a date, commit or tag by file. Raises NotFound."""
     if _DATE.fullmatch(point):
         after = [f"--since={point}T00:00:00"]
     else:
@@ -189,10 +183,7 @@ def merges_of(root: Path, ids: Collection[str]) -> dict[str, str]:
 
 
 def first_merges(rows: list[list[str]], ids: Collection[str]) -> dict[str, str]:
-    """Return the merge that brought each commit to the branch; commits made on the branch itself are left out.
-
-    A row is a commit and its parents, the newest commit first.
-    """
+    """Return the merge that brought each commit to the branch; a row is a commit and its parents, newest first."""
     parents = {row[0]: row[1:] for row in rows if row}
     branch: list[str] = []
     current = rows[0][0] if rows else ""
@@ -214,10 +205,7 @@ def first_merges(rows: list[list[str]], ids: Collection[str]) -> dict[str, str]:
 
 
 def committed(root: Path, path: str, lines: list[str], first: int, last: int) -> CommittedLines | None:
-    """Return the place of some lines of a file in the last commit; None if the file is not in it.
-
-    Lines changed since then map to all lines between the unchanged beginning and end of the file.
-    """
+    """Return the place of some lines in the last commit, see `located`; None if the file is not in it."""
     try:
         output = read_git(root, "cat-file", "blob", f"HEAD:./{path}", seconds=SECONDS, max_bytes=MAX_FILE_BYTES)
     except InvalidArgument:
@@ -228,7 +216,7 @@ def committed(root: Path, path: str, lines: list[str], first: int, last: int) ->
 
 
 def located(before: list[str], now: list[str], first: int, last: int) -> CommittedLines:
-    """Return the place of the lines from `first` to `last` of a text before it was edited."""
+    """Return the place of lines before an edit; edited ones map to all between the unchanged beginning and end."""
     last, shorter = min(last, len(now)), min(len(before), len(now))
     head = next((n for n in range(shorter) if before[n] != now[n]), shorter)
     tail = next((n for n in range(shorter - head) if before[-1 - n] != now[-1 - n]), shorter - head)

@@ -45,10 +45,7 @@ class DocSet:
 
 @dataclass
 class DocSetReport:
-    """The result of an update: the set, the folder of its pages, and the changes in numbers of pages.
-
-    `skipped` maps pages that were left out to the reason.
-    """
+    """The changes of an update, in numbers of pages; `skipped` maps pages that were left out to the reason."""
 
     docs: DocSet
     folder: str

@@ -119,10 +119,7 @@ class SiteCopy:
     _taken: set[str] = field(default_factory=set)
 
     def run(self, progress: Callable[[str], None]) -> int:
-        """Read all pages that are not known to be unchanged, and return the number of pages; a later run continues.
-
-        Raises UsageError, NotFound if robots.txt forbids the site or it has no pages, and the errors of `SiteClient`.
-        """
+        """Read the pages that may have changed; return the number of all. Raises UsageError, NotFound and others."""
         sitemaps = self.client.read_robots()
         if not self.client.allows(self.docs.origin):
             raise UsageError(f"The site's robots.txt does not allow to read {self.docs.origin}.", "Lore respects that.")

@@ -50,11 +50,7 @@ class LibraryManager:
         return [sets[name]]
 
     def update(self, wanted: DocSet, progress: Callable[[str], None]) -> DocSetReport:
-        """Update a new or known set.
-
-        Raises Busy if another command is adding documentation, UsageError if the name belongs to documentation from
-        another place or this place has none.
-        """
+        """Update a new or known set. Raises Busy, and UsageError if the name belongs to another documentation."""
         with self._alone():
             before = self._recorded().get(wanted.name)
             places = [(docs.kind, docs.origin, docs.package) for docs in (before or wanted, wanted)]

@@ -76,10 +76,7 @@ def is_documentation(path: str) -> bool:
 
 
 def _read_texts(found: LocalDocs, folder: Path, below: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield files of a folder, by paths relative to `below` in it, with their text. Symlinks are not followed.
-
-    Files that cannot be read are noted in `skipped`. Raises UsageError if there are too many.
-    """
+    """Yield files, by paths relative to `below`, with their text, and note the skipped ones. Raises UsageError."""
     files, count = Files(folder), 0
     for path in paths:
         if count == MAX_FILES:
@@ -126,10 +123,7 @@ def check_package(name: str) -> None:
 
 
 def find_package(name: str, place: Path) -> tuple[str, LocalDocs]:
-    """Return the kind of a package and its documentation. The place is a folder of packages, or contains one.
-
-    Raises NotFound if the package is not installed there.
-    """
+    """Return the kind and the documentation of a package at or below the place. Raises NotFound."""
     for folder in _existing(place, _SITE_PACKAGES) if not name.startswith("@") else ():
         for found in sorted(entry.name for entry in folder.glob("*.dist-info")):
             if canonicalize_name(found.split("-", 1)[0]) == canonicalize_name(name):

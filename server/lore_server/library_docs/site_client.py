@@ -73,10 +73,7 @@ class SiteClient:
         self._http.close()
 
     def read_robots(self) -> list[str]:
-        """Read robots.txt, and return the sitemaps that it names.
-
-        Raises ProviderUnavailable if it cannot be read, so that no other page may be read either.
-        """
+        """Read robots.txt, and return its sitemaps. Raises ProviderUnavailable without it: no page may be read then."""
         self._robots.parse([])
         reply = self.get(urljoin(f"{self._origin[0]}://{self._host}/", "robots.txt"), limit=MAX_ROBOTS_BYTES)
         if reply.status >= 500 or reply.problem:
@@ -101,11 +98,7 @@ class SiteClient:
         return self._robots.can_fetch(AGENT, url)
 
     def get(self, url: str, etag: str = "", modified: str = "", limit: int | None = None) -> SiteReply:
-        """Return a page; status 304 if it has not changed since.
-
-        Raises Busy if the time is over or the site asks for a longer pause than allowed, ProviderUnavailable if it does
-        not respond.
-        """
+        """Return a page; status 304 if it has not changed since. Raises Busy if it is to rest, ProviderUnavailable."""
         known = {"If-None-Match": etag, "If-Modified-Since": modified}
         headers = {name: value for name, value in known.items() if value}
         failures = redirects = 0

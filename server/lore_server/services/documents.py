@@ -91,10 +91,7 @@ class DocumentService:
         since: str | None = None,
         cursor: str | None = None,
     ) -> records.SourceListRecord:
-        """Return a page of the indexed files, or of those changed after a point, the latest first.
-
-        Raises NotFound if git does not know the point.
-        """
+        """Return a page of the indexed files, or of those changed after a point, latest first. Raises NotFound."""
         self._index.require()
         mark = self._mark("sources", type, under, since)
         start = budget.offset_of(cursor, mark)
@@ -117,10 +114,7 @@ class DocumentService:
         end: int | None = None,
         cursor: str | None = None,
     ) -> records.SourceTextRecord:
-        """Return the text of a file or of some of its lines, assembled from its chunks; the first page has its history.
-
-        Raises DocumentNotFound, and InvalidArgument if there are no such lines.
-        """
+        """Return a file or some of its lines, and its history. Raises DocumentNotFound, InvalidArgument."""
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
         if not chunks and "\n" in path.strip():
@@ -198,10 +192,7 @@ class DocumentService:
     def hierarchy(
         self, *, max_tokens: int, root: str | None = None, depth: int | None = None, cursor: str | None = None
     ) -> records.HierarchyResultRecord:
-        """Return a class and its subclasses with their users, or all classes, down to a depth; or a function's users.
-
-        Raises ClassNotFound with the nearest names.
-        """
+        """Return a class with its subclasses and users, all classes, or a function's users. Raises ClassNotFound."""
         self._index.require()
         tree, asked = self._index.hierarchy, (root or "").strip()
         functions = functions_named(self._index, asked) if asked and not tree.named(asked) else []

@@ -45,11 +45,7 @@ def file_part(
     mark: str,
     max_tokens: int,
 ) -> SourceTextRecord:
-    """Return the reply with the text of the lines from the character `at` on, cut after a line if possible.
-
-    Raises InvalidArgument if there are no such lines, or if the budget is too small for the beginning of the next line
-    and the chunks that begin there.
-    """
+    """Return the reply with the text from `at` on, cut after a line if possible. Raises InvalidArgument."""
     if not asked.first <= (asked.last or len(lines)) or asked.first > len(lines):
         raise InvalidArgument("There are no such lines.", f"The file has {len(lines):,} lines; start counts from 1.")
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))

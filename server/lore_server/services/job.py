@@ -91,10 +91,7 @@ class Job:
             self.changed.notify_all()
 
     def record(self, state: str = "") -> JobRecord:
-        """Return the job as the contract defines it.
-
-        A request whose pass is done sees the `state` "done", although other requests may keep the job running.
-        """
+        """Return the job for the contract; `state` is that of a request whose pass is done although the job runs on."""
         with self.changed:
             base: JobRecord = {
                 "id": self.id,

@@ -72,10 +72,7 @@ class JobService:
         return {**record, "joined": True} if joined else record
 
     def index_knowledge(self) -> None:
-        """Start indexing the documents that agents have just written, and return immediately.
-
-        If nothing has been synced yet, the first sync finds them. A failure is logged, and `freshness` reports it.
-        """
+        """Start indexing what agents have just written, unless the first sync will. A failure is only logged."""
         try:
             if self._is_loaded() and not self._index.is_read_only:
                 self._start_or_join("sync", knowledge=True)
@@ -83,18 +80,12 @@ class JobService:
             log.warning("new knowledge is not indexed yet: %s %s", error.message, error.hint)
 
     def begin_sync(self, must_scan: bool = True) -> tuple[str, bool]:
-        """Start or join a sync of all files or, unless it `must_scan`, of those that the watcher has reported.
-
-        Return the id of the job, and whether it was already running. Raises Busy.
-        """
+        """Start or join a sync of all files or the watched ones; return its id, and if it was running. Raises Busy."""
         job, _, joined = self._start_or_join("sync", must_scan=must_scan)
         return job.id, joined
 
     def get(self, *, id: str, wait_seconds: float, listener: Listener = NOBODY) -> JobRecord:
-        """Return a job after waiting at most `wait_seconds` for its end; resume it if its process was killed.
-
-        A job is resumed if it is requested by its id, not as `latest`. Raises JobNotFound.
-        """
+        """Return a job after a wait; resume a killed one, unless it is asked for as `latest`. Raises JobNotFound."""
         job = self._find(id)
         if isinstance(job, StoredJob):
             if not job.may_resume or id == LATEST:
@@ -284,10 +275,7 @@ class JobService:
         return delete_all(self._index)
 
     def _wait(self, job: Job, number: int | None, seconds: float, listener: Listener) -> JobRecord:
-        """Wait until the pass (or the job) has ended or the time is over, and report the plan and the steps meanwhile.
-
-        Raises the error of a failed job, if the caller started or joined it.
-        """
+        """Report plan and steps until the pass (or the job) or the time ends. Raises the error of a job that failed."""
         deadline, told = time.monotonic() + seconds, ""
         seen: tuple[str, int, int, float] | None = None
         while True:
@@ -310,10 +298,7 @@ class JobService:
             listener.progress(*step[:3])
 
     def _note_reported(self, job: Job, record: JobRecord) -> None:
-        """Record which problems a client has seen, so that later jobs only count them.
-
-        A sync that nobody waits for, such as after an edit, leaves its problems to the next reply.
-        """
+        """Record which problems a client has seen in a reply, so that later jobs only count them."""
         is_whole = job.wanted and job.action in SCANNING
         if "report" not in record or job is not self._current or job.report is None or not is_whole:
             return

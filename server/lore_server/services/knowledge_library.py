@@ -32,10 +32,7 @@ _LIST = "`lore knowledge list --all` lists all projects; give the id of this fol
 
 
 class Library:
-    """A knowledge folder from the viewpoint of one project, opened at its first use.
-
-    `changed` is called after every write.
-    """
+    """A knowledge folder for one project, opened at its first use. `changed` is called after every write."""
 
     def __init__(self, home: Path, root: Path, changed: Callable[[], None] = lambda: None) -> None:
         self.unopened = KnowledgeStore(home, changed=changed, identity=self._identity)
@@ -90,10 +87,7 @@ class Library:
         return self.home / "projects" / slug if slug else None
 
     def named(self, project_id: str | None) -> str:
-        """Return the id of the project that a call refers to; the repository's name means this folder's project.
-
-        Raises InvalidProjectId if that name is also the id of another project.
-        """
+        """Return the project that a call refers to; the repository's name means its own. Raises InvalidProjectId."""
         registry = self.registry()
         identity = self.identity(registry)
         current = registry.project_of(identity)

@@ -134,10 +134,7 @@ def matches(pages: Sequence[MatchPage], words: Sequence[str]) -> list[Match]:
 
 
 def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) -> tuple[float, int]:
-    """Return the score, and how many of title, keywords and chapters contain a word.
-
-    The title has the largest weight, then keywords and headings, then the number of chapters that contain the word.
-    """
+    """Return the score, in which the title counts most and chapters least, and the number of parts with a word."""
     score = 0.0
     for word in found:
         keyword = KEYWORD if f"\n{word}\n" in page.folded_keywords else PART_OF_KEYWORD * (word in page.folded_keywords)

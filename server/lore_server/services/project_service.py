@@ -113,10 +113,7 @@ class ProjectService:
         }
 
     def sync(self, *, request: WriteRequest) -> records.StorageSyncedRecord:
-        """Commit the files that were changed by hand, then pull and push.
-
-        Raises GitError if the remote was refused or not reached, or refused the push; the message says what was done.
-        """
+        """Commit the changes made by hand, then pull and push. The message of a GitError says what was done."""
         store = self._library.store
         done = store.sync(request.by)
         if done.remote.is_there and not done.pushed:

@@ -73,10 +73,7 @@ _SELECT = f"SELECT {COLUMNS} FROM asked WHERE"
 
 
 class QuestionLog:
-    """The questions about one project and the marks of their results.
-
-    The methods that read, mark and clear raise StorageError; `note` ignores errors.
-    """
+    """The questions about one project and the marks of their results. All methods but `note` raise StorageError."""
 
     def __init__(self, root: Path, settings: InsightsSettings, now: Callable[[], float] = time.time) -> None:
         self._settings = settings
@@ -88,10 +85,7 @@ class QuestionLog:
         self.is_enabled = settings.log
 
     def note(self, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float) -> None:
-        """Store a question, or that a file was read, in the background.
-
-        Requests for another page or an explanation do not count.
-        """
+        """Store a question or a read in the background; requests for another page or an explanation do not count."""
         is_repeated = arguments.get("cursor") or arguments.get("explain")
         if self.is_enabled and operation in (ASK, SEARCH, *READS) and not is_repeated:
             self._waiting.append(asked_question(timestamp(self._now()), operation, arguments, reply, seconds))

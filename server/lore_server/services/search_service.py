@@ -67,10 +67,7 @@ class SearchService:
         before: str | None = None,
         cursor: str | None = None,
     ) -> records.QueryResultRecord:
-        """Return the passages that answer a question, in one or several phrasings, best.
-
-        Raises InvalidArgument for wrong syntax.
-        """
+        """Return the passages that answer a question, in one or several phrasings. Raises InvalidArgument."""
         phrasings = [query] if isinstance(query, str) else list(dict.fromkeys(query))
         requests = [self._request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
         request = requests[0]
@@ -119,10 +116,7 @@ class SearchService:
         return max(self._queries.look(one.text, one.filters) for one in requests)
 
     def _request(self, text: str, *filters: Any) -> Request:
-        """Return the request of a phrasing; `like:` an id or a place searches for others with the text of that chunk.
-
-        Raises DocumentNotFound.
-        """
+        """Return the request of a phrasing; `like:` searches with the text of that chunk. Raises DocumentNotFound."""
         like = _LIKE.search(text)
         if like is None:
             return read_request(text, *filters)
@@ -208,10 +202,7 @@ def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.dat
 
 
 def further_passages(index: Index, found: SearchOutcome, result: Ranked, number: int) -> list[Chunk]:
-    """Return up to this many other passages of a result's file, best first.
-
-    They are the other candidates; then the passages that contain a word of the query.
-    """
+    """Return up to this many passages of a file: other candidates, then those that contain a word of the query."""
     chosen = {result.chunk.id: result.chunk}
     chosen |= {other.chunk.id: other.chunk for other in found.passages if other.source == result.source}
     if len(chosen) <= number:
@@ -222,10 +213,7 @@ def further_passages(index: Index, found: SearchOutcome, result: Ranked, number:
 
 
 def fused(outcomes: Sequence[SearchOutcome]) -> SearchOutcome:
-    """Return the files by the mean of their shares of the best score, over all phrasings.
-
-    A file shows the passage of the phrasing that it fits best.
-    """
+    """Return the files by their mean share of the best score over all phrasings, with the passage that fits best."""
     first, *others = outcomes
     if not others:
         return first

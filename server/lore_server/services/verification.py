@@ -64,11 +64,7 @@ class Verifier:
         self._thread: threading.Thread | None = None
 
     def verify(self, listener: Listener) -> VerificationRecord:
-        """Compare everything; a pass in the background makes way.
-
-        Raises IndexMissing, Busy if another verification is running or the last sync was interrupted, and Cancelled if
-        the process is stopping.
-        """
+        """Compare everything; a pass in the background makes way. Raises IndexMissing, Busy, Cancelled."""
 
         def pause(done: int, total: int) -> None:
             while self._job() is not None and not self._stopping.wait(STEP_SECONDS):
@@ -197,10 +193,7 @@ class DatabaseService:
         self._verifier = verifier
 
     def manage(self, *, action: str, listener: Listener = NOBODY) -> DatabaseStateRecord:
-        """Start or stop the database, or compare the whole content of the index.
-
-        Raises IndexMissing, IndexDamaged, DatabaseUnavailable or Busy if the database cannot be started.
-        """
+        """Start, stop or verify the database. Raises IndexMissing, IndexDamaged, DatabaseUnavailable, Busy."""
         if action == "verify":
             return self._verify(listener)
         was_open = self._index.has_open_vectors()

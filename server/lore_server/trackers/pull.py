@@ -24,10 +24,7 @@ _PROJECT = {
 
 @dataclass(frozen=True)
 class PullRequest:
-    """The project to pull, the place for its tickets, and an address to use instead of the tracker's own.
-
-    The place is a path `below` the folder `home`; no symlink below `home` is followed.
-    """
+    """The project to pull, the place `below` the folder `home`, and an address instead of the tracker's own."""
 
     tracker: str
     project: str
@@ -59,10 +56,7 @@ def check_project(tracker: str, project: str) -> None:
 
 
 def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
-    """Update the folder. Tickets read before an error are kept, and the next pull continues from there.
-
-    Raises Busy if another pull into this folder is running, and the errors of `TrackerClient.get`.
-    """
+    """Update the folder; tickets read before an error are kept. Raises Busy, and the errors of `TrackerClient.get`."""
     check_project(wanted.tracker, wanted.project)
     kind = TRACKERS[wanted.tracker]
     token = next((wanted.environment[name] for name in kind.TOKEN_VARIABLES if wanted.environment.get(name)), None)

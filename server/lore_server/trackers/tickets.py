@@ -41,10 +41,7 @@ TicketComment = dict[str, str]
 
 @dataclass(frozen=True)
 class TicketRecord:
-    """A ticket, a pull request, a discussion or a release.
-
-    `folder` and `name` are its place; `links` maps the names of related tickets to a description of the relation.
-    """
+    """A ticket, pull request, discussion or release; `links` maps names of related tickets to the relation."""
 
     folder: str
     name: str
@@ -94,10 +91,7 @@ def comment_of(author: str, item: Mapping[str, Any], created: str = "created_at"
 def ticket_of(
     folder: str, name: str, item: Mapping[str, Any], keys: Mapping[str, str], before: TicketRecord | None, **known: Any
 ) -> TicketRecord:
-    """Return the ticket of a tracker's item. `keys` are the tracker's names of its texts.
-
-    What arrives separately, its comments and links, stays as it was `before`.
-    """
+    """Return the ticket of an item, read by the tracker's `keys`; comments and links stay as `before`."""
     kept = {"comments": before.comments, "links": before.links} if before else {}
     texts = {field: text_of(item.get(key)) for field, key in keys.items()}
     return TicketRecord(folder, name, **{**texts, "title": texts["title"] or f"#{name}", **kept, **known})
