@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.main_job import row
-from lore_server.knowledge.chapter_edit import ChapterReference, NewChapter, new_document, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterName, NewChapter, new_document, update_part
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
@@ -75,10 +75,10 @@ def main() -> None:
             "read a document",
             percentiles(lambda n: store.reader.document(PROJECT, f"doc-{n % documents}").document.chapters, calls),
         )
-        chapter = ChapterReference("Chapter 2")
+        chapter = ChapterName("Chapter 2")
 
         def update(number: int) -> None:
-            store.edit(PROJECT, f"doc-{number % documents}", update_chapter(chapter, f"text {number}"), AUTHOR)
+            store.edit(PROJECT, f"doc-{number % documents}", update_part(chapter, f"text {number}"), AUTHOR)
 
         def create(number: int) -> None:
             text = new_document("A", "B", (), (), store.now())
@@ -96,7 +96,7 @@ def main() -> None:
 
 def listed_after(store: KnowledgeStore, number: int) -> None:
     """Write a document and list the documents."""
-    store.edit(PROJECT, "doc-1", update_chapter(ChapterReference("Chapter 1"), f"again {number}"), AUTHOR)
+    store.edit(PROJECT, "doc-1", update_part(ChapterName("Chapter 1"), f"again {number}"), AUTHOR)
     store.listing.documents(PROJECT)
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lore_etl.core.errors import CommitNotFound, Conflict, DocumentNotFound, GitError, ProjectNotFound
-from lore_server.knowledge.chapter_edit import ChapterReference, NewChapter, add_chapter, rewrite, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterName, add_part, rewrite, update_part
 from lore_server.knowledge.git.commits import Author, Commit
 from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
@@ -47,7 +47,7 @@ def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
 def test_any_text_survives_in_a_commit_message(store: KnowledgeStore, title: str) -> None:
     create(store)
 
-    store.edit(PROJECT, "guide", add_chapter(NewChapter(title, "x")), Author(title, title))
+    store.edit(PROJECT, "guide", add_part(ChapterName(title), "x"), Author(title, title))
 
     last = store.past.log(limit=1)[0]
     assert last.message == f"Update knowledge for {PROJECT}: Added chapter '{title}' to guide.md"
@@ -100,7 +100,7 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
 
 def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: KnowledgeStore) -> None:
     first = create(store)["commit"]
-    second = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "changed"), AGENT)["commit"]
+    second = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "changed"), AGENT)["commit"]
     assert first and second
 
     shown = store.past.show(second[:12])
@@ -137,8 +137,8 @@ def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: 
 
 def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: KnowledgeStore) -> None:
     create(store)
-    changed = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "bad"), AGENT)["commit"]
-    store.edit(PROJECT, "guide", update_chapter(ChapterReference("Second"), "good"), AGENT)
+    changed = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "bad"), AGENT)["commit"]
+    store.edit(PROJECT, "guide", update_part(ChapterName("Second"), "good"), AGENT)
     assert changed
 
     reverted = store.past.revert(changed, AGENT)
@@ -153,8 +153,8 @@ def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: Know
 
 def test_a_commit_whose_lines_changed_since_is_not_reverted(store: KnowledgeStore) -> None:
     create(store)
-    changed = store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "one"), AGENT)["commit"]
-    store.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "two"), AGENT)
+    changed = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "one"), AGENT)["commit"]
+    store.edit(PROJECT, "guide", update_part(ChapterName("First"), "two"), AGENT)
     assert changed
 
     with pytest.raises(Conflict, match="guide"):
@@ -327,7 +327,7 @@ def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
     git(store.home, "pack-refs", "--all")
 
     again = KnowledgeStore(store.home)
-    again.edit(PROJECT, "guide", update_chapter(ChapterReference("First"), "x"), AGENT)
+    again.edit(PROJECT, "guide", update_part(ChapterName("First"), "x"), AGENT)
 
     assert first and again.past.at(first).document(PROJECT, "guide")
     assert_sound(store.home)

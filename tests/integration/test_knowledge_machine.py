@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from lore_etl.core.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
-from lore_server.knowledge.chapter_edit import ChapterReference, NewChapter, new_document, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterName, NewChapter, new_document, update_part
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, assert_sound, git, is_linear
@@ -97,7 +97,7 @@ class Writers(RuleBasedStateMachine):
     @rule(target=commits, project=PROJECTS, name=NAMES, title=st.sampled_from(["One", "Two"]), text=WORDS)
     def change_chapter(self, project: str, name: str, title: str, text: str) -> object:
         try:
-            written = self.store.edit(project, name, update_chapter(ChapterReference(title), text), AGENT)
+            written = self.store.edit(project, name, update_part(ChapterName(title), text), AGENT)
         except (DocumentNotFound, ProjectNotFound):
             assert (project, name) not in self.model
             return multiple()

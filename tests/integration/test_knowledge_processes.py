@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_server.knowledge.chapter_edit import NewChapter, add_chapter
+from lore_server.knowledge.chapter_edit import ChapterName, add_part
 from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, is_linear, messages
@@ -23,7 +23,7 @@ COUNTER = """
 import sys
 from pathlib import Path
 from lore_etl.core.errors import Conflict
-from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterName, update_part
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 store, name, count = KnowledgeStore(Path(sys.argv[1]), wait_seconds=300), sys.argv[2], int(sys.argv[3])
@@ -34,7 +34,7 @@ while done < count:
     stored = store.reader.document("My App", name)
     number = int(stored.document.chapter("Count").content)
     try:
-        counted = update_chapter(ChapterReference("Count"), str(number + 1))
+        counted = update_part(ChapterName("Count"), str(number + 1))
         store.edit("My App", name, counted, Author(sys.argv[4]), expected_version=stored.info.version)
     except Conflict:
         continue
@@ -45,7 +45,7 @@ print("done", flush=True)
 WRITER = """
 import os, sys
 from pathlib import Path
-from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterName, update_part
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 print("ready", flush=True)
@@ -56,7 +56,7 @@ for line in sys.stdin:
         store = KnowledgeStore(Path(sys.argv[1]), wait_seconds=600)
         os.write(1, b"pid %d\\n" % os.getpid())
         for number in range(start, start + 1000):
-            store.edit("My App", "guide", update_chapter(ChapterReference("Count"), str(number)), Author("writer"))
+            store.edit("My App", "guide", update_part(ChapterName("Count"), str(number)), Author("writer"))
             os.write(1, b"wrote %d\\n" % number)
         os._exit(0)
     os.waitpid(pid, 0)
@@ -68,7 +68,7 @@ def count_together(home: Path, processes: int, writes: int, names: list[str]) ->
     store = KnowledgeStore(home)
     for name in names:
         create(store, name)
-        store.edit(PROJECT, name, add_chapter(NewChapter("Count", "0")), AGENT)
+        store.edit(PROJECT, name, add_part(ChapterName("Count"), "0"), AGENT)
     begun = len(messages(home))
     with ExitStack() as stack:
         running = [
@@ -110,7 +110,7 @@ def kill_writers(home: Path, kills: int) -> None:
     """Check after each kill that the last acknowledged or the interrupted write exists and the folder is consistent."""
     store = KnowledgeStore(home)
     create(store)
-    store.edit(PROJECT, "guide", add_chapter(NewChapter("Count", "0")), AGENT)
+    store.edit(PROJECT, "guide", add_part(ChapterName("Count"), "0"), AGENT)
     dice, last = random.Random(5), 0
     with child(WRITER, home) as writer:
         assert writer.stdin and writer.stdout and writer.stdout.readline() == "ready\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import GitError
-from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterName, update_part
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.store import KnowledgeStore
@@ -30,7 +30,7 @@ class Pair:
         self.theirs = KnowledgeStore(folder / "theirs")
 
     def update(self, store: KnowledgeStore, title: str, content: str) -> None:
-        store.edit(PROJECT, "guide", update_chapter(ChapterReference(title), content), AGENT)
+        store.edit(PROJECT, "guide", update_part(ChapterName(title), content), AGENT)
         assert store.close(300)
 
     def forget_remote(self, store: KnowledgeStore) -> None:

@@ -28,17 +28,7 @@ from lore_etl.core.errors import (
     ProjectNotFound,
     StorageError,
 )
-from lore_server.knowledge.chapter_edit import (
-    ChapterReference,
-    NewChapter,
-    add_chapter,
-    add_section,
-    remove_chapter,
-    remove_section,
-    rewrite,
-    update_chapter,
-    update_section,
-)
+from lore_server.knowledge.chapter_edit import ChapterName, SectionName, add_part, remove_part, rewrite, update_part
 from lore_server.knowledge.git import git_command
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.store import KnowledgeStore
@@ -99,11 +89,11 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     with pytest.raises(ProjectNotFound):
         store.delete_project(PROJECT, AGENT)
     with pytest.raises(ProjectNotFound):
-        store.edit(PROJECT, None, update_section("## A", "x"), AGENT)
+        store.edit(PROJECT, None, update_part(SectionName("## A"), "x"), AGENT)
     with pytest.raises(ProjectNotFound):
         store.delete_document(PROJECT, "guide", AGENT)
     with pytest.raises(ProjectNotFound):
-        store.edit(PROJECT, "guide", update_chapter(ChapterReference("A"), "x"), AGENT)
+        store.edit(PROJECT, "guide", update_part(ChapterName("A"), "x"), AGENT)
     with pytest.raises(InvalidContent):
         store.write_main(PROJECT, "x\0", AGENT)
     assert store.reader.projects() == []
@@ -112,7 +102,7 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     with pytest.raises(DocumentNotFound):
         store.delete_document(PROJECT, "nope", AGENT)
     with pytest.raises(ChapterNotFound):
-        store.edit(PROJECT, "guide", update_chapter(ChapterReference("None"), "x"), AGENT)
+        store.edit(PROJECT, "guide", update_part(ChapterName("None"), "x"), AGENT)
     assert len(messages(store.home)) == 1
 
 
@@ -120,12 +110,12 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
 def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_author(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "# App\n", AGENT)
     written = create(store, "API Guide", "A", "B")
-    store.edit(PROJECT, "API Guide", update_chapter(ChapterReference("A"), "new", "short"), AGENT)
-    store.edit(PROJECT, "api-guide.md", add_chapter(NewChapter("C", "c"), "before", ChapterReference("A")), AGENT)
-    store.edit(PROJECT, "api-guide", remove_chapter(ChapterReference("B")), AGENT)
-    store.edit(PROJECT, None, add_section("## Build", "make"), AGENT)
-    store.edit(PROJECT, None, update_section("## Build", "ninja"), AGENT)
-    store.edit(PROJECT, None, remove_section("## Build"), AGENT)
+    store.edit(PROJECT, "API Guide", update_part(ChapterName("A"), "new", "short"), AGENT)
+    store.edit(PROJECT, "api-guide.md", add_part(ChapterName("C"), "c", "before", ChapterName("A")), AGENT)
+    store.edit(PROJECT, "api-guide", remove_part(ChapterName("B")), AGENT)
+    store.edit(PROJECT, None, add_part(SectionName("## Build"), "make"), AGENT)
+    store.edit(PROJECT, None, update_part(SectionName("## Build"), "ninja"), AGENT)
+    store.edit(PROJECT, None, remove_part(SectionName("## Build")), AGENT)
     store.delete_document(PROJECT, "api-guide", AGENT)
     store.delete_project(PROJECT, AGENT)
 
@@ -163,7 +153,7 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
     path = store.home / create(store)["filepath"]
     path.write_bytes(b"\xff\xfe broken\n\n## A\n\nx\n\n## B\n\n\xe9\n")
 
-    store.edit(PROJECT, "guide", update_chapter(ChapterReference("A"), "new"), AGENT)
+    store.edit(PROJECT, "guide", update_part(ChapterName("A"), "new"), AGENT)
 
     assert path.read_bytes() == b"\xff\xfe broken\n\n## A\n\nnew\n\n## B\n\n\xe9\n"
     assert "\ufffd" in store.reader.document(PROJECT, "guide").document.text
@@ -171,14 +161,12 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
 
 def test_a_write_to_a_document_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
     first = create(store)["version"]
-    second = store.edit(
-        PROJECT, "guide", update_chapter(ChapterReference("First"), "mine"), AGENT, expected_version=first
-    )["version"]
+    second = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "mine"), AGENT, expected_version=first)[
+        "version"
+    ]
 
     writes: list[Callable[[], object]] = [
-        lambda: store.edit(
-            PROJECT, "guide", update_chapter(ChapterReference("First"), "yours"), AGENT, expected_version=first
-        ),
+        lambda: store.edit(PROJECT, "guide", update_part(ChapterName("First"), "yours"), AGENT, expected_version=first),
         lambda: store.edit(PROJECT, "guide", rewrite("yours"), AGENT, first),
         lambda: store.delete_document(PROJECT, "guide", AGENT, first),
         lambda: store.write_main(PROJECT, "yours", AGENT, first),
@@ -366,8 +354,8 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
     assert before == {path: path.read_bytes() for path in before}
     assert len(messages(home)) == 1
 
-    store.edit("My App", None, update_section("## Build", "ninja"), AGENT)
-    store.edit("My App", "api-guide", update_chapter(ChapterReference("Errors"), "Some."), AGENT)
+    store.edit("My App", None, update_part(SectionName("## Build"), "ninja"), AGENT)
+    store.edit("My App", "api-guide", update_part(ChapterName("Errors"), "Some."), AGENT)
     store.write_main("git@host:team/other.git", "x", AGENT)
 
     assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
@@ -383,7 +371,7 @@ def test_hostile_front_matter_is_listed_with_its_problem_and_can_be_edited(store
     path.write_text(f"---\ntitle: x\n{front}\n---\n\n## A\n\nold\n", encoding="utf-8")
 
     assert store.listing.documents(PROJECT)[0].metadata.problem
-    store.edit(PROJECT, "guide", update_chapter(ChapterReference("A"), "new"), AGENT)
+    store.edit(PROJECT, "guide", update_part(ChapterName("A"), "new"), AGENT)
 
     assert path.read_text(encoding="utf-8") == f"---\ntitle: x\n{front}\n---\n\n## A\n\nnew\n"
 
@@ -416,7 +404,7 @@ def test_threads_queue_like_processes_and_time_out_at_the_deadline(tmp_path: Pat
     store = KnowledgeStore(tmp_path / "home", wait_seconds=300)
     create(store)
     threads = [
-        threading.Thread(target=store.edit, args=(PROJECT, "guide", add_chapter(NewChapter(f"T{n}", "x")), AGENT))
+        threading.Thread(target=store.edit, args=(PROJECT, "guide", add_part(ChapterName(f"T{n}"), "x"), AGENT))
         for n in range(8)
     ]
     for thread in threads:

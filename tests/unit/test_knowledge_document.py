@@ -8,17 +8,16 @@ from hypothesis import strategies as st
 
 from lore_etl.core.errors import ChapterNotFound, InvalidArgument, InvalidContent, LoreError, SectionExists
 from lore_etl.core.headings import lines_of
-from lore_server.knowledge import limits
 from lore_server.knowledge.chapter_edit import (
-    ChapterReference,
+    ChapterName,
     NewChapter,
-    add_chapter,
+    add_part,
     new_document,
-    remove_chapter,
+    remove_part,
     rewrite,
-    update_chapter,
+    update_part,
 )
-from lore_server.knowledge.document import KnowledgeDocument
+from lore_server.knowledge.document import MOST_CHAPTERS, KnowledgeDocument
 
 NOW = "2026-01-02T03:04:05.000Z"
 GUIDE = """---
@@ -109,7 +108,7 @@ def test_chapters_with_the_same_title_are_distinguished_by_index() -> None:
 
 
 def test_an_update_keeps_heading_level_subheadings_and_all_other_lines() -> None:
-    text = update_chapter(ChapterReference("Getting Started", 0), "New text.", "In short.").change(GUIDE, NOW)
+    text = update_part(ChapterName("Getting Started", 0), "New text.", "In short.").change(GUIDE, NOW)
 
     expected = GUIDE.replace("updated: 2024-01-01T12:00:00Z # by hand", f"updated: {NOW}")
     begin, end = expected.index("First paragraph"), expected.index("### Setup")
@@ -118,13 +117,13 @@ def test_an_update_keeps_heading_level_subheadings_and_all_other_lines() -> None
 
 
 def test_a_summary_that_begins_the_content_is_not_written_twice() -> None:
-    text = update_chapter(ChapterReference("A"), "In short.\n\nMore.", "In short.").change("## A\n", NOW)
+    text = update_part(ChapterName("A"), "In short.\n\nMore.", "In short.").change("## A\n", NOW)
 
     assert text == "## A\n\nIn short.\n\nMore.\n"
 
 
 def test_the_content_may_include_the_heading_of_its_chapter() -> None:
-    assert update_chapter(ChapterReference("A"), "## A\n\nnew").change("## A\nold\n", NOW) == "## A\n\nnew\n"
+    assert update_part(ChapterName("A"), "## A\n\nnew").change("## A\nold\n", NOW) == "## A\n\nnew\n"
 
 
 @pytest.mark.parametrize(
@@ -132,35 +131,35 @@ def test_the_content_may_include_the_heading_of_its_chapter() -> None:
 )
 def test_content_that_would_affect_other_chapters_is_rejected(content: str) -> None:
     with pytest.raises(InvalidContent):
-        update_chapter(ChapterReference("Errors"), content).change(GUIDE, NOW)
+        update_part(ChapterName("Errors"), content).change(GUIDE, NOW)
 
 
 def test_subheadings_are_written_with_the_content_but_not_twice() -> None:
-    text = update_chapter(ChapterReference("A"), "a\n\n### New\n\nb").change("## A\n\n### Sub\n\nx\n", NOW)
+    text = update_part(ChapterName("A"), "a\n\n### New\n\nb").change("## A\n\n### Sub\n\nx\n", NOW)
 
     assert titles(text) == [(2, "A"), (3, "New"), (3, "Sub")]
     with pytest.raises(SectionExists):
-        update_chapter(ChapterReference("A"), "### Sub\n\nagain").change(text, NOW)
+        update_part(ChapterName("A"), "### Sub\n\nagain").change(text, NOW)
 
 
 def test_chapters_are_added_at_the_end_before_and_after_with_the_level_of_their_reference() -> None:
-    chapter = NewChapter("New", "Text.")
+    chapter = (ChapterName("New"), "Text.")
 
-    assert titles(add_chapter(chapter).change(GUIDE, NOW))[-1] == (2, "New")
-    assert titles(add_chapter(chapter, "before", ChapterReference("Errors")).change(GUIDE, NOW))[2] == (2, "New")
-    assert titles(add_chapter(chapter, "after", ChapterReference("Getting Started", 0)).change(GUIDE, NOW))[2] == (
+    assert titles(add_part(*chapter).change(GUIDE, NOW))[-1] == (2, "New")
+    assert titles(add_part(*chapter, "before", ChapterName("Errors")).change(GUIDE, NOW))[2] == (2, "New")
+    assert titles(add_part(*chapter, "after", ChapterName("Getting Started", 0)).change(GUIDE, NOW))[2] == (
         2,
         "New",
     )
-    assert titles(add_chapter(chapter, "after", ChapterReference("Setup")).change(GUIDE, NOW))[2] == (3, "New")
+    assert titles(add_part(*chapter, "after", ChapterName("Setup")).change(GUIDE, NOW))[2] == (3, "New")
     with pytest.raises(SectionExists):
-        add_chapter(NewChapter("Errors", "")).change(GUIDE, NOW)
+        add_part(ChapterName("Errors"), "").change(GUIDE, NOW)
     with pytest.raises(InvalidArgument):
-        add_chapter(chapter, "before").change(GUIDE, NOW)
+        add_part(*chapter, "before").change(GUIDE, NOW)
 
 
 def test_a_chapter_is_removed_with_its_subchapters() -> None:
-    text = remove_chapter(ChapterReference("Getting Started", 0)).change(GUIDE, NOW)
+    text = remove_part(ChapterName("Getting Started", 0)).change(GUIDE, NOW)
 
     assert titles(text) == [(2, "Errors"), (2, "Getting Started")]
     assert text.endswith(GUIDE[GUIDE.index("## Errors") :])
@@ -193,7 +192,7 @@ def test_a_whole_text_is_stored_byte_for_byte_except_for_an_unchanged_updated_da
 
 
 def test_a_whole_text_may_exceed_the_chapter_limit_only_if_it_did_before() -> None:
-    many = "".join(f"## {number}\n" for number in range(limits.CHAPTERS + 1))
+    many = "".join(f"## {number}\n" for number in range(MOST_CHAPTERS + 1))
 
     with pytest.raises(InvalidContent, match="up to 50 chapters"):
         rewrite(many).change(GUIDE, NOW)
@@ -208,7 +207,7 @@ def test_limits_equal_those_of_the_original() -> None:
         parts = [NewChapter(f"c{n}", "text", summary) for n in range(chapters)]
         return new_document(title, introduction, ["k" * keywords] if keywords else [], parts, NOW)
 
-    assert len(KnowledgeDocument(create("t" * 200, "i" * 2000, 50, 50, "s" * 500)).chapters) == limits.CHAPTERS
+    assert len(KnowledgeDocument(create("t" * 200, "i" * 2000, 50, 50, "s" * 500)).chapters) == MOST_CHAPTERS
     for bad in (
         ("t" * 201,),
         ("",),
@@ -222,9 +221,9 @@ def test_limits_equal_those_of_the_original() -> None:
             create(*bad)
     full = create(chapters=50)
     with pytest.raises(InvalidContent):
-        add_chapter(NewChapter("more", "x")).change(full, NOW)
+        add_part(ChapterName("more"), "x").change(full, NOW)
     with pytest.raises(InvalidContent):
-        update_chapter(ChapterReference("c1"), "### more").change(full, NOW)
+        update_part(ChapterName("c1"), "### more").change(full, NOW)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +247,7 @@ def test_unreadable_front_matter_is_left_unchanged() -> None:
     text = "---\ntitle: [\nupdated: 2024\n---\n## A\n"
 
     assert KnowledgeDocument(text).metadata.problem
-    assert update_chapter(ChapterReference("A"), "b").change(text, NOW) == text + "\nb\n"
+    assert update_part(ChapterName("A"), "b").change(text, NOW) == text + "\nb\n"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +279,7 @@ def test_values_stay_text_whatever_their_yaml_type() -> None:
 def test_an_update_takes_time_proportional_to_the_document() -> None:
     text = "".join(f"## Chapter {n}\n\n{'word ' * 2000}\n- ```\n  x\n  ```\n\n" for n in range(50)) + "`" * 100_000
 
-    assert titles(update_chapter(ChapterReference("Chapter 7"), "new").change(text, NOW))[7] == (2, "Chapter 7")
+    assert titles(update_part(ChapterName("Chapter 7"), "new").change(text, NOW))[7] == (2, "Chapter 7")
 
 
 @given(TEXTS)
@@ -311,7 +310,7 @@ def test_an_update_changes_only_the_lines_of_its_chapter(text: str, index: int, 
         return
     index %= len(before.chapters)
     try:
-        after = KnowledgeDocument(update_chapter(ChapterReference(index=index), content).change(text, NOW))
+        after = KnowledgeDocument(update_part(ChapterName(index=index), content).change(text, NOW))
     except LoreError:
         return
     first, last = lines_of_chapter(before, index)
@@ -340,9 +339,9 @@ def test_adding_and_removing_a_chapter_preserves_the_other_chapters(
     index %= len(before) or 1
     contents = [chapter.content for chapter in KnowledgeDocument(text).chapters]
     try:
-        added = add_chapter(NewChapter(title, content), place, ChapterReference(index=index)).change(text, NOW)  # type: ignore[arg-type]
+        added = add_part(ChapterName(title), content, place, ChapterName(index=index)).change(text, NOW)  # type: ignore[arg-type]
         at = [title for _, title in titles(added)].index(" ".join(title.split()))
-        after = remove_chapter(ChapterReference(index=at)).change(added, NOW)
+        after = remove_part(ChapterName(index=at)).change(added, NOW)
     except LoreError:
         return
     assert titles(after) == before

@@ -8,7 +8,7 @@ import pytest
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound, StorageError
 from lore_etl.core.headings import outline
-from lore_server.knowledge.chapter_edit import add_section, remove_section, update_section
+from lore_server.knowledge.chapter_edit import SectionName, add_part, remove_part, update_part
 from lore_server.knowledge.registry import index_with, merged_index, read_index
 
 NOW = "2026-01-02T03:04:05.000Z"
@@ -20,38 +20,36 @@ def section_titles(text: str) -> list[str]:
 
 
 def test_a_section_is_replaced_with_its_subsections_and_line_ends_are_kept() -> None:
-    text = update_section("## Build", "ninja\n\n### New").change(MAIN, NOW)
+    text = update_part(SectionName("## Build"), "ninja\n\n### New").change(MAIN, NOW)
 
     assert text == "# App\r\n\r\n## Build\r\n\r\nninja\r\n\r\n### New\r\n\r\n" + MAIN[MAIN.index("## Test") :]
 
 
 def test_sections_are_added_and_removed() -> None:
-    assert section_titles(add_section("## New", "x").change(MAIN, NOW)) == ["Build", "Test", "New"]
-    assert section_titles(add_section("## New", "x", "before", "## Build").change(MAIN, NOW)) == [
-        "New",
-        "Build",
-        "Test",
-    ]
-    assert section_titles(add_section("## New", "", "after", "## Build").change(MAIN, NOW)) == ["Build", "New", "Test"]
-    assert remove_section("## Build").change(MAIN, NOW) == "# App\r\n\r\n" + MAIN[MAIN.index("## Test") :]
-    assert remove_section("## New").change(add_section("## New", "x").change("", NOW), NOW) == ""
+    new, build = SectionName("## New"), SectionName("## Build")
+
+    assert section_titles(add_part(new, "x").change(MAIN, NOW)) == ["Build", "Test", "New"]
+    assert section_titles(add_part(new, "x", "before", build).change(MAIN, NOW)) == ["New", "Build", "Test"]
+    assert section_titles(add_part(new, "", "after", build).change(MAIN, NOW)) == ["Build", "New", "Test"]
+    assert remove_part(SectionName("## Build")).change(MAIN, NOW) == "# App\r\n\r\n" + MAIN[MAIN.index("## Test") :]
+    assert remove_part(SectionName("## New")).change(add_part(SectionName("## New"), "x").change("", NOW), NOW) == ""
 
 
 def test_invalid_existing_or_overlapping_sections_are_rejected() -> None:
     with pytest.raises(SectionNotFound):
-        update_section("## no", "x").change(MAIN, NOW)
+        update_part(SectionName("## no"), "x").change(MAIN, NOW)
     with pytest.raises(SectionExists):
-        add_section("## Build", "x").change(MAIN, NOW)
+        add_part(SectionName("## Build"), "x").change(MAIN, NOW)
     for header in ("Build", "# Build", "### Deep", "##", "## " + "x" * 200, ""):
         with pytest.raises(InvalidArgument):
-            update_section(header, "x").change(MAIN, NOW)
+            update_part(SectionName(header), "x").change(MAIN, NOW)
     for content in ("## Other", "# Other", "```", "\0"):
         with pytest.raises(InvalidContent):
-            update_section("## Build", content).change(MAIN, NOW)
+            update_part(SectionName("## Build"), content).change(MAIN, NOW)
     with pytest.raises(InvalidContent):
-        add_section("## New", "x").change("```\nopen", NOW)
+        add_part(SectionName("## New"), "x").change("```\nopen", NOW)
     with pytest.raises(InvalidArgument):
-        update_section("## A", "x").change("## A\n## A\n", NOW)
+        update_part(SectionName("## A"), "x").change("## A\n## A\n", NOW)
 
 
 def test_the_index_keeps_unknown_entries_and_rejects_paths_outside_the_folder() -> None:

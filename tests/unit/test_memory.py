@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lore_etl.core.errors import InvalidContent, InvalidGroupId
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.text import parts_of, shortened
-from lore_server.knowledge.limits import MEMORY_PART_CHARACTERS
+from lore_server.knowledge.document import MEMORY_PART_CHARACTERS
 from lore_server.knowledge.memory_store import Memory, file_place, files_of, new_memory, read_memory
 from lore_server.knowledge.names import checked_group_id, group_folder
 

@@ -30,8 +30,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.sources.source import syntax_of
 from lore_server.http.arguments import json_of
 from lore_server.http.guard import refused
-from lore_server.knowledge.document import KnowledgeDocument
-from lore_server.knowledge.limits import DOCUMENT_BYTES, checked_text
+from lore_server.knowledge.document import DOCUMENT_BYTES, KnowledgeDocument, checked_text
 from lore_server.services.chapters import metadata_of
 
 Element = list[Any]

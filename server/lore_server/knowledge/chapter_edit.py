@@ -9,23 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.headings import Heading, Outline, heading_line, heading_of, line_end, lines_of, outline
 from lore_etl.core.text import one_line
-from lore_server.knowledge import limits
-from lore_server.knowledge.document import (
-    CHAPTER_LEVELS,
-    KnowledgeDocument,
-    Value,
-    position_of,
-    stripped,
-    summary_of,
-    with_updated,
-    write_metadata,
-)
+from lore_server.knowledge import document
+from lore_server.knowledge.document import CHAPTER_LEVELS, MOST_CHAPTERS, KnowledgeDocument, stripped, with_updated
 
 Place = Literal["end", "before", "after"]
 
@@ -61,12 +52,14 @@ class PartKind:
 
     def body(self, content: str, summary: str, title: str, level: int) -> str:
         """Return the body of a part, with the summary, if given, as its first paragraph. Raises InvalidContent."""
-        start = one_line(limits.checked_text(summary, limits.CHAPTER_BYTES, "summary"))
-        if len(start) > limits.SUMMARY_CHARACTERS:
-            raise InvalidContent(f"A summary can have up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
-        body = self.checked(content, title, level, self.name, limits.CHAPTER_BYTES)
-        if start and summary_of(body) != start:
-            body = self.checked(f"{start}\n\n{body}", "", level, self.name, limits.CHAPTER_BYTES)
+        start = one_line(document.checked_text(summary, document.CHAPTER_BYTES, "summary"))
+        if len(start) > document.SUMMARY_CHARACTERS:
+            raise InvalidContent(
+                f"A summary can have up to {document.SUMMARY_CHARACTERS} characters, not {len(start)}."
+            )
+        body = self.checked(content, title, level, self.name, document.CHAPTER_BYTES)
+        if start and document.summary_of(body) != start:
+            body = self.checked(f"{start}\n\n{body}", "", level, self.name, document.CHAPTER_BYTES)
         return body
 
     def checked(self, content: str, title: str, level: int, name: str, most: int) -> str:
@@ -74,7 +67,7 @@ class PartKind:
 
         Raises InvalidContent if it is too long, or if its headings or fences would affect other parts.
         """
-        lines = lines_of(stripped(limits.checked_text(content, most, name)))
+        lines = lines_of(stripped(document.checked_text(content, most, name)))
         own, text = (heading_of(lines[0].rstrip("\r\n")) if lines else None) or (0, "")
         if title and text == title and own <= level and (own in self.levels or own not in self.borders):
             lines = lines_of(stripped("".join(lines[1:])))
@@ -177,20 +170,20 @@ class PartEditor:
         if _titles(kind.headings(self._outline(text))) != list(titles):
             message = f"The change would turn other {kind.name}s into text or text into {kind.name}s."
             raise InvalidContent(message, "Close the open code fence in the document, then call again.")
-        return limits.checked_size(text, limits.DOCUMENT_BYTES, kind.whole)
+        return document.checked_size(text, document.DOCUMENT_BYTES, kind.whole)
 
 
 def _titles(headings: Sequence[Heading]) -> list[tuple[int, str]]:
     return [(heading.level, heading.title) for heading in headings]
 
 
-CHAPTERS = PartKind("chapter", "document", CHAPTER_LEVELS, CHAPTER_LEVELS, has_front_matter=True, most=limits.CHAPTERS)
+CHAPTERS = PartKind("chapter", "document", CHAPTER_LEVELS, CHAPTER_LEVELS, has_front_matter=True, most=MOST_CHAPTERS)
 SECTIONS = PartKind("section", "main document", range(2, 3), range(1, 3), has_front_matter=False)
 _HEADER = re.compile(r"^##\s+\S")
 
 
 class NewChapter(NamedTuple):
-    """A chapter to write."""
+    """A chapter of a new document."""
 
     title: str
     content: str
@@ -198,18 +191,56 @@ class NewChapter(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ChapterReference:
-    """A reference to a chapter of a document: its title, its index (from 0), or both."""
+class ChapterName:
+    """What a chapter of a document is called by: its title, its index (from 0), or both. A new one needs the title."""
 
     title: str | None = None
     index: int | None = None
+    kind: ClassVar = CHAPTERS
 
     def __str__(self) -> str:
-        return f"'{self.title}'" if self.title is not None else f"{self.index}"
+        return f"chapter '{self.title}'" if self.title is not None else f"chapter {self.index}"
+
+    def checked_title(self) -> str:
+        return document.checked_title(self.title or "", "chapter title")
 
     def among(self, chapters: Sequence[Heading]) -> int:
         """Return the index of the chapter. Raises ChapterNotFound, InvalidArgument."""
-        return position_of(chapters, self.title, self.index)
+        return document.position_of(chapters, self.title, self.index)
+
+
+@dataclass(frozen=True)
+class SectionName:
+    """The header of a section of a main document, such as `## Build`."""
+
+    header: str
+    kind: ClassVar = SECTIONS
+
+    def __str__(self) -> str:
+        return f"section '{self.header.strip()}'"
+
+    def checked_title(self) -> str:
+        """Return the title in the header. Raises InvalidArgument."""
+        most = document.TITLE_CHARACTERS
+        line = one_line(document.checked_text(self.header, most * 4, "header"))
+        read = heading_of(line)
+        if not _HEADER.match(line) or read is None or not read[1] or len(line) > most:
+            raise InvalidArgument(f"A section header is `## ` and a title of up to {most} characters.")
+        return read[1]
+
+    def among(self, sections: Sequence[Heading]) -> int:
+        """Return the index of the section. Raises SectionNotFound, InvalidArgument."""
+        title = self.checked_title()
+        same = [number for number, heading in enumerate(sections) if heading.title == title]
+        if not same:
+            raise SectionNotFound(f"The main document has no section `{self.header.strip()}`.")
+        if len(same) > 1:
+            message = f"The main document has {len(same)} sections `{self.header.strip()}`."
+            raise InvalidArgument(message, "Rewrite the whole main document with distinct titles.")
+        return same[0]
+
+
+PartName = ChapterName | SectionName
 
 
 def new_document(
@@ -223,19 +254,22 @@ def new_document(
 ) -> str:
     """Return the text of a new document. Raises InvalidContent, see `PartKind.checked`."""
     CHAPTERS.check_count(len(chapters))
-    values: dict[str, Value] = {"title": limits.checked_title(title), "keywords": limits.checked_keywords(keywords)}
+    values: dict[str, document.Value] = {
+        "title": document.checked_title(title),
+        "keywords": document.checked_keywords(keywords),
+    }
     values |= {"created": now, "updated": now}
     if supersedes:
-        values["supersedes"] = tuple(limits.checked_title(name, "superseded document") for name in supersedes)
+        values["supersedes"] = tuple(document.checked_title(name, "superseded document") for name in supersedes)
     if valid_until:
-        values["valid_until"] = limits.checked_day(valid_until)
-    start = CHAPTERS.checked(introduction, "", CHAPTER_LEVELS[-1], "introduction", limits.INTRODUCTION_CHARACTERS)
-    parts = [write_metadata(values), f"\n{start}\n" if start else ""]
+        values["valid_until"] = document.checked_day(valid_until)
+    start = CHAPTERS.checked(introduction, "", CHAPTER_LEVELS[-1], "introduction", document.INTRODUCTION_CHARACTERS)
+    parts = [document.write_metadata(values), f"\n{start}\n" if start else ""]
     for chapter in chapters:
-        name = limits.checked_title(chapter.title, "chapter title")
+        name = document.checked_title(chapter.title, "chapter title")
         body = CHAPTERS.body(chapter.content, chapter.summary, name, CHAPTER_LEVELS[0])
         parts.append(f"\n{heading_line(CHAPTER_LEVELS[0], name)}\n\n{body}\n")
-    return limits.checked_text("".join(parts), limits.DOCUMENT_BYTES, "document")
+    return document.checked_text("".join(parts), document.DOCUMENT_BYTES, "document")
 
 
 def rewrite(new: str) -> Edit:
@@ -245,11 +279,11 @@ def rewrite(new: str) -> Edit:
     """
 
     def change(old: str, now: str) -> str:
-        limits.checked_text(new, limits.DOCUMENT_BYTES, "document")
+        document.checked_text(new, document.DOCUMENT_BYTES, "document")
         before, after = KnowledgeDocument(old), KnowledgeDocument(new)
         day, updated = after.metadata.valid_until, after.metadata.updated
         if day and day != before.metadata.valid_until:
-            limits.checked_day(day)
+            document.checked_day(day)
         if len(after.headings) > len(before.headings):
             CHAPTERS.check_count(len(after.headings))
         is_dated = new != old and updated and updated == before.metadata.updated
@@ -258,76 +292,28 @@ def rewrite(new: str) -> Edit:
     return Edit("Updated", change)
 
 
-def _edit(kind: PartKind, what: str, change: Callable[[PartEditor], str]) -> Edit:
-    return Edit(what, lambda text, now: change(PartEditor(kind, text, now)))
+def _edit(part: PartName, what: str, change: Callable[[PartEditor], str]) -> Edit:
+    return Edit(what, lambda text, now: change(PartEditor(part.kind, text, now)))
 
 
-def update_chapter(which: ChapterReference, content: str, summary: str | None = None) -> Edit:
-    """Replace the content of a chapter, but not its heading and sub-chapters. A summary becomes the first paragraph."""
-    return _edit(
-        CHAPTERS,
-        f"Updated chapter {which} in",
-        lambda parts: parts.update(which.among(parts.headings), content, summary or ""),
-    )
+def update_part(part: PartName, content: str, summary: str = "") -> Edit:
+    """Replace the content of a part, but not its heading and deeper parts. A summary becomes the first paragraph."""
+    return _edit(part, f"Updated {part} in", lambda parts: parts.update(part.among(parts.headings), content, summary))
 
 
-def add_chapter(chapter: NewChapter, place: Place = "end", reference: ChapterReference | None = None) -> Edit:
-    """Add a chapter at the end, or before or after the reference, with the reference's level."""
+def add_part(
+    part: PartName, content: str, place: Place = "end", reference: PartName | None = None, summary: str = ""
+) -> Edit:
+    """Add a part at the end, or before or after the reference, with the reference's level."""
 
     def change(parts: PartEditor) -> str:
-        name = limits.checked_title(chapter.title, "chapter title")
+        title = part.checked_title()
         position = reference.among(parts.headings) if reference and place != "end" else None
-        return parts.add(name, chapter.content, chapter.summary, place, position)
+        return parts.add(title, content, summary, place, position)
 
-    return _edit(CHAPTERS, f"Added chapter '{chapter.title}' to", change)
-
-
-def remove_chapter(which: ChapterReference) -> Edit:
-    """Remove a chapter with its sub-chapters."""
-    return _edit(CHAPTERS, f"Removed chapter {which} from", lambda parts: parts.remove(which.among(parts.headings)))
+    return _edit(part, f"Added {part} to", change)
 
 
-def update_section(header: str, content: str) -> Edit:
-    return _edit(
-        SECTIONS,
-        f"Updated section '{header.strip()}' in",
-        lambda parts: parts.update(_section(parts.headings, header), content),
-    )
-
-
-def add_section(header: str, content: str, place: Place = "end", reference: str | None = None) -> Edit:
-
-    def change(parts: PartEditor) -> str:
-        title = _title(header)
-        position = _section(parts.headings, reference) if reference is not None and place != "end" else None
-        return parts.add(title, content, "", place, position)
-
-    return _edit(SECTIONS, f"Added section '{header.strip()}' to", change)
-
-
-def remove_section(header: str) -> Edit:
-    return _edit(
-        SECTIONS,
-        f"Removed section '{header.strip()}' from",
-        lambda parts: parts.remove(_section(parts.headings, header)),
-    )
-
-
-def _title(header: str) -> str:
-    line = one_line(limits.checked_text(header, limits.TITLE_CHARACTERS * 4, "header"))
-    read = heading_of(line)
-    if not _HEADER.match(line) or read is None or not read[1] or len(line) > limits.TITLE_CHARACTERS:
-        message = f"A section header is `## ` and a title of up to {limits.TITLE_CHARACTERS} characters."
-        raise InvalidArgument(message)
-    return read[1]
-
-
-def _section(sections: Sequence[Heading], header: str) -> int:
-    title = _title(header)
-    same = [number for number, heading in enumerate(sections) if heading.title == title]
-    if not same:
-        raise SectionNotFound(f"The main document has no section `{header.strip()}`.")
-    if len(same) > 1:
-        message = f"The main document has {len(same)} sections `{header.strip()}`."
-        raise InvalidArgument(message, "Rewrite the whole main document with distinct titles.")
-    return same[0]
+def remove_part(part: PartName) -> Edit:
+    """Remove a part with the deeper parts below it."""
+    return _edit(part, f"Removed {part} from", lambda parts: parts.remove(part.among(parts.headings)))

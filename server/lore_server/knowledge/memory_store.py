@@ -19,9 +19,9 @@ from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_va
 from lore_etl.core.model import Scalar, Value
 from lore_etl.core.text import encodable, one_line, parts_of, shortened, storable
 from lore_etl.files.redaction import redact
+from lore_server.knowledge.document import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS, MEMORY_PART_CHARACTERS, checked_text
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import Changes
-from lore_server.knowledge.limits import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS, MEMORY_PART_CHARACTERS, checked_text
 from lore_server.knowledge.names import SUFFIX, checked_group_id, group_folder, slug
 from lore_server.knowledge.reader import Project, is_document, shown
 from lore_server.knowledge.store import KnowledgeStore

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
+from lore_etl.core.errors import DocumentNotFound, ProjectNotFound
 from lore_etl.files.scan import lasting_stamp
 from lore_etl.stores.snapshot import Kept
 from lore_server.knowledge.document import KnowledgeDocument, Metadata
@@ -73,33 +73,28 @@ class StoredDocument:
     document: KnowledgeDocument
 
 
-class Readable(Protocol):
-    """The files of a knowledge folder: the current ones, or those of a commit."""
-
-    def read(self, path: str) -> bytes | None: ...
-
-    def exists(self, path: str) -> bool: ...
-
-
 class DocumentReader:
-    """The projects, main documents and knowledge documents in the current files, or in those of a commit."""
+    """The projects, main documents and knowledge documents in the current files, or in those of a commit.
 
-    def __init__(self, files: Readable) -> None:
-        self._files = files
+    `read` returns the content of a file, or None if it does not exist.
+    """
+
+    def __init__(self, read: Callable[[str], bytes | None]) -> None:
+        self._read = read
 
     def projects(self) -> list[Project]:
         """Return all projects of the index, by id."""
-        return [Project(name, slug) for name, slug in sorted(read_index(self._files.read(INDEX)).items())]
+        return [Project(name, slug) for name, slug in sorted(read_index(self._read(INDEX)).items())]
 
     def project(self, project_id: str) -> Project:
         """Return a project, whether it exists or not. Raises InvalidProjectId."""
         name = checked_project_id(project_id)
-        return Project(name, read_index(self._files.read(INDEX)).get(name))
+        return Project(name, read_index(self._read(INDEX)).get(name))
 
     def main(self, project_id: str) -> MainDocumentRecord:
         """Return a project's main document; a missing one is not an error."""
         project = self.project(project_id)
-        data = self._files.read(project.main_path) if project.exists else None
+        data = self._read(project.main_path) if project.exists else None
         return {
             "success": True,
             "project_id": project.id,
@@ -111,20 +106,24 @@ class DocumentReader:
     def document(self, project_id: str, filename: str) -> StoredDocument:
         """Return a knowledge document. Raises DocumentNotFound, or ProjectNotFound if its project is missing too."""
         project = self.project(project_id)
-        name = self.existing_name(project, filename)
-        path = f"{project.knowledge_path}/{name}"
-        data = self._files.read(path) if name else None
-        if name is None or data is None:
-            raise missing(project, filename)
-        return described(project, name, data)
+        return described(project, *self.required(project, filename))
 
-    def existing_name(self, project: Project, filename: str) -> str | None:
-        """Return the existing file of exactly that name, else of its slug, else None. Raises InvalidFilename."""
+    def find(self, project: Project, filename: str) -> tuple[str, bytes] | None:
+        """Return name and content of the file of exactly that name, else of its slug. Raises InvalidFilename."""
         names = possible_names(filename)
         for name in names if project.exists else ():
-            if self._files.exists(f"{project.knowledge_path}/{name}"):
-                return name
+            data = self._read(f"{project.knowledge_path}/{name}")
+            if data is not None:
+                return name, data
         return None
+
+    def required(self, project: Project, filename: str) -> tuple[str, bytes]:
+        """Return the same. Raises DocumentNotFound, or ProjectNotFound if the project is missing too."""
+        if found := self.find(project, filename):
+            return found
+        if not project.exists:
+            raise ProjectNotFound(f"There is no project `{project.id}`: nothing has been written for it yet.")
+        raise DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")
 
 
 class Listing(Generic[Known]):
@@ -144,7 +143,7 @@ class Listing(Generic[Known]):
     def documents(self, project_id: str) -> list[Known]:
         """Return the documents of a project, sorted by file name; an unknown project has no documents."""
         files, found = self._files(), list[Known]()
-        project = DocumentReader(files).project(project_id)
+        project = DocumentReader(files.read).project(project_id)
         entries = sorted(files.entries(project.knowledge_path), key=lambda entry: entry[0]) if project.exists else []
         kept = self._kept.get((project.id, name) for name, _ in entries)
         for name, facts in entries:
@@ -178,13 +177,6 @@ def shown(data: bytes) -> str:
 def exact(data: bytes) -> str:
     """Return the text for editing; bytes that are not UTF-8 become surrogates, so that they can be written back."""
     return data.decode("utf-8", "surrogateescape")
-
-
-def missing(project: Project, filename: str) -> NotFound:
-    """Return the error for a missing document: ProjectNotFound if its project is missing too."""
-    if not project.exists:
-        return ProjectNotFound(f"There is no project `{project.id}`: nothing has been written for it yet.")
-    return DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")
 
 
 def described(project: Project, name: str, data: bytes) -> StoredDocument:

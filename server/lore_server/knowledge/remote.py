@@ -6,15 +6,20 @@ A failure of the remote never makes a local commit fail.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from lore_etl.core.errors import GitError, InvalidPath, LoreError
+from lore_server.knowledge.document import read_metadata, with_updated
 from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.git.git_command import Git
 from lore_server.knowledge.git.history import FILE_MODES, Changes, History, TreeEntry
-from lore_server.knowledge.merge import Clash, merged
+from lore_server.knowledge.reader import exact
+from lore_server.knowledge.registry import INDEX, merged_index
 
 NAME = "origin"
 HEAD = f"refs/remotes/{NAME}/HEAD"
@@ -22,6 +27,61 @@ NETWORK_SECONDS = 60.0
 PROBLEM_CHARACTERS = 2_000
 REFUSED = "The remote was refused, and nothing was taken from it"
 _HEADS = "refs/heads/"
+
+
+class Clash(Exception):
+    """Both sides have changed the same lines."""
+
+
+def merge_all(
+    history: History,
+    changed: Mapping[str, tuple[TreeEntry | None, TreeEntry | None]],
+    ours: Mapping[str, bytes | None],
+) -> Changes:
+    """Return the changes to our files that add theirs; `changed` has the entries of each path before and after them.
+
+    Raises GitError, and Clash with the paths whose same lines both sides have changed.
+    """
+    blobs = history.contents(entry.id for entries in changed.values() for entry in entries if entry)
+    changes, clashes = Changes(), list[str]()
+    for path, entries in changed.items():
+        base, theirs = (entry and blobs[entry.id] for entry in entries)
+        try:
+            found = _merged(history.git, path, base, ours[path], theirs)
+        except Clash:
+            clashes.append(path)
+            continue
+        if found != ours[path]:
+            changes[path] = found
+    if clashes:
+        raise Clash(", ".join(clashes)[:500])
+    return changes
+
+
+def _merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """Return the file with the changes of both sides; None if it is deleted. Raises Clash, GitError."""
+    if theirs in (ours, base):
+        return ours
+    if ours == base:
+        return theirs
+    if path == INDEX:
+        whole = merged_index(base, ours, theirs)
+        if whole is None:
+            raise Clash(path)
+        return whole
+    if ours is None or theirs is None or base is None:
+        raise Clash(path)
+    texts = {"ours": exact(ours), "base": exact(base), "theirs": exact(theirs)}
+    dates = [read_metadata(texts[name]).updated for name in ("ours", "theirs")]
+    if dates[0] and dates[1]:  # every write sets the date, so it must not cause a conflict
+        texts = {name: with_updated(text, max(dates[0], dates[1])) for name, text in texts.items()}
+    with tempfile.TemporaryDirectory(prefix="lore-") as folder:
+        for name, text in texts.items():
+            (Path(folder) / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+        try:
+            return git.run("merge-file", "-p", "-q", *(str(Path(folder) / name) for name in texts))
+        except GitError as error:  # the exit status is the number of conflicts
+            raise Clash(path) from error
 
 
 @dataclass(frozen=True)
@@ -206,31 +266,21 @@ class Remote:
             base = self._git.run("merge-base", tip, theirs).decode().split()[0] if tip else None
         if theirs == base:
             return False
-        changes = self._merge(base, tip, theirs)
+        changes = self._merge(base, theirs)
         if tip is None or base == tip:
             history.fast_forward(changes, theirs, f"Fast-forward to {NAME}/{branch}")
         else:
             history.commit(changes, f"Merge {NAME}/{branch}", Author(), [tip, theirs])
         return True
 
-    def _merge(self, base: str | None, tip: str | None, theirs: str) -> Changes:
-        """Return the changes to our files that merge theirs. Raises Clash, GitError."""
-        history = self._history
-        ours = history.changed_between(base, tip) if tip and tip != base else {}
-        versions = dict[str, tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]]()
-        for path, (old, new) in history.changed_between(base, theirs).items():
+    def _merge(self, base: str | None, theirs: str) -> Changes:
+        """Return the changes to our files, which are all committed, that merge theirs. Raises Clash, GitError."""
+        changed, ours = self._history.changed_between(base, theirs), dict[str, bytes | None]()
+        for path, entries in changed.items():
             try:  # the whole remote is refused before any of its files is written
-                history.files.read(path)
+                ours[path] = self._history.files.read(path)
             except InvalidPath as error:
                 raise GitError(f"{REFUSED}: {error.message}") from error
-            if any(entry and entry.mode not in FILE_MODES for entry in (old, new)):
+            if any(entry and entry.mode not in FILE_MODES for entry in entries):
                 raise GitError(f"{REFUSED}: {path} is a symlink or a repository, not a document.")
-            versions[path] = (old, new, ours.get(path, (None, old))[1])
-        blobs = history.contents(entry.id for entries in versions.values() for entry in entries if entry)
-        changes: Changes = {}
-        for path, entries in versions.items():
-            before, after, mine = (entry and blobs[entry.id] for entry in entries)
-            found = merged(self._git, path, before, mine, after)
-            if found != mine:
-                changes[path] = found
-        return changes
+        return merge_all(self._history, changed, ours)

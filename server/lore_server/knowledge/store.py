@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
-from lore_server.knowledge import limits
 from lore_server.knowledge.chapter_edit import Edit
+from lore_server.knowledge.document import DOCUMENT_BYTES, checked_text
 from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import LOCK, Changes, History
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
-from lore_server.knowledge.past import Past
-from lore_server.knowledge.projects import Projects
-from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact, missing
+from lore_server.knowledge.projects import Past, Projects
+from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact
 from lore_server.knowledge.registry import INDEX, Identity, index_with
 from lore_server.knowledge.remote import Remote, RemoteState
 from lore_server.knowledge.writer import Writer, file_name
@@ -55,7 +54,7 @@ class KnowledgeStore:
         self.now = now
         self.history = History(self.home, StoreLock(self.home / ".git" / LOCK, wait_seconds))
         self.files = self.history.files
-        self.reader = DocumentReader(self.files)
+        self.reader = DocumentReader(self.files.read)
         self.listing = Listing(lambda: self.files, lambda project, name, data: described(project, name, data).info)
         self.writer = Writer(self.history, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
         self.remote = Remote(self.history, self.writer.writing)
@@ -115,7 +114,7 @@ class KnowledgeStore:
 
     def write_main(self, project_id: str, content: str, author: Author, expected_version: str | None = None) -> Written:
         """Replace a project's main document, and create the project if it does not exist."""
-        limits.checked_text(content, limits.DOCUMENT_BYTES, "main document")
+        checked_text(content, DOCUMENT_BYTES, "main document")
         with self.writer.writing():
             project, more = self.projects.begun(self.reader.project(project_id))
             path = project.main_path
@@ -127,7 +126,7 @@ class KnowledgeStore:
         name = document_name(filename)
         with self.writer.writing():
             project = self.reader.project(project_id)
-            if self.reader.existing_name(project, filename):
+            if self.reader.find(project, filename):
                 raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
             project, more = self.projects.begun(project)
             path = f"{project.knowledge_path}/{name}"
@@ -159,15 +158,11 @@ class KnowledgeStore:
         """Return the project, path and content of an existing document, or of the main document, which may be empty."""
         if filename is None:
             project = self.projects.known(project_id)
-            path = project.main_path
-            data = self.files.read(path)
+            path, data = project.main_path, self.files.read(project.main_path)
         else:
             project = self.projects.allowed(self.reader.project(project_id))
-            name = self.reader.existing_name(project, filename)
+            name, data = self.reader.required(project, filename)
             path = f"{project.knowledge_path}/{name}"
-            data = self.files.read(path) if name else None
-            if data is None:
-                raise missing(project, filename)
         _expect(expected, data)
         return project, path, data or b""
 

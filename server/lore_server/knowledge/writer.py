@@ -94,7 +94,7 @@ class Writer:
                 if new is not None:
                     raise
                 found[name] = None  # a symlink, which is deleted itself
-        self.keep_foreign({name: data for name, data in found.items() if data is not None})
+        self.keep_foreign(found)
         data = changes.get(path)
         wanted = {name: new for name, new in changes.items() if new is None or new != found[name]}
         commit = self.commit(wanted, message, author) if wanted else None
@@ -119,9 +119,9 @@ class Writer:
             self._tidying.start()
         return commit
 
-    def keep_foreign(self, found: Mapping[str, bytes]) -> None:
+    def keep_foreign(self, files: Mapping[str, bytes | None]) -> None:
         """Commit changes made outside Lore, so that the history has them before they are overwritten."""
-        tip = self._history.tip
+        tip, found = self._history.tip, {path: data for path, data in files.items() if data is not None}
         known = self._history.blobs_of(tip, list(found)) if tip and found else {}
         algorithm = "sha256" if tip and len(tip) == 64 else "sha1"
         foreign: Changes = {path: data for path, data in found.items() if known.get(path) != blob_id(data, algorithm)}

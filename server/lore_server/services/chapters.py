@@ -123,7 +123,7 @@ class ChapterService:
     def update(
         self, *, new_content: str, request: WriteRequest, new_summary: str | None = None
     ) -> records.KnowledgeWrittenRecord:
-        return self._library.edit(request, chapter_edit.update_chapter(_reference(request), new_content, new_summary))
+        return self._library.edit(request, chapter_edit.update_part(_name(request), new_content, new_summary or ""))
 
     def add(
         self,
@@ -136,20 +136,20 @@ class ChapterService:
         reference_index: int | None = None,
     ) -> records.KnowledgeWrittenRecord:
         is_placed = reference_chapter is not None or reference_index is not None
-        reference = chapter_edit.ChapterReference(reference_chapter, reference_index) if is_placed else None
-        new = chapter_edit.NewChapter(request.chapter_title or "", content, summary or "")
-        return self._library.edit(request, chapter_edit.add_chapter(new, position, reference))
+        reference = chapter_edit.ChapterName(reference_chapter, reference_index) if is_placed else None
+        new = chapter_edit.ChapterName(request.chapter_title or "")
+        return self._library.edit(request, chapter_edit.add_part(new, content, position, reference, summary or ""))
 
     def remove(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Remove a chapter with its sub-chapters."""
-        return self._library.edit(request, chapter_edit.remove_chapter(_reference(request)))
+        return self._library.edit(request, chapter_edit.remove_part(_name(request)))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:
         return self._library.store.reader.document(self._library.named(project_id), filename)
 
 
-def _reference(request: WriteRequest) -> chapter_edit.ChapterReference:
-    return chapter_edit.ChapterReference(request.chapter_title, request.chapter_index)
+def _name(request: WriteRequest) -> chapter_edit.ChapterName:
+    return chapter_edit.ChapterName(request.chapter_title, request.chapter_index)
 
 
 def _reply(found: StoredDocument, **fields: object) -> JSON:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.errors import InvalidSearchQuery
 from lore_etl.core.text import one_line
-from lore_server.knowledge.document import KnowledgeDocument, Metadata, summary_of
-from lore_server.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
+from lore_server.knowledge.document import QUERY_CHARACTERS, QUERY_TERMS, KnowledgeDocument, Metadata, summary_of
 from lore_server.knowledge.reader import Listing, shown
 from lore_server.replies.paging import with_fields
 from lore_server.services.chapters import metadata_of, outdated_among

@@ -8,7 +8,7 @@ from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, LoreError,
 from lore_etl.core.text import counted
 from lore_server import __version__
 from lore_server.knowledge import chapter_edit
-from lore_server.knowledge.chapter_edit import Place
+from lore_server.knowledge.chapter_edit import Place, SectionName
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.remote import RemoteState
@@ -57,7 +57,7 @@ class ProjectService:
     def update_section(
         self, *, section_header: str, new_content: str, request: WriteRequest
     ) -> records.KnowledgeWrittenRecord:
-        return self._library.edit(request, chapter_edit.update_section(section_header, new_content))
+        return self._library.edit(request, chapter_edit.update_part(SectionName(section_header), new_content))
 
     def add_section(
         self,
@@ -68,11 +68,12 @@ class ProjectService:
         request: WriteRequest,
         reference_header: str | None = None,
     ) -> records.KnowledgeWrittenRecord:
-        edit = chapter_edit.add_section(section_header, content, position, reference_header)
-        return self._library.edit(request, edit)
+        reference = SectionName(reference_header) if reference_header is not None else None
+        new = SectionName(section_header)
+        return self._library.edit(request, chapter_edit.add_part(new, content, position, reference))
 
     def remove_section(self, *, section_header: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        return self._library.edit(request, chapter_edit.remove_section(section_header))
+        return self._library.edit(request, chapter_edit.remove_part(SectionName(section_header)))
 
     def delete(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Delete a project. Raises ProjectDeleteFailed if files cannot be removed."""
