@@ -24,7 +24,7 @@ BY_PATH = {
     "server/lore_server/hook/session_start.py": "the user's state folder, and a pipe",
     "server/lore_server/services/question_log.py": "the user's state folder",
     "server/lore_server/cli/query_commands.py": "the user's state folder",
-    "server/lore_server/answer/spending.py": "the user's state folder",
+    "server/lore_server/answer/model_answers.py": "the user's state folder",
     "server/lore_server/http/access.py": "the user's state folder",
     "server/lore_server/library_docs/doc_set.py": "the user's state folder",
     "server/lore_server/owner/": "the owner's log, and the null device",

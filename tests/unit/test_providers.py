@@ -10,8 +10,7 @@ import pytest
 
 from lore_etl.config.settings import AnswerSettings, load_settings
 from lore_etl.core.errors import ConfigError
-from lore_server.answer import providers
-from lore_server.answer.providers import chosen
+from lore_server.answer.model_answers import Provider, chosen
 
 LOCAL = "http://127.0.0.1:11434/v1"
 KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o"}
@@ -84,7 +83,7 @@ def test_a_missing_client_library_is_reported_with_the_extra_that_installs_it(
 
 
 def test_the_key_is_not_shown() -> None:
-    found = providers.Provider("openai", "x", None, "secret-key")
+    found = Provider("openai", "x", None, "secret-key")
 
     assert "secret-key" not in f"{found} {found!r}"
 

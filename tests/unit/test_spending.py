@@ -9,7 +9,7 @@ import pytest
 
 from lore_etl.config.settings import AnswerSettings
 from lore_server.answer.answer_model import ModelFailure
-from lore_server.answer.spending import NAME, Spending
+from lore_server.answer.model_answers import SPENDING, Spending
 
 NOON = 1_795_348_800.0  # 2026-11-22 12:00 UTC
 DAY = 86_400.0
@@ -47,7 +47,7 @@ def test_without_limits_nothing_is_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"day": "soon"}', '{"day": "2026-11-22", "tokens": "many"}'])
 def test_a_damaged_record_starts_again(tmp_path: Path, content: str) -> None:
-    (tmp_path / NAME).write_text(content)
+    (tmp_path / SPENDING).write_text(content)
     limited = spending(tmp_path, requests=1)
 
     limited.admit()
@@ -65,7 +65,7 @@ def test_a_clock_that_was_ahead_blocks_nothing(tmp_path: Path) -> None:
 def test_the_record_is_private(tmp_path: Path) -> None:
     spending(tmp_path / "state", requests=1).admit()
 
-    assert (tmp_path / "state" / NAME).stat().st_mode & 0o077 == 0
+    assert (tmp_path / "state" / SPENDING).stat().st_mode & 0o077 == 0
 
 
 def test_if_the_record_cannot_be_written_no_request_is_made(tmp_path: Path) -> None:

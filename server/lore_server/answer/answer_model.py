@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import NamedTuple, Protocol
 
 import httpx2
@@ -94,3 +96,44 @@ def connection_failures() -> Iterator[None]:
         raise ModelFailure(f"the answer model cannot be reached ({type(error).__name__})", is_temporary=True) from error
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
         raise ModelFailure(UNREADABLE) from error
+
+
+class OpenConnections:
+    """An HTTP client that keeps its connections. Another thread may end the response that a thread reads."""
+
+    def __init__(self) -> None:
+        self._reading: dict[threading.Thread, httpx2.Response] = {}
+        self.client = httpx2.Client(event_hooks={"response": [self._note]})  # follows no redirect to another host
+
+    def within(self, left: Callable[[], float], source: Iterator[Piece]) -> Iterator[Piece]:
+        """Yield from a source that reads from this client, until `left` returns no more seconds; then raise LATE.
+
+        The timeouts of HTTP clients restart with each byte. If the consumer stops, the response is closed.
+        """
+        read: SimpleQueue[Piece | BaseException | None] = SimpleQueue()
+
+        def pump() -> None:
+            try:
+                for piece in source:
+                    read.put(piece)
+                read.put(None)
+            except BaseException as error:  # noqa: BLE001 - handed over, and raised where it is waited for
+                read.put(error)
+            finally:
+                self._reading.pop(threading.current_thread(), None)
+
+        thread = threading.Thread(target=pump, name="answer", daemon=True)
+        thread.start()
+        try:
+            while (piece := read.get(timeout=max(0.0, left()))) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        except Empty:
+            raise ModelFailure(LATE) from None
+        finally:
+            if response := self._reading.pop(thread, None):
+                response.close()
+
+    def _note(self, response: httpx2.Response) -> None:
+        self._reading[threading.current_thread()] = response

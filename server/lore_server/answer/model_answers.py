@@ -1,24 +1,33 @@
-"""Ask a model for answers within its limits, and pass on each statement as soon as it is verified."""
+"""Choose the answer model, ask it within its limits, and pass on each statement as soon as it is verified.
+
+The user's settings and environment choose the model; a project can only disable it.
+"""
 
 from __future__ import annotations
 
+import datetime
+import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from queue import Empty, SimpleQueue
+from pathlib import Path
 from typing import NamedTuple
 
 import httpx2
+from filelock import FileLock
+from pydantic import BaseModel, ValidationError
 
-from lore_etl.config.settings import AnswerSettings
-from lore_etl.config.user_folders import user_state_folder
-from lore_server.answer.answer_model import INSTRUCTION, LATE, AnswerModel, ModelFailure, Piece, TokenUsage
+from lore_etl.config.settings import AnswerSettings, is_this_machine
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.atomic import replace_content
+from lore_etl.core.errors import PackageMissing
+from lore_etl.core.extras import require
+from lore_server.answer.answer_model import INSTRUCTION, AnswerModel, ModelFailure, OpenConnections, TokenUsage
 from lore_server.answer.pack import Passage
-from lore_server.answer.providers import chosen
-from lore_server.answer.spending import Spending
 from lore_server.answer.statements import Proof, StatementReader, verified
 from lore_server.execution.progress import ignore_text
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
@@ -28,6 +37,58 @@ LONGEST_WAIT = 4.0
 FAILURES = 3
 PAUSE = 30.0
 LONGEST_PAUSE = 600.0
+SPENDING = "answers.json"
+MINUTE = 60.0
+LOCK_SECONDS = 5.0
+GEMINI_MODEL = "gemini-2.5-flash"
+UNUSED_KEY = "unused"  # the client requires a key, local servers do not
+
+
+class Provider(NamedTuple):
+    """The chosen provider, or why none is available. `key` never appears in a reply or log."""
+
+    kind: str
+    model: str
+    base_url: str | None
+    key: str
+    missing: str = ""
+
+    def __repr__(self) -> str:
+        return f"Provider({self.kind}, {self.model})"
+
+    def open(self, seconds: float, http: httpx2.Client) -> AnswerModel:
+        """Import the client library and create the model; `seconds` is the timeout between two bytes."""
+        if self.kind == "gemini":
+            from lore_server.answer.gemini_writer import GeminiWriter
+
+            return GeminiWriter(self.model, self.key, self.base_url, seconds, http)
+        from lore_server.answer.openai_writer import OpenAIWriter
+
+        return OpenAIWriter(self.model, self.key, self.base_url, seconds, http)
+
+
+def chosen(settings: AnswerSettings, environment: Mapping[str, str] = os.environ) -> Provider:
+    """Return the provider that the settings choose, with the key from the environment."""
+    if settings.provider == "none":
+        return Provider("none", "", None, "", "answer.provider is none")
+    if settings.provider != "openai":
+        key = environment.get("GEMINI_API_KEY", "")
+        missing = "" if key else "GEMINI_API_KEY is not set"
+        return Provider("gemini", settings.model or GEMINI_MODEL, settings.base_url, key, missing)
+    base_url = settings.base_url or environment.get("OPENAI_BASE_URL") or None
+    key = environment.get("OPENAI_API_KEY", "")
+    if not key and base_url and is_this_machine(base_url):
+        key = UNUSED_KEY
+    missing = ""
+    if not settings.model:
+        missing = "answer.model is not set"
+    elif not key:
+        missing = "OPENAI_API_KEY is not set"
+    try:
+        require("openai", 'answer.provider = "openai"')
+    except PackageMissing as error:
+        missing = f"{error.message} {error.hint}".rstrip(".")
+    return Provider("openai", settings.model, base_url, key, missing)
 
 
 class Timing(NamedTuple):
@@ -181,42 +242,53 @@ class CircuitBreaker:
                 self._closed_until = self._clock() + pause
 
 
-class OpenConnections:
-    """An HTTP client that keeps its connections. Another thread may end the response that a thread reads."""
+class Spent(BaseModel):
+    """Usage of the model: the tokens of a day, and the times of the last minute's requests (seconds since 1970)."""
 
-    def __init__(self) -> None:
-        self._reading: dict[threading.Thread, httpx2.Response] = {}
-        self.client = httpx2.Client(event_hooks={"response": [self._note]})  # follows no redirect to another host
+    day: datetime.date
+    tokens: int = 0
+    requests: list[float] = []
 
-    def within(self, left: Callable[[], float], source: Iterator[Piece]) -> Iterator[Piece]:
-        """Yield from a source that reads from this client, until `left` returns no more seconds; then raise LATE.
 
-        The timeouts of HTTP clients restart with each byte. If the consumer stops, the response is closed.
-        """
-        read: SimpleQueue[Piece | BaseException | None] = SimpleQueue()
+class Spending:
+    """Counts requests and tokens in a file in the user's state folder. `now` returns seconds since the epoch."""
 
-        def pump() -> None:
-            try:
-                for piece in source:
-                    read.put(piece)
-                read.put(None)
-            except BaseException as error:  # noqa: BLE001 - handed over, and raised where it is waited for
-                read.put(error)
-            finally:
-                self._reading.pop(threading.current_thread(), None)
+    def __init__(self, folder: Path, settings: AnswerSettings, now: Callable[[], float]) -> None:
+        self._file = folder / SPENDING
+        self._per_minute = settings.requests_per_minute
+        self._per_day = settings.tokens_per_day
+        self._now = now
 
-        thread = threading.Thread(target=pump, name="answer", daemon=True)
-        thread.start()
+    def admit(self) -> None:
+        """Count a request. Raises ModelFailure: a limit is reached, or the file cannot be written."""
+        with self._changed() as spent:
+            if 0 < self._per_day <= spent.tokens:
+                raise ModelFailure("the limit of tokens for answers is reached for today (answer.tokens_per_day)")
+            if 0 < self._per_minute <= len(spent.requests):
+                raise ModelFailure("too many questions within a minute (answer.requests_per_minute)")
+            spent.requests.append(self._now())
+
+    def count(self, tokens: int) -> None:
+        """Add the tokens of a request. Raises ModelFailure: the file cannot be written."""
+        with self._changed() as spent:
+            spent.tokens += tokens
+
+    @contextmanager
+    def _changed(self) -> Iterator[Spent]:
+        """Yield the usage of today and the last minute, and record its changes, unless there are no limits."""
+        now = self._now()
+        spent = Spent(day=datetime.datetime.fromtimestamp(now, datetime.UTC).date())
+        if not (self._per_minute or self._per_day):
+            yield spent
+            return
         try:
-            while (piece := read.get(timeout=max(0.0, left()))) is not None:
-                if isinstance(piece, BaseException):
-                    raise piece
-                yield piece
-        except Empty:
-            raise ModelFailure(LATE) from None
-        finally:
-            if response := self._reading.pop(thread, None):
-                response.close()
-
-    def _note(self, response: httpx2.Response) -> None:
-        self._reading[threading.current_thread()] = response
+            private_folder(self._file.parent)
+            with FileLock(f"{self._file}.lock", timeout=LOCK_SECONDS):
+                with suppress(FileNotFoundError, ValidationError):
+                    before = Spent.model_validate_json(self._file.read_bytes())
+                    spent.tokens = before.tokens if before.day == spent.day else 0
+                    spent.requests = [one for one in before.requests if 0 <= now - one < MINUTE]
+                yield spent
+                replace_content(self._file, [spent.model_dump_json()], 0o600)
+        except (OSError, TimeoutError) as error:
+            raise ModelFailure("the use of the answer model cannot be recorded in the state folder") from error
