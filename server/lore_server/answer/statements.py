@@ -11,7 +11,6 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -26,7 +25,7 @@ from lore_server.replies.reply_text import span
 MAX_REPLY = 200_000  # characters
 MIN_QUOTE = 8  # characters without spaces; anything shorter is in every passage
 _START = re.compile(r'"statements"\s*:\s*\[')
-_BETWEEN = re.compile(r"[\s,]*")
+_BETWEEN = " \t\r\n,"
 # any brackets and digits that read as a citation, but not in code
 _CITATION = re.compile(r"(?P<code>`+|~~~+)[\s\S]+?(?P=code)|\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]")
 _HIDDEN = ("Cc", "Cf", "Co", "Cn", "Cs")
@@ -75,7 +74,8 @@ class StatementReader:
 
     def __init__(self) -> None:
         self.text = ""
-        self._position: int | None = None
+        self._left: str | None = None
+        """The text after the last statement, once the list of statements has begun."""
         self._is_closed = False
 
     def feed(self, piece: str) -> Iterator[Statement | None]:
@@ -83,40 +83,38 @@ class StatementReader:
         self.text += piece
         if len(self.text) > MAX_REPLY:
             raise ModelFailure("the answer model's reply was too long")
-        if self._position is None and (start := _START.search(self.text)):
-            self._position = start.end()
-        while self._position is not None and not self._is_closed:
-            self._position = _skip(self.text, self._position)
-            if self.text.startswith("]", self._position):
-                self._is_closed = True
-            elif "}" not in piece or (found := self._decoded(self._position)) is None:
+        if self._left is not None:
+            self._left += piece
+        elif start := _START.search(self.text):
+            self._left = self.text[start.end() :]
+        while self._left is not None and not self._is_closed:
+            self._left = self._left.lstrip(_BETWEEN)
+            self._is_closed = self._left.startswith("]")
+            if self._is_closed or "}" not in piece or (found := _decoded(self._left)) is None:
                 return
-            else:
-                value, self._position = found
-                statement: Statement | None = None
-                with suppress(ValidationError):
-                    statement = Statement.model_validate(value)
-                yield statement
+            value, end = found
+            self._left = self._left[end:]
+            try:
+                yield Statement.model_validate(value)
+            except ValidationError:
+                yield None
 
     def end(self) -> None:
         """Check that the reply was complete. Raises ModelFailure."""
         if not self._is_closed:
             raise ModelFailure("the answer model's reply was empty" if not self.text.strip() else UNREADABLE)
 
-    def _decoded(self, start: int) -> tuple[object, int] | None:
-        if start < len(self.text) and self.text[start] != "{":
-            raise ModelFailure(UNREADABLE)
-        try:
-            return json.JSONDecoder().raw_decode(self.text, start)
-        except json.JSONDecodeError:
-            return None
-        except RecursionError as error:
-            raise ModelFailure(UNREADABLE) from error
 
-
-def _skip(text: str, position: int) -> int:
-    between = _BETWEEN.match(text, position)
-    return between.end() if between else position
+def _decoded(text: str) -> tuple[object, int] | None:
+    """Return the object at the beginning of a text, and its end; None if it is not complete."""
+    if text and text[0] != "{":
+        raise ModelFailure(UNREADABLE)
+    try:
+        return json.JSONDecoder().raw_decode(text)
+    except json.JSONDecodeError:
+        return None
+    except RecursionError as error:
+        raise ModelFailure(UNREADABLE) from error
 
 
 @dataclass(frozen=True)
