@@ -14,7 +14,7 @@ from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.file_facts import members_of
 from lore_etl.stores.uses import User
 from lore_server.answer.change_answers import ChangeAnswers
-from lore_server.answer.citations import marked, passage_citation, reference
+from lore_server.answer.citations import passage_citation, reference
 from lore_server.answer.class_questions import class_fact
 from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.model_answers import ModelAnswers, VerifiedReply
@@ -30,6 +30,7 @@ from lore_server.query.syntax import read_request
 from lore_server.query.usage import functions_named
 from lore_server.replies import budget
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
+from lore_server.replies.paging import with_fields
 
 if TYPE_CHECKING:
     from lore_server.replies.records import AnswerRecord, FreshnessRecord, ModelUseRecord
@@ -78,13 +79,10 @@ class AnswerService:
             "mode": "extractive",
             "citations": [],
             "confidence": round(found.confidence, 3),
-            "references": [reference(found, n) for n in range(min(limit, len(found.ranked)))],
+            "references": [reference(ranked, found.today) for ranked in found.ranked[:limit]],
             "freshness": cast("FreshnessRecord", {}),  # see below: files are compared while nobody waits for text
         }
-        if question != request.text:
-            reply["searched"] = question
-        if found.doubt:
-            reply["doubt"] = found.doubt
+        reply = with_fields(reply, searched=question if question != request.text else "", doubt=found.doubt)
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
         known: WrittenAnswer | None = None
         if is_wide and (fact := class_fact(question, self._index.hierarchy, self._members, self._users)):
@@ -104,7 +102,9 @@ class AnswerService:
         reply["id"] = answer_id(query, question, reply)
         if not reply["answer"].startswith(UNFOUND):
             self._kept.keep(query, question, reply)
-        citations = [marked(citation, citation["source"] in changed, brief) for citation in reply["citations"]]
+        citations = [with_fields(one, changed=one["source"] in changed) for one in reply["citations"]]
+        if brief:
+            citations = [{**one, "quote": ""} for one in citations]
         return bounded({**reply, "citations": citations}, max_tokens)
 
     def _answered(

@@ -10,7 +10,8 @@ from lore_etl.core.model import Chunk
 from lore_etl.core.text import last_part
 from lore_etl.sources.source import origin_of_file
 from lore_server.query.outdated import outdated
-from lore_server.query.query_service import SearchOutcome
+from lore_server.query.ranking import Ranked
+from lore_server.replies.paging import with_fields
 
 if TYPE_CHECKING:
     from lore_server.replies.records import CitationRecord, ReferenceRecord
@@ -24,25 +25,8 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> Citatio
     if len(text) > MAX_QUOTE:
         text = text[:MAX_QUOTE].rpartition("\n")[0] or text[:MAX_QUOTE]
         lines = (lines[0], lines[0] + text.count("\n"))
-    cited: CitationRecord = {
-        "n": number,
-        "id": chunk.id,
-        "source": chunk.source,
-        "origin": origin_of_file(chunk.source),
-        "type": chunk.type.value,
-        "heading": " > ".join(chunk.heading),
-        "lines": list(lines),
-        "quote": text,
-    }
-    if chunk.state:
-        cited["state"] = chunk.state
-    if chunk.library:
-        cited["library"] = chunk.library
-    if chunk.day:
-        cited["date"] = chunk.day
-    if warning := outdated(chunk, today):
-        cited["outdated"] = warning
-    return cited
+    facts = {"state": chunk.state, "library": chunk.library, "date": chunk.day, "outdated": outdated(chunk, today)}
+    return with_fields(_citation(number, chunk, " > ".join(chunk.heading), lines, text), **facts)
 
 
 def definition_citation(
@@ -52,36 +36,30 @@ def definition_citation(
     first, last = span
     line = next((n for n in range(first, min(last, len(lines)) + 1) if last_part(name) in lines[n - 1]), first)
     holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
+    return _citation(number, holder, name, (line, line), lines[line - 1][:MAX_QUOTE])
+
+
+def _citation(number: int, chunk: Chunk, heading: str, lines: tuple[int, int], quote: str) -> CitationRecord:
     return {
         "n": number,
-        "id": holder.id,
-        "source": holder.source,
-        "origin": origin_of_file(holder.source),
-        "type": holder.type.value,
-        "heading": name,
-        "lines": [line, line],
-        "quote": lines[line - 1][:MAX_QUOTE],
+        "id": chunk.id,
+        "source": chunk.source,
+        "origin": origin_of_file(chunk.source),
+        "type": chunk.type.value,
+        "heading": heading,
+        "lines": list(lines),
+        "quote": quote,
     }
 
 
-def marked(citation: CitationRecord, is_changed: bool, is_brief: bool) -> CitationRecord:
-    """Return a citation marked if its file has changed, without its quote if the reply must be brief."""
-    shown: CitationRecord = {**citation, "quote": "" if is_brief else citation["quote"]}
-    if is_changed:
-        shown["changed"] = True
-    return shown
-
-
-def reference(found: SearchOutcome, position: int) -> ReferenceRecord:
-    ranked = found.ranked[position]
+def reference(ranked: Ranked, today: datetime.date) -> ReferenceRecord:
+    chunk = ranked.chunk
     record: ReferenceRecord = {
-        "source": ranked.chunk.source,
-        "origin": origin_of_file(ranked.chunk.source),
-        "type": ranked.chunk.type.value,
-        "title": ranked.chunk.title,
-        "lines": list(ranked.chunk.lines),
+        "source": chunk.source,
+        "origin": origin_of_file(chunk.source),
+        "type": chunk.type.value,
+        "title": chunk.title,
+        "lines": list(chunk.lines),
         "score": round(ranked.score, 3),
     }
-    if warning := outdated(ranked.chunk, found.today):
-        record["outdated"] = warning
-    return record
+    return with_fields(record, outdated=outdated(chunk, today))
