@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lore_etl.core.model import ClassNode, Member
@@ -185,12 +185,10 @@ def _users_or_place(
     named = {one: re.search(rf"\b{re.escape(last_part(one.name))}\.(\w+)", asked) for one in nodes}
     if fact := _users(question, [one for one, member in named.items() if not member], tree, users_of):
         return fact
-    for node, asked_member in named.items():
-        for member in members_of(node) if asked_member and node.source else ():
-            if asked_member and member.name == asked_member[1]:
-                place = DefinedPlace(f"{last_part(node.name)}.{member.name}", str(node.source), member.lines)
-                why = "is a member, and calls through objects are not recorded"
-                return Fact(f"`{place.name}` {{1}} {why}: search for `{member.name}`.", (place,))
+    for node, member in named.items():
+        if member and (place := _member(node, {member[1]}, members_of)):
+            why = "is a member, and calls through objects are not recorded"
+            return Fact(f"`{place.name}` {{1}} {why}: search for `{member[1]}`.", (place,))
     return None
 
 
@@ -212,20 +210,23 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
     """Return the nearest ancestor that defines a member which the question names."""
     words = set(NAME.findall(question))
     for node in nodes:
-        for ancestor in tree.chain(node.name):
-            above = tree.nodes[ancestor.class_name]
-            for member in members_of(above) if above.source else ():
-                if member.name in words:
-                    place = DefinedPlace(f"{last_part(above.name)}.{member.name}", str(above.source), member.lines)
-                    text = f"`{last_part(node.name)}` inherits `{member.name}` from `{above.name}` {{1}}."
-                    return Fact(text, (place,))
+        for above in (tree.nodes[ancestor.class_name] for ancestor in tree.chain(node.name)):
+            if place := _member(above, words, members_of):
+                inherited = last_part(place.name)
+                return Fact(f"`{last_part(node.name)}` inherits `{inherited}` from `{above.name}` {{1}}.", (place,))
     return None
+
+
+def _member(node: ClassNode, names: Collection[str], members_of: MembersOf) -> DefinedPlace | None:
+    """Return the place of the first member of a class with one of these names."""
+    own = (member for member in members_of(node) if member.name in names) if node.source else ()
+    places = (DefinedPlace(f"{last_part(node.name)}.{one.name}", str(node.source), one.lines) for one in own)
+    return next(places, None)
 
 
 def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
     for node in nodes:
-        own = {one.name: one for one in members_of(node)} if node.source else {}
-        if own:
+        if own := {one.name: one for one in members_of(node)} if node.source else {}:
             places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())
             text = f"`{last_part(node.name)}` defines {counted(len(own), 'member')}: {_listed(places)}."
             return Fact(text, places[:MAX_NAMED])
