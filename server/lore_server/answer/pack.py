@@ -6,11 +6,11 @@ Both are within a budget; a reader gets no near-duplicates.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 
 from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk
@@ -57,16 +57,16 @@ def pack(
 
     The best chunk of each file comes before neighbours of the best chunks, and these before other chunks found.
     """
-    found: dict[str, list[Candidate]] = defaultdict(list)
-    for candidate in candidates:
-        found[candidate.chunk.source].append(candidate)
     best = [file.chunk for file in ranked[:files]]
     all_chunks = {chunk.source: chunks_of(chunk.source) for chunk in best}
-    neighbours = [other for chunk in best for other in _neighbours(chunk, all_chunks[chunk.source])]
-    others: list[Chunk] = []
+    nearest = sorted(candidates, key=lambda other: (-(other.vector or 0), other.chunk.lines))
+    neighbours, others = list[Chunk](), list[Chunk]()
     for chunk in best:
-        nearest = sorted(found[chunk.source], key=lambda other: (-(other.vector or 0), other.chunk.lines))
-        others += [other.chunk for other in nearest if other.chunk.id != chunk.id][: CHUNKS_PER_FILE - 1]
+        whole = all_chunks[chunk.source]
+        for at in [number for number, one in enumerate(whole) if one.id == chunk.id]:
+            neighbours += [*whole[at + 1 : at + 2], *whole[max(0, at - 1) : at]]
+        own = (other.chunk for other in nearest if other.chunk.source == chunk.source and other.chunk.id != chunk.id)
+        others += islice(own, CHUNKS_PER_FILE - 1)
     room = tokens * CHARACTERS_PER_TOKEN
     chosen: dict[str, Chunk] = {}
     for chunk in (*best, *neighbours, *others):
@@ -74,17 +74,10 @@ def pack(
             chosen[chunk.id] = chunk
             room -= len(chunk.text)
     runs = []
-    for chunk in best:
-        whole = all_chunks[chunk.source]
+    for whole in all_chunks.values():
         adjacent = groupby(whole, key=lambda one: one.id in chosen)
         runs += [merged(list(run), whole) for is_chosen, run in adjacent if is_chosen]
     return [Passage(number, run) for number, run in enumerate(runs, start=1)]
-
-
-def _neighbours(chunk: Chunk, chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Return the chunk after a chunk, and the one before it."""
-    at = next((number for number, one in enumerate(chunks) if one.id == chunk.id), None)
-    return [] if at is None else [*chunks[at + 1 : at + 2], *chunks[max(0, at - 1) : at]]
 
 
 def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
