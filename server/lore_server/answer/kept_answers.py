@@ -80,12 +80,9 @@ class KeptAnswers:
 
     def earlier(self, id_: str) -> EarlierAnswer:
         """Return the answer that a question follows up. Raises AnswerNotFound."""
-        try:
-            kept = self.whole(id_)
-        except AnswerNotFound:
-            if (recorded := self._recorded(id_)) is None:
-                raise
+        if not self._kept.get([id_]) and (recorded := self._recorded(id_)):
             return recorded
+        kept = self.whole(id_)
         cited = dict.fromkeys(citation["id"] for citation in kept.reply["citations"])
         return EarlierAnswer(kept.question, tuple(cited), kept.reply["answer"])
 
