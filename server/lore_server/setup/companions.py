@@ -134,10 +134,9 @@ def _hook(path: Path, is_wanted: bool) -> Companion:
     if new == data:
         return Companion(path, before, before, shown)
     try:
-        json.loads(before or "{}")
+        return Companion(path, before, install.in_style_of(before or "", new), shown)
     except ValueError:  # it has comments, which would be lost
         return Companion(path, before, before, shown, True)
-    return Companion(path, before, install.in_style_of(before or "\n", new), shown)
 
 
 def _runs_ours(group: object) -> bool:

@@ -151,7 +151,7 @@ def _tools(output: str) -> list[Any] | None:
 
 def _clients(root: Path) -> Finding:
     """Report which clients mention Lore, and whether their commands exist."""
-    wrong, foreign, unread, found = list[str](), list[str](), list[str](), list[str]()
+    wrong, foreign, unread, found = (list[str]() for _ in range(4))
     for client, path, name, entry, is_user in _mentions(root, unread):
         subject = f"{client.title}: `{name}` in {label_of(path, root)}"
         if problem := _problem(entry, root):
@@ -160,18 +160,15 @@ def _clients(root: Path) -> Finding:
             foreign.append(f"{subject} contains what Lore does not write there: {', '.join(parts)[:MAX_PARTS]}")
         else:
             found.append(subject)
-    detail = "; ".join([*wrong, *foreign, *unread, *found])
+    detail = "; ".join([*wrong, *foreign, *unread, *found]) or "No client's configuration mentions Lore."
     if wrong:
         return Finding("failed", detail, "Correct the entry, or remove it and run `lore install` again.")
+    remedy = "" if found else "Run `lore install claude-code` (or another)."
+    if unread:
+        remedy = "Correct the file; its client cannot read it either."
     if foreign:
         remedy = "Do not let the client start it unless you wrote it; compare it with `lore install CLIENT --print`."
-        return Finding("warn", detail, remedy)
-    if unread:
-        return Finding("warn", detail, "Correct the file; its client cannot read it either.")
-    if not found:
-        remedy = "Run `lore install claude-code` (or another)."
-        return Finding("warn", "No client's configuration mentions Lore.", remedy)
-    return Finding("ok", detail)
+    return Finding("warn" if remedy else "ok", detail, remedy)
 
 
 def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, JSON, bool]]:

@@ -6,7 +6,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -72,7 +73,7 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str, is
         has_ours = isinstance(there, dict) and value.items() <= there.items()
         return Merge("present" if there == value or (is_users and has_ours) else "different", existing=there)
     wanted = merge(before, {key: {name: value}})
-    new = _edited(text, form, file, (wanted,), lambda now: _with_entry(now, form, key, name, value))
+    new = _edited(text, form, (wanted,), lambda now: _with_table(now, key, name, value))
     return Merge("unsafe") if new is None else Merge("added", new)
 
 
@@ -87,48 +88,45 @@ def removed(text: str, form: Form, key: str, name: str, file: str) -> Merge:
         return Merge("different", existing=existing)
     left = {other: value for other, value in servers.items() if other != name}
     without = {other: value for other, value in before.items() if other != key}
-    new = _edited(text, form, file, ({**before, key: left}, without), lambda now: _without_entry(now, form, key, name))
+    new = _edited(text, form, ({**before, key: left}, without), lambda now: _without_table(now, key, name))
     return Merge("unsafe", existing=existing) if new is None else Merge("removed", new, existing)
 
 
-def _edited(text: str, form: Form, file: str, wanted: Collection[JSON], edit: Callable[[str], str]) -> str | None:
-    """Return the edited text; None if it would not mean one of the wanted configurations."""
+def _edited(text: str, form: Form, wanted: Sequence[JSON], edit: Callable[[str], str]) -> str | None:
+    """Return the edited text; None if it has comments of JSON, or would not mean one of the wanted configurations."""
     bom = BOM if text.startswith(BOM) else ""
+    now = text.removeprefix(BOM)
     try:
-        new = bom + edit(text.removeprefix(BOM))
-        return new if is_encodable(new) and parse(new, form, file) in wanted else None
+        new = bom + (in_style_of(now, wanted[0]) if form == "json" else edit(now))
+        return new if is_encodable(new) and parse(new, form, "") in wanted else None
     except (ValueError, RecursionError, TOMLKitError, ConfigError):
         return None
 
 
-def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    whole = document(form, key, name, value).replace("\n", newline)
-    if form == "json":
-        return in_style_of(text, merge(json.loads(text), {key: {name: value}})) if text.strip() else whole
+def _with_table(text: str, key: str, name: str, value: JSON) -> str:
     parsed = tomlkit.parse(text)
     if isinstance(parsed.get(key), InlineTable):
         parsed[key][name] = value
         return tomlkit.dumps(parsed)
+    newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text or text.endswith(newline * 2) else newline
+    whole = document("toml", key, name, value).replace("\n", newline)
     return text + ("" if not text or text.endswith("\n") else newline) + gap + whole
 
 
-def _without_entry(text: str, form: Form, key: str, name: str) -> str:
-    if form == "json":
-        value = json.loads(text)
-        del value[key][name]
-        return in_style_of(text, value)
+def _without_table(text: str, key: str, name: str) -> str:
     parsed = tomlkit.parse(text)
     del parsed[key][name]
     return tomlkit.dumps(parsed)
 
 
 def in_style_of(text: str, value: JSON) -> str:
-    """Return the value as JSON, with the indentation and line ends of a text."""
+    """Return the value as JSON with the indentation and line ends of a text. Raises ValueError if it has comments."""
+    json.loads(text.strip() or "{}")  # comments would be lost
     indent = re.search(r'\n([ \t]+)"', text)
-    plain = json.dumps(value, ensure_ascii=text.isascii(), allow_nan=False, indent=indent[1] if indent else 2)
-    ending = text[len(text.rstrip()) :]
+    is_ascii = text.isascii() and text.strip() != ""
+    plain = json.dumps(value, ensure_ascii=is_ascii, allow_nan=False, indent=indent[1] if indent else 2)
+    ending = text[len(text.rstrip()) :] if text else "\n"
     return plain.replace("\n", "\r\n" if "\r\n" in text else "\n") + ending
 
 
@@ -139,23 +137,28 @@ def read(path: Path, label: str, project: Path | None = None) -> str | None:
     its path is a symlink.
     """
     try:
-        if project is not None and (path.is_symlink() or (path.exists() and path.stat().st_nlink > 1)):
-            raise _not_its_own(label)
-        data = path.read_bytes() if project is None else Files(project).read(path.relative_to(project).as_posix())
+        with _unlinked_only(label), os_errors_as(ConfigError, f"Cannot read {label}", HINT):
+            if project is None:
+                data = path.read_bytes() if path.exists() else None
+            elif path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
+                raise InvalidPath(label)
+            else:
+                data = Files(project).read(path.relative_to(project).as_posix())
         return None if data is None else data.decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except InvalidPath as error:
-        raise _not_its_own(label) from error
-    except OSError as error:
-        raise ConfigError(f"Cannot read {label}: {error.strerror}.", HINT) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{label} is not UTF-8.", HINT) from error
 
 
-def _not_its_own(label: str) -> ConfigError:
-    message = f"{label} is a link, is below one, or is not a regular file inside the project, so it is left unchanged."
-    return ConfigError(message, "Replace it by a file of its own, or add the entry by hand; --print shows it.")
+@contextmanager
+def _unlinked_only(label: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidPath as error:
+        message = (
+            f"{label} is a link, is below one, or is not a regular file inside the project, so it is left unchanged."
+        )
+        hint = "Replace it by a file of its own, or add the entry by hand; --print shows it."
+        raise ConfigError(message, hint) from error
 
 
 def write(path: Path, text: str, label: str, project: Path | None = None) -> None:
@@ -166,17 +169,14 @@ def write(path: Path, text: str, label: str, project: Path | None = None) -> Non
     target = path if project is not None else path.resolve()
     with os_errors_as(StorageError, f"Cannot write {label}", "Check the folder's permissions."):
         mode = target.stat().st_mode & 0o777 if target.exists() else None
-    if mode is not None and not os.access(target, os.W_OK):
-        raise StorageError(f"Cannot write {label}: it is read-only.", "Check the file's permissions.")
-    if project is not None:
-        try:
-            Files(project).write(path.relative_to(project).as_posix(), text.encode())
-        except InvalidPath as error:
-            raise _not_its_own(label) from error
-        return
-    with os_errors_as(StorageError, f"Cannot write {label}", "Check the folder's permissions."):
+        if mode is not None and not os.access(target, os.W_OK):
+            raise StorageError(f"Cannot write {label}: it is read-only.", "Check the file's permissions.")
+        if project is not None:
+            with _unlinked_only(label):
+                Files(project).write(path.relative_to(project).as_posix(), text.encode())
+            return
         target.parent.mkdir(parents=True, exist_ok=True)
-    # created with its permissions: a client's file may contain keys and must never be more open
-    write_atomically(target, (text,), mode=0o666 if mode is None else mode)
-    if mode is not None:
-        target.chmod(mode)
+        # created with its permissions: a client's file may contain keys and must never be more open
+        write_atomically(target, (text,), mode=0o666 if mode is None else mode)
+        if mode is not None:
+            target.chmod(mode)
