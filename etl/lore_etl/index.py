@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from lore_etl.files.git_folder import Head
     from lore_etl.models.embedder import Embedder
     from lore_etl.stores.chroma.vector_store import VectorStore
-    from lore_etl.stores.embedding_cache import EmbeddingCache
+    from lore_etl.stores.embedding_cache import EmbeddingCache, SharedVectors
     from lore_etl.stores.keywords import KeywordStore
-    from lore_etl.stores.shared_vectors import SharedVectors
     from lore_etl.stores.vector_packs import VectorPacks
 
 KEYWORDS = "keywords"
@@ -315,7 +314,7 @@ class Index:
         settings = self.settings.embedding
         if not isinstance(self._model, ConfiguredModel) or settings.base_url or not settings.cache_mb:
             return None
-        from lore_etl.stores.shared_vectors import SharedVectors
+        from lore_etl.stores.embedding_cache import SharedVectors
 
         return SharedVectors(cache_folder() / "vectors", settings.cache_mb * 1_000_000)
 

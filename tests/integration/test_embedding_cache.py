@@ -13,9 +13,8 @@ import pytest
 from lore_etl.core.errors import StorageError
 from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.embed import SPREAD
-from lore_etl.stores.embedding_cache import CACHE, EmbeddingCache
+from lore_etl.stores.embedding_cache import CACHE, SHARED, EmbeddingCache, SharedVectors
 from lore_etl.stores.integrity import is_suspect
-from lore_etl.stores.shared_vectors import SHARED, SharedVectors
 from tests.harness.damaging import overwrite
 
 DIMENSION = 8

@@ -17,8 +17,8 @@ from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.embedding_cache import SECONDS_PER_DAY, SHARED, SharedVectors
 from lore_etl.stores.export import CHUNKS
-from lore_etl.stores.shared_vectors import SECONDS_PER_DAY, SHARED, SharedVectors
 from tests.harness.evaluation import commit, git
 from tests.harness.models import HashModel, own_cache
 from tests.harness.projects import write_project

@@ -1,9 +1,15 @@
-"""Cache the embeddings of an index, so that no text is embedded twice."""
+"""Cache the embeddings of an index, and those of all projects of a user, so that no text is embedded twice.
+
+Vectors are stored with a hash of their keys and numbers, so that a changed bit is noticed when they are read.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,26 +17,107 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lore_etl.config.user_folders import private_folder
 from lore_etl.core.atomic import put_aside
 from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores import integrity
-from lore_etl.stores.shared_vectors import SharedVectors, open_vectors, sealed, unsealed
 from lore_etl.stores.snapshot import Kept
-from lore_etl.stores.sqlite_file import in_portions, is_damage, vacuum
+from lore_etl.stores.sqlite_file import connect, in_portions, is_damage, vacuum
 
-CACHE = "embeddings.sqlite"
+CACHE, SHARED = "embeddings.sqlite", "vectors.sqlite"
+PAGE_BYTES = 16_384  # a vector in half precision with its keys takes 0.9 KB, of 3,072 dimensions 6.3 KB
+SEAL_BYTES = 8
+LAYOUT = 2  # each vector has a seal
 KEPT_VECTORS = 24_000  # 0.8 KB each with 384 dimensions: 20 MB
 FEW, UNSHARED_FEW = 250, 1_000  # vectors of other texts, as after a switch of branches
 STALE_SHARE, UNSHARED_SHARE = 0.25, 2
 LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
+KEPT_SHARE = 0.8  # an eviction leaves room, so that not every batch evicts
+SECONDS_PER_DAY = 86_400
+VALUES = "content, value"
 _HALF = np.dtype("<f2")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS embedding (model TEXT, content TEXT, value BLOB, UNIQUE (model, content));
 CREATE TABLE IF NOT EXISTS distrusted (model TEXT, content TEXT, PRIMARY KEY (model, content));
 """
+_SHARED_SCHEMA = """
+CREATE TABLE IF NOT EXISTS embedding
+    (model TEXT, content TEXT, used INTEGER, value BLOB, UNIQUE (model, content));
+CREATE INDEX IF NOT EXISTS least_used ON embedding (used);
+"""
+log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+class SharedVectors:
+    """Vectors by model and content hash in one file of at most `limit` bytes, used by several processes at once.
+
+    It contains no text. The vectors used least recently are deleted first, by day. A file that cannot be used is only
+    logged: without it, texts are embedded again. So are those whose vector differs from its seal.
+    """
+
+    def __init__(self, folder: Path, limit: int, today: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._limit = limit
+        self._day = int(today() // SECONDS_PER_DAY)
+        self._connection: sqlite3.Connection | None = None
+        self._is_usable = True
+
+    def get(self, model: str, hashes: Sequence[str]) -> dict[str, bytes]:
+        """Return content hash -> vector for the known texts, and record their use."""
+        return self._run(lambda connection: self._get(connection, model, hashes), {})
+
+    def put(self, model: str, vectors: Mapping[str, bytes]) -> None:
+        """Add vectors that were computed on this machine, never those from a file of another origin."""
+        rows = [(model, one, self._day, _sealed(model, one, value)) for one, value in vectors.items()]
+        self._run(lambda connection: self._put(connection, rows), None)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _get(self, connection: sqlite3.Connection, model: str, hashes: Sequence[str]) -> dict[str, bytes]:
+        rows = _select(connection, "content, value, used", model, hashes)
+        if old := [(self._day, model, content) for content, _, used in rows if used != self._day]:
+            connection.executemany("UPDATE embedding SET used = ? WHERE model = ? AND content = ?", old)
+        found = ((content, _unsealed(model, content, value)) for content, value, _ in rows)
+        return {content: value for content, value in found if value is not None}
+
+    def _put(self, connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
+        connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", rows)
+        used = _number(connection, "page_count") - _number(connection, "freelist_count")
+        if (size := used * _number(connection, "page_size")) > self._limit:
+            count = connection.execute("SELECT count(*) FROM embedding").fetchone()[0]
+            surplus = count - int(count * KEPT_SHARE * self._limit / size)
+            oldest = "SELECT rowid FROM embedding ORDER BY used LIMIT ?"
+            connection.execute(f"DELETE FROM embedding WHERE rowid IN ({oldest})", (surplus,))
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def _run(self, action: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """Run an action in a transaction; after an error, continue without the file until this process ends."""
+        if not self._is_usable:
+            return otherwise
+        try:
+            with self._opened() as connection:
+                return action(connection)
+        except (OSError, sqlite3.Error) as error:
+            log.warning("The shared embedding cache is not usable: %s.", error)
+            self._is_usable = False
+            self.close()
+            if isinstance(error, sqlite3.Error) and is_damage(error):
+                for suffix in ("", "-wal", "-shm"):
+                    (self._folder / (SHARED + suffix)).unlink(missing_ok=True)
+            return otherwise
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            path = private_folder(self._folder) / SHARED
+            self._connection = _open(path, _SHARED_SCHEMA, auto_vacuum="INCREMENTAL")
+            path.chmod(0o600)
+        return self._connection
 
 
 class EmbeddingCache:
@@ -56,7 +143,9 @@ class EmbeddingCache:
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
         wanted = list(hashes)
-        found = self._checked(self._intact(self._run(lambda connection: self._select(connection, wanted))))
+        found = self._checked(
+            self._intact(self._run(lambda connection: _select(connection, VALUES, self._model, wanted)))
+        )
         missing = [content_hash for content_hash in wanted if content_hash not in found]
         if missing and self._shared is not None:
             elsewhere = self._checked(self._shared.get(self._model, missing))
@@ -65,18 +154,11 @@ class EmbeddingCache:
             found |= elsewhere
         return found
 
-    def _select(self, connection: sqlite3.Connection, hashes: Iterable[str]) -> list[tuple[str, object]]:
-        found: list[tuple[str, object]] = []
-        for marks, some in in_portions(hashes):
-            sql = f"SELECT content, value FROM embedding WHERE model = ? AND content IN ({marks})"
-            found += connection.execute(sql, (self._model, *some))
-        return found
-
     def _intact(self, stored: Iterable[tuple[str, object]]) -> dict[str, bytes]:
         """Return the packed vectors that match their seals; mark the file if there is another."""
         found: dict[str, bytes] = {}
         for content_hash, value in stored:
-            if (packed := unsealed(self._model, content_hash, value)) is None:
+            if (packed := _unsealed(self._model, content_hash, value)) is None:
                 integrity.mark(self._path)
             else:
                 found[content_hash] = packed
@@ -95,7 +177,7 @@ class EmbeddingCache:
         return self._kept.read(hashes, lambda missing: self._intact(self._read(missing)))
 
     def _read(self, hashes: Iterable[str]) -> list[tuple[str, object]]:
-        return self._searching(lambda connection: self._select(connection, hashes))
+        return self._searching(lambda connection: _select(connection, VALUES, self._model, hashes))
 
     def compared(self, hashes: Iterable[str]) -> tuple[dict[str, Vectors], int]:
         """Return content hash -> vector of these texts as in the file, and how many differ from their seals."""
@@ -139,7 +221,7 @@ class EmbeddingCache:
         """Add vectors to this index only; return them as they are stored."""
         model, numbers = self._model, (np.ascontiguousarray(vector, dtype=_HALF).tobytes() for vector in vectors)
         packed = dict(zip(hashes, numbers, strict=True))
-        rows = [(model, content_hash, sealed(model, content_hash, value)) for content_hash, value in packed.items()]
+        rows = [(model, content_hash, _sealed(model, content_hash, value)) for content_hash, value in packed.items()]
         self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?)", rows))
         self._kept.drop(packed)
         return packed
@@ -193,7 +275,7 @@ class EmbeddingCache:
         if (found := connection.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(found)
         stored = connection.execute("SELECT rowid, model, content, value FROM embedding")
-        damaged = [(row, content) for row, model, content, value in stored if unsealed(model, content, value) is None]
+        damaged = [(row, content) for row, model, content, value in stored if _unsealed(model, content, value) is None]
         connection.executemany("DELETE FROM embedding WHERE rowid = ?", ((row,) for row, _ in damaged))
         self._kept.drop(content for _, content in damaged)
         return [str(content) for _, content in damaged]
@@ -240,5 +322,47 @@ class EmbeddingCache:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = open_vectors(self._path, _SCHEMA)
+            self._connection = _open(self._path, _SCHEMA)
         return self._connection
+
+
+def _number(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _select(connection: sqlite3.Connection, columns: str, model: str, hashes: Iterable[str]) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    for marks, some in in_portions(hashes):
+        sql = f"SELECT {columns} FROM embedding WHERE model = ? AND content IN ({marks})"
+        found += connection.execute(sql, (model, *some))
+    return found
+
+
+def _sealed(model: str, content: str, value: bytes) -> bytes:
+    """Return the numbers of a vector, followed by a hash of its keys and numbers."""
+    return value + hashlib.blake2b(f"{model}\0{content}\0".encode() + value, digest_size=SEAL_BYTES).digest()
+
+
+def _unsealed(model: str, content: str, stored: object) -> bytes | None:
+    """Return the numbers of a stored vector; None if it is damaged."""
+    value = stored[:-SEAL_BYTES] if isinstance(stored, bytes) else b""  # damage can turn it into a number
+    return value if stored == _sealed(model, content, value) else None
+
+
+def _open(path: Path, schema: str, auto_vacuum: str = "NONE") -> sqlite3.Connection:
+    """Open a file of vectors. Raises sqlite3.DatabaseError, also for a file of another version of Lore."""
+    connection = connect(path, PAGE_BYTES, auto_vacuum=auto_vacuum)
+    try:
+        if _number(connection, "user_version") != LAYOUT:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")  # another process may create the same file
+                found = _number(connection, "user_version")
+                if not found and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    connection.execute(f"PRAGMA user_version = {LAYOUT}")
+                elif found != LAYOUT:
+                    raise sqlite3.DatabaseError(f"it has layout {found}, of another version of Lore")
+        connection.executescript(schema)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
