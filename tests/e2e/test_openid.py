@@ -11,7 +11,7 @@ import pytest
 
 from lore_etl.config.settings import AuthSettings
 from lore_etl.core.errors import ProviderUnavailable
-from lore_server.http.openid import Issuer
+from lore_server.http.site import Issuer
 from tests.harness import http_client
 from tests.harness.interfaces import serving
 from tests.harness.openid import AUDIENCE, Provider, new_key, provider

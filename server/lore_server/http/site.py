@@ -1,31 +1,112 @@
-"""The properties of `lore serve` that the guard and the page need: host names, openness, project."""
+"""The properties of `lore serve` that the guard and the page need: host names, openness, project, and who signs in."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from pydantic import ValidationError
+import anyio.to_thread
+import httpx
+import jwt
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from pydantic import AnyHttpUrl, ValidationError
+from starlette.routing import Route
 
-from lore_etl.config.settings import LOOPBACK, ServerSettings, Settings
+from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings
 from lore_etl.config.user_folders import user_state_folder
-from lore_etl.core.errors import ConfigError, TokenRequired
+from lore_etl.core.errors import ConfigError, ProviderUnavailable, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
 from lore_server.execution.lanes import PROJECTS
-from lore_server.http.access import ANYONE_HERE, OWNER, Access, NamedTokens, Token, token_of
-
-if TYPE_CHECKING:
-    from lore_server.http.openid import Issuer
+from lore_server.http.access import ANYONE_HERE, OWNER, Access, Level, NamedTokens, Token, token_of
 
 ASSETS = "/assets/"
 PROJECT = "/projects/"  # precedes the name of one of many projects
 EDITOR = "vscode://file/{path}:{line}"
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+SECONDS = 10.0
+AGAIN_SECONDS = 60.0  # between two requests for the keys, because anyone can name an unknown key
+LONGEST_SECONDS = 3_600.0
+LEEWAY_SECONDS = 30
+LONGEST = 16_384  # characters of a token
 _SIGNED = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")  # the form of a JSON Web Token
+
+
+class Issuer:
+    """The OpenID provider that signs tokens for this OAuth 2.1 resource server; the groups in one decide its rights."""
+
+    def __init__(self, settings: AuthSettings, now: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._now = now
+        self._keys: dict[str, Any] = {}
+        self._asked_at = self._read_at = float("-inf")
+        self._problem: Exception | None = None  # of the last request
+        self.metadata_url = str(build_resource_metadata_url(AnyHttpUrl(settings.audience)))
+
+    def routes(self) -> list[Route]:
+        """Return the route with the metadata of this protected resource (RFC 9728)."""
+        address = AnyHttpUrl(self._settings.audience)
+        return create_protected_resource_routes(address, [AnyHttpUrl(self._settings.issuer)], resource_name="Lore")
+
+    async def access(self, token: str) -> Access | None:
+        """Return the rights of a token; None if it is not valid here. Raises ProviderUnavailable."""
+        claims = await anyio.to_thread.run_sync(self._claims, token)
+        if claims is None:
+            return None
+        named = claims.get(self._settings.groups_claim)
+        groups = [one for one in (named if isinstance(named, list) else [named]) if isinstance(one, str)]
+        rights: dict[str, Level] = {}
+        for group in groups:
+            for project, level in self._settings.groups.get(group, {}).items():
+                rights[project] = max(rights.get(project, Level.NONE), Level[level.upper()])
+        return Access(f"openid:{claims['sub']}", rights)
+
+    def _claims(self, token: str) -> dict[str, Any] | None:
+        """Return what a token says, after its signature, issuer, audience and time. Raises ProviderUnavailable."""
+        try:
+            head = jwt.get_unverified_header(token) if len(token) <= LONGEST else {}
+            key = self._key(str(head.get("kid", "")))
+            if key is None:
+                return None
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=ALGORITHMS,
+                audience=self._settings.audience,
+                issuer=self._settings.issuer,
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+        except jwt.PyJWTError:
+            return None
+        return claims
+
+    def _key(self, name: str) -> Any:
+        """Return the provider's key with this name; its keys are read again if there is none, and every hour."""
+        now = self._now()
+        if (name not in self._keys or now - self._read_at > LONGEST_SECONDS) and now - self._asked_at > AGAIN_SECONDS:
+            self._asked_at, self._problem = now, None
+            try:
+                found = _json(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
+                keys = jwt.PyJWKSet.from_dict(_json(found["jwks_uri"])).keys
+                self._keys, self._read_at = {str(key.key_id or ""): key.key for key in keys}, now
+            except (httpx.HTTPError, ValueError, KeyError, TypeError, jwt.PyJWTError) as error:
+                self._problem = error
+        if now - self._read_at > LONGEST_SECONDS or (name not in self._keys and self._problem is not None):
+            raise ProviderUnavailable("The OpenID provider does not return its keys.") from self._problem
+        return self._keys.get(name)
+
+
+def _json(address: str) -> dict[str, Any]:
+    reply = httpx.get(address, timeout=SECONDS)
+    reply.raise_for_status()
+    found: dict[str, Any] = reply.json()
+    return found
 
 
 @dataclass(frozen=True)
@@ -114,8 +195,6 @@ def site_of(
     """Return the site; its token is created if there is none and only this machine can reach it. Raises LoreError."""
     server, issuer = listening(settings, host, port), None
     if settings.auth.issuer:
-        from lore_server.http.openid import Issuer
-
         if not settings.auth.audience:
             hint = "Set it to the public address of MCP on this server."
             raise ConfigError("`auth.issuer` needs `auth.audience`.", hint)
