@@ -10,7 +10,7 @@ import pytest
 
 from lore_etl.core.errors import LoreError
 from lore_server.contract import Contract
-from lore_server.mcp.prompts import RECIPES
+from lore_server.mcp.mcp_server import RECIPES
 from lore_server.mcp.resources import HANDBOOK_FILE
 
 TEXTS = {

@@ -1,25 +1,35 @@
 """The MCP server: its tools are the contract's operations, and its resources are read through them.
 
+Prompts are instructions for common tasks with the tools; arguments are completed from the index as the user types.
+
 The SDK's low-level server validates nothing and sends the text of exceptions to the client, so every error is
 converted here. Nothing heavy is imported: the handshake and the lists are answered while the rest is loading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path, PurePosixPath
 
+import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 
-from lore_etl.core.errors import ConfigError
+from lore_etl.core.errors import ConfigError, LoreError
+from lore_etl.core.text import last_part
 from lore_server import __version__
 from lore_server.contract import Contract
-from lore_server.execution.threads import Calls
+from lore_server.execution.progress import NOBODY
+from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.lines import MCPServer
-from lore_server.mcp.prompts import complete, get_prompt, list_prompts
 from lore_server.mcp.resources import TOOLSET, Resources
-from lore_server.mcp.tools import Tools
+from lore_server.mcp.tools import Context, Tools
 
 DEFAULT_TOOLSETS = ("query", "documents", "manage")
 INSTRUCTIONS = (
@@ -28,6 +38,9 @@ INSTRUCTIONS = (
 )
 _LISTS: tuple[CacheableMethod, ...] = ("prompts/list", "resources/list", "resources/templates/list", "server/discover")
 LISTS_TTL_MS = 3_600_000
+MAX_VALUES = 100  # the protocol's limit
+ALL_TOKENS = 1_000_000
+_REVISION = re.compile(r"[\w][\w./@^~:+ -]{0,99}")
 
 
 def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | None = None) -> MCPServer:
@@ -66,3 +79,95 @@ def check_toolsets(contract: Contract, toolsets: Sequence[str] | None) -> None:
     if wrong or not toolsets:
         problem = f"There is no toolset `{wrong[0][:60]}`." if wrong else "No toolset is given."
         raise ConfigError(problem, f"Toolsets: {', '.join(known)}.")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A prompt with its only argument."""
+
+    title: str
+    description: str
+    argument: str
+    argument_title: str
+    argument_description: str
+    text: str
+    longest: int = 300
+
+
+_DATA = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
+RECIPES = {name: Recipe(**values) for name, values in _DATA.items()}
+
+
+async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    prompts = []
+    for name, recipe in RECIPES.items():
+        argument = types.PromptArgument(
+            name=recipe.argument, title=recipe.argument_title, description=recipe.argument_description, required=True
+        )
+        about = recipe.description
+        prompts.append(types.Prompt(name=name, title=recipe.title, description=about, arguments=[argument]))
+    return types.ListPromptsResult(prompts=prompts)
+
+
+async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    recipe = RECIPES.get(params.name)
+    if recipe is None:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}. Prompts: {', '.join(RECIPES)}.")
+    value = _checked(recipe, params.arguments or {})
+    text = recipe.text.format(value=json.dumps(value, ensure_ascii=False), bare=value)
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=recipe.description, messages=[message])
+
+
+def _checked(recipe: Recipe, arguments: dict[str, str]) -> str:
+    unknown = sorted(set(arguments) - {recipe.argument})
+    value = arguments.get(recipe.argument, "").strip()
+    if unknown:
+        wrong = f"There is no argument `{unknown[0][:60]}`; the only argument is `{recipe.argument}`."
+    elif not value:
+        wrong = f"The argument `{recipe.argument}` is missing: {recipe.argument_description}."
+    elif len(value) > recipe.longest:
+        wrong = f"`{recipe.argument}` is too long: at most {recipe.longest:,} characters."
+    elif recipe.argument == "since" and not _REVISION.fullmatch(value):  # it becomes part of shell commands in the text
+        wrong = f"`{recipe.argument}` is not a valid revision or date. Give {recipe.argument_description}."
+    else:
+        return value
+    raise MCPError(types.INVALID_PARAMS, wrong)
+
+
+async def complete(calls: Calls, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    """Complete an argument by its prefix; without an index there are no suggestions."""
+    ref, name, typed = params.ref, params.argument.name, params.argument.value
+    try:
+        found = await calls.read(lambda call: _values(call, ref.type, name, typed))
+    except LoreError:
+        found = []
+    values = types.Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
+    return types.CompleteResult(completion=values)
+
+
+def _values(call: Call, kind: str, name: str, typed: str) -> list[str]:
+    match kind, name:
+        case "ref/resource", "path":
+            folder = typed.rpartition("/")[0]
+            return _beginning(typed, _sources(call, **({"under": folder} if folder else {})))
+        case "ref/prompt", "class_name":
+            return _classes(call, typed)
+        case "ref/prompt", "since":
+            return _beginning(typed, (PurePosixPath(source).stem for source in _sources(call, type="release")))
+    return []
+
+
+def _sources(call: Call, **only: str) -> list[str]:
+    rows = call("list_sources", {"max_tokens": ALL_TOKENS, **only}, NOBODY)["sources"]
+    return [row["source"] for row in rows]
+
+
+def _classes(call: Call, typed: str) -> list[str]:
+    rows = call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
+    names = [row["class"] for row in rows if row["source"]]
+    return _beginning(typed, names) or [name for name in names if _beginning(typed, [last_part(name)])]
+
+
+def _beginning(typed: str, values: Iterable[str]) -> list[str]:
+    return [value for value in values if value.casefold().startswith(typed.casefold())]
