@@ -14,14 +14,6 @@ from lore_server.knowledge.activity_log import ActivityLog
 from lore_server.replies.problem import LONGEST, context_of, in_envelope, seed_code
 from lore_server.services.knowledge_library import Library
 
-UNNAMED = (
-    "list_projects",
-    "delete_project",
-    "get_server_info",
-    "get_storage_status",
-    "sync_storage",
-    "revert_knowledge",
-)
 NAMED = ("project_id", "filename", "chapter_title")
 
 
@@ -35,7 +27,7 @@ class Recorder:
     def run(self, operation: Operation, arguments: Mapping[str, object], work: Callable[[], JSON]) -> JSON:
         """Return the result of the work. Raises LoreError for every failure, with trace id and context."""
         trace_id, started = secrets.token_hex(16), time.perf_counter()
-        about = self._about(operation.id, arguments)
+        about = self._about(operation, arguments)
         try:
             result = work()
         except Exception as error:
@@ -51,8 +43,11 @@ class Recorder:
         self._log.add(activity(operation, about, trace_id, time.perf_counter() - started))
         return result
 
-    def _about(self, method: str, arguments: Mapping[str, object]) -> JSON:
-        if method in UNNAMED or arguments.get("project_id") is not None:
+    def _about(self, operation: Operation, arguments: Mapping[str, object]) -> JSON:
+        """Return the arguments with the project, if the operation is about one: the current one by default."""
+        schema = operation.input_schema
+        may_name_one = "project_id" in schema["properties"].keys() - schema.get("required", ())
+        if arguments.get("project_id") is not None or not (may_name_one or operation.toolset == "memories"):
             return dict(arguments)
         try:
             return {**arguments, "project_id": self._library.current}
