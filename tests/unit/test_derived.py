@@ -8,7 +8,7 @@ from lore_etl.core.model import Chunk
 from lore_server.answer.kept_answers import KeptAnswer
 from lore_server.query.outdated import below_sources
 from lore_server.query.ranking import Ranked
-from lore_server.services.chapters import answer_chapters, introduction
+from lore_server.services.chapters import answer_document
 from tests.harness.chunks import make_chunk
 
 CITED = ("a.md", "b.md")
@@ -22,7 +22,7 @@ def saved_text(*cited: str) -> str:
     ]
     reply: Any = {"mode": "extractive", "answer": "It doubles. [1]", "citations": citations}
     kept = KeptAnswer("How do retries wait?", "How do retries wait?", reply)
-    return "\n\n".join([introduction(kept, "2026-11-22"), *(chapter.content for chapter in answer_chapters(kept))])
+    return answer_document(kept, "Retries", "2026-11-22T00:00:00.000Z")[1]
 
 
 def order(text: str, *ranked: tuple[str, float], type_: str = "knowledge") -> list[str]:

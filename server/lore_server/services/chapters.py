@@ -198,19 +198,13 @@ def _row(chapter: Chapter) -> records.ChapterRecord:
 
 def answer_document(kept: KeptAnswer, title: str, now: str) -> tuple[str, str]:
     """Return the file name, which has no slashes because these would name a folder, and the text of the document."""
-    text = chapter_edit.new_document(title, introduction(kept, now[:DAY]), [], answer_chapters(kept), now)
-    return re.sub(r"[/\\]+", " ", title)[:LONGEST_NAME], text
-
-
-def introduction(kept: KeptAnswer, day: str) -> str:
     followed = f" (searched: {kept.question})" if kept.question != kept.asked else ""
-    return f"Answer of {day} to the question: {one_line(kept.asked)}{followed}\n\n{ORIGINS[kept.reply['mode']]}."
-
-
-def answer_chapters(kept: KeptAnswer) -> list[chapter_edit.NewChapter]:
-    sources = "\n\n".join(_source(citation) for citation in kept.reply["citations"])
-    answer = chapter_edit.NewChapter("Answer", _without_headings(kept.reply["answer"]))
-    return [answer, chapter_edit.NewChapter("Sources", sources)] if sources else [answer]
+    start = f"Answer of {now[:DAY]} to the question: {one_line(kept.asked)}{followed}\n\n{ORIGINS[kept.reply['mode']]}."
+    chapters = [chapter_edit.NewChapter("Answer", _without_headings(kept.reply["answer"]))]
+    if sources := "\n\n".join(_source(citation) for citation in kept.reply["citations"]):
+        chapters.append(chapter_edit.NewChapter("Sources", sources))
+    text = chapter_edit.new_document(title, start, [], chapters, now)
+    return re.sub(r"[/\\]+", " ", title)[:LONGEST_NAME], text
 
 
 def _source(citation: records.CitationRecord) -> str:
