@@ -35,7 +35,9 @@ class Library:
     """A knowledge folder for one project, opened at its first use. `changed` is called after every write."""
 
     def __init__(self, home: Path, root: Path, changed: Callable[[], None] = lambda: None) -> None:
-        self.unopened = KnowledgeStore(home, changed=changed, identity=self._identity)
+        self.unopened = KnowledgeStore(
+            home, changed=changed, identity=lambda: self.identity(self.unopened.projects.registry())
+        )
         self._root = root.resolve()
         self._guard = threading.Lock()
         self._is_open = False
@@ -117,9 +119,6 @@ class Library:
         if self.unopened.is_unfetched and (problem := self.unopened.remote.problem):
             notes.append(f"Nothing was fetched from the remote of the knowledge folder: {problem}")
         return " ".join(notes)[:1000] or None
-
-    def _identity(self) -> Identity:
-        return self.identity(self.unopened.projects.registry())
 
     def close(self) -> None:
         """Wait briefly for commits that are being pushed."""
