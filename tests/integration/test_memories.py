@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lore_etl.core.errors import InvalidPath, MemoryNotFound
 from lore_server.knowledge.git.history import INTERRUPTED
-from lore_server.knowledge.memory_store import Added, MemoryStore, new_memory
+from lore_server.knowledge.memory_store import MemoryStore, new_memory
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 from tests.harness.processes import child
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import MemoryAddedRecord
 
 NOW = "2026-01-02T03:04:05.000Z"
 LONG = "".join(f"Line {number} of something long.\n\n" for number in range(900))
@@ -29,7 +32,7 @@ memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=600))
 print("ready", flush=True)
 for line in sys.stdin:
     done = memories.add("My App", new_memory(sys.argv[2], "g", line * 1000, "", {}, ""), Author(sys.argv[2]))
-    print(done.stored.id, done.is_duplicate, len(done.stored.paths), flush=True)
+    print(done["id"], done["duplicate"], done["parts"], flush=True)
 """
 
 KILLED = f"""
@@ -58,12 +61,18 @@ def memories(home: Path) -> MemoryStore:
 
 def add(
     memories: MemoryStore, name: str = "A name", body: str = "A body.\n", group: str = "g", **more: str | None
-) -> Added:
+) -> MemoryAddedRecord:
     return memories.add(PROJECT, new_memory(name, group, body, "", {}, NOW), AGENT, **more)
 
 
 def files(home: Path) -> list[str]:
     return sorted(path.relative_to(home).as_posix() for path in home.glob("projects/*/memories/**/*.md"))
+
+
+def of(home: Path, *added: MemoryAddedRecord) -> list[str]:
+    """Return the files of memories."""
+    stems = [f"projects/my-app/memories/{one['id']}." for one in added]
+    return [path for path in files(home) if path.startswith(tuple(stems))]
 
 
 def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit_by_its_author(
@@ -73,11 +82,11 @@ def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit_by_its_auth
 
     done = add(memories)
 
-    path = f"projects/my-app/memories/g/a-name-{done.stored.memory.sha256[:12]}.md"
-    assert (done.stored.id, done.stored.paths) == (f"g/a-name-{done.stored.memory.sha256[:12]}", (path,))
+    path = f"projects/my-app/memories/g/a-name-{done['sha256'][:12]}.md"
+    assert (done["id"], done["path"], done["parts"]) == (f"g/a-name-{done['sha256'][:12]}", path, 1)
     assert (home / path).read_text(encoding="utf-8").endswith("---\nA body.\n")
     assert git(home, "log", "-1", "--format=%H %an %s") == (
-        f"{done.commit} claude Update knowledge for {PROJECT}: Remembered 'A name'\n"
+        f"{done['commit']} claude Update knowledge for {PROJECT}: Remembered 'A name'\n"
     )
     assert_sound(home)
 
@@ -88,8 +97,8 @@ def test_the_same_body_in_the_same_group_is_not_written_again_under_another_name
     for body in ("A body.\n", LONG):
         first, again = add(memories, body=body), add(memories, "Another name", body)
 
-        assert (again.is_duplicate, again.commit, again.stored) == (True, None, first.stored)
-        assert not add(memories, body=body, group="G").is_duplicate
+        assert (again["duplicate"], again["commit"], again["path"]) == (True, None, first["path"])
+        assert not add(memories, body=body, group="G")["duplicate"]
     assert len(messages(home)) == 4
 
 
@@ -98,9 +107,9 @@ def test_a_long_memory_has_a_single_commit_and_id_and_is_deleted_with_all_its_pa
 ) -> None:
     done = add(memories, body=LONG)
 
-    assert len(done.stored.paths) == len(files(home)) == 6
-    stored, commit = memories.delete(PROJECT, done.stored.id, AGENT)
-    assert (stored, files(home)) == (done.stored, [])
+    assert done["parts"] == len(files(home)) == 6
+    stored, commit = memories.delete(PROJECT, done["id"], AGENT)
+    assert (stored.id, stored.memory.body, files(home)) == (done["id"], LONG, [])
     assert [line.partition(": ")[2] for line in messages(home)] == ["Remembered 'A name'", "Forgot 'A name'"]
     KnowledgeStore(home).past.revert(commit, AGENT)
     assert len(files(home)) == 6
@@ -110,21 +119,21 @@ def test_a_long_memory_has_a_single_commit_and_id_and_is_deleted_with_all_its_pa
 def test_a_newer_text_replaces_the_old_text_in_a_single_commit(home: Path, memories: MemoryStore) -> None:
     old = add(memories, body=LONG)
 
-    new = add(memories, body="new", replaces=old.stored.id)
-    gone = add(memories, body="newer", replaces=old.stored.id)
+    new = add(memories, body="new", replaces=old["id"])
+    gone = add(memories, body="newer", replaces=old["id"])
 
-    assert (new.replaced, gone.replaced) == (old.stored.id, None)
-    assert files(home) == sorted((*new.stored.paths, *gone.stored.paths))
+    assert (new["replaced"], gone["replaced"]) == (old["id"], None)
+    assert files(home) == of(home, new, gone)
     assert len(messages(home)) == 3
 
 
 def test_replacing_a_memory_with_an_existing_memory_only_deletes_it(home: Path, memories: MemoryStore) -> None:
     first, second = add(memories, "one", "1"), add(memories, "other", "2")
 
-    done = add(memories, "three", "1", replaces=second.stored.id)
+    done = add(memories, "three", "1", replaces=second["id"])
 
-    assert (done.is_duplicate, done.stored, done.replaced) == (True, first.stored, second.stored.id)
-    assert files(home) == list(first.stored.paths)
+    assert (done["duplicate"], done["id"], done["replaced"]) == (True, first["id"], second["id"])
+    assert files(home) == [first["path"]]
     assert messages(home)[-1].endswith("Forgot 'other'")
 
 
@@ -133,34 +142,34 @@ def test_a_memory_that_replaces_itself_updates_its_metadata_or_stays_unchanged(
 ) -> None:
     first = add(memories)
 
-    same = add(memories, replaces=first.stored.id)
-    renamed = add(memories, "New name", replaces=first.stored.id)
+    same = add(memories, replaces=first["id"])
+    renamed = add(memories, "New name", replaces=first["id"])
     rated = memories.add(
-        PROJECT, new_memory("New name", "g", "A body.\n", "", {"rating": 5}, NOW), AGENT, renamed.stored.id
+        PROJECT, new_memory("New name", "g", "A body.\n", "", {"rating": 5}, NOW), AGENT, renamed["id"]
     )
 
-    assert (same.is_duplicate, same.commit, same.replaced) == (True, None, None)
-    assert (renamed.is_duplicate, renamed.replaced) == (False, first.stored.id)
-    assert rated.stored.paths == renamed.stored.paths
-    assert "rating: 5" in (home / rated.stored.paths[0]).read_text(encoding="utf-8")
-    assert files(home) == list(rated.stored.paths)
+    assert (same["duplicate"], same["commit"], same["replaced"]) == (True, None, None)
+    assert (renamed["duplicate"], renamed["replaced"]) == (False, first["id"])
+    assert rated["path"] == renamed["path"]
+    assert "rating: 5" in (home / rated["path"]).read_text(encoding="utf-8")
+    assert files(home) == [rated["path"]]
 
 
 def test_a_memory_edited_by_hand_is_neither_overwritten_nor_treated_as_unchanged(
     home: Path, memories: MemoryStore
 ) -> None:
     first = add(memories)
-    path = home / first.stored.paths[0]
+    path = home / first["path"]
     path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
 
     again = add(memories)
 
-    assert not again.is_duplicate
-    assert again.stored.id == f"g/a-name-{again.stored.memory.sha256}"
+    assert not again["duplicate"]
+    assert again["id"] == f"g/a-name-{again['sha256']}"
     assert path.read_text(encoding="utf-8").endswith("By hand.\n")
-    assert add(memories).is_duplicate
-    memories.delete(PROJECT, first.stored.id, AGENT)
-    assert files(home) == list(again.stored.paths)
+    assert add(memories)["duplicate"]
+    memories.delete(PROJECT, first["id"], AGENT)
+    assert files(home) == [again["path"]]
     assert "By hand." in git(home, "log", "-p", "--all")
 
 
@@ -185,7 +194,7 @@ def test_symlinks_in_the_folder_of_memories_are_not_followed(home: Path, memorie
     add(memories)
     folder = home / "projects/my-app/memories"
     (folder / "linked").symlink_to(outside)
-    name = replace(add(memories, "B", "b").stored).paths[0].rpartition("/")[2]
+    name = add(memories, "B", "b")["path"].rpartition("/")[2]
     (folder / "h").mkdir()
     (folder / "h" / name).symlink_to(outside / "x.md")
 
@@ -224,8 +233,8 @@ def test_a_memory_left_incomplete_by_a_killed_writer_is_completed_when_added_aga
 
     done = add(memories, "writer", line * 1000)
 
-    assert not done.is_duplicate
-    assert files(home) == sorted((*done.stored.paths, add(memories).stored.paths[0]))
-    assert add(memories, "writer", line * 1000).is_duplicate
+    assert not done["duplicate"]
+    assert files(home) == of(home, done, add(memories))
+    assert add(memories, "writer", line * 1000)["duplicate"]
     assert messages(home)[1].startswith(INTERRUPTED)
     assert_sound(home)

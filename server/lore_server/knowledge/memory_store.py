@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
@@ -25,6 +25,9 @@ from lore_server.knowledge.git.history import Changes
 from lore_server.knowledge.names import SUFFIX, checked_group_id, group_folder, slug
 from lore_server.knowledge.reader import Project, is_document, shown
 from lore_server.knowledge.store import KnowledgeStore
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import MemoryAddedRecord
 
 FRONT_CHARACTERS = 32_000  # half of the limit for reading front matter
 _DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
@@ -186,23 +189,13 @@ class StoredMemory:
     parts: int
 
 
-@dataclass(frozen=True)
-class Added:
-    """The result of `add`. `commit` is None if nothing was written; `replaced` is the id of the replaced memory."""
-
-    stored: StoredMemory
-    is_duplicate: bool
-    replaced: str | None
-    commit: str | None
-
-
 class MemoryStore:
     """The memories in a store. Every write may raise the errors of the store's writes."""
 
     def __init__(self, store: KnowledgeStore) -> None:
         self._store = store
 
-    def add(self, project_id: str, memory: Memory, author: Author, replaces: str | None = None) -> Added:
+    def add(self, project_id: str, memory: Memory, author: Author, replaces: str | None = None) -> MemoryAddedRecord:
         """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists."""
         with self._store.writer.writing():
             project, more = self._store.projects.begun(self._store.reader.project(project_id))
@@ -220,7 +213,17 @@ class MemoryStore:
             commit = None
             if changes:
                 commit = self._store.writer.save(project, changes, message, author, stored.paths[0])["commit"]
-        return Added(stored, duplicate is not None, old.id if old else None, commit)
+        return {
+            "id": stored.id,
+            "name": stored.memory.name,
+            "group_id": stored.memory.group_id,
+            "sha256": stored.memory.sha256,
+            "parts": len(stored.paths),
+            "path": stored.paths[0],
+            "duplicate": duplicate is not None,
+            "replaced": old.id if old else None,
+            "commit": commit,
+        }
 
     def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[StoredMemory]:
         """Yield the memories of a project, in all groups or in those with these folders."""

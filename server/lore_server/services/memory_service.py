@@ -63,22 +63,12 @@ class MemoryService:
         """Store a text as a memory, unless its group already has the same text."""
         store = self._library.store
         new = new_memory(name, group_id, body, source, metadata, store.now())
-        done = MemoryStore(store).add(self._library.current, new, request.by, replaces)
-        memory = done.stored.memory
-        added: MemoryAddedRecord = {
-            "id": done.stored.id,
-            "name": memory.name,
-            "group_id": memory.group_id,
-            "sha256": memory.sha256,
-            "parts": len(done.stored.paths),
-            "path": done.stored.paths[0],
-            "duplicate": done.is_duplicate,
-            "replaced": done.replaced,
-            "commit": done.commit,
-        }
+        added = MemoryStore(store).add(self._library.current, new, request.by, replaces)
         remarks = (
-            f"The body is stored in {len(done.stored.paths)} linked parts." if len(done.stored.paths) > 1 else "",
-            "The name was shortened; the first part contains it in full." if memory.full_name else "",
+            f"The body is stored in {added['parts']} linked parts." if added["parts"] > 1 else "",
+            "The name was shortened; the first part contains it in full."
+            if new.full_name and added["name"] == new.name
+            else "",
             f"Secrets were removed: {new.secrets}." if new.secrets else "",
             self._library.note() or "",
         )
