@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from lore_etl.core.errors import ProviderUnavailable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.knowledge.names import DEVICES
 from lore_server.trackers.tickets import (
+    Item,
     TicketRecord,
     TicketStore,
-    UnsafeTicket,
     comment_of,
     release_of,
     text_of,
@@ -20,7 +19,7 @@ from lore_server.trackers.tickets import (
     ticket_of,
     user_name,
 )
-from lore_server.trackers.tracker_client import Item, Stream, TrackerClient, endless_pages
+from lore_server.trackers.tracker_client import Stream, TrackerClient, endless_pages
 
 ADDRESS = "https://api.github.com"
 ADDRESS_VARIABLE = "LORE_GITHUB_URL"
@@ -51,8 +50,8 @@ def streams(project: str, client: TrackerClient) -> list[Stream]:
     base = f"repos/{project}"
     return [
         Stream("issues", f"{base}/issues", _issue, {"state": "all", **_BY_CHANGE}, "since"),
-        Stream("comments", f"{base}/issues/comments", _comment("issue_url"), _BY_CHANGE, "since"),
-        Stream("reviews", f"{base}/pulls/comments", _comment("pull_request_url"), _BY_CHANGE, "since"),
+        Stream("comments", f"{base}/issues/comments", partial(_comment, "issue_url"), _BY_CHANGE, "since"),
+        Stream("reviews", f"{base}/pulls/comments", partial(_comment, "pull_request_url"), _BY_CHANGE, "since"),
         Stream("releases", f"{base}/releases", _release),
     ]
 
@@ -67,12 +66,7 @@ def pull_discussions(client: TrackerClient, store: TicketStore, project: str) ->
         try:
             page = data["data"]["repository"]["discussions"]
             changed = [node for node in page["nodes"] if node["updatedAt"] > known]
-            for node in changed:
-                try:
-                    number = ticket_number(node["number"])
-                    store.put(number, _discussion(number, node, store.get(number)))
-                except UnsafeTicket as error:
-                    store.refused.add(str(error))
+            store.take(changed, _discussion)
             newest = max([newest, *(node["updatedAt"] for node in changed)])
             is_last = len(changed) < len(page["nodes"]) or not page["pageInfo"]["hasNextPage"]
             before, after = after, page["pageInfo"]["endCursor"]
@@ -98,18 +92,13 @@ def _issue(store: TicketStore, item: Item) -> None:
                 store.link(closed, number, f"pull request, {state}", ISSUES)
 
 
-def _comment(address: str) -> Callable[[TicketStore, Item], None]:
-    """Return a function that stores a comment; `address` is the key with the address of its ticket."""
-
-    def store_comment(store: TicketStore, item: Item) -> None:
-        number = text_of(item.get(address)).rpartition("/")[2]
-        if not number.isdecimal():
-            return
+def _comment(address: str, store: TicketStore, item: Item) -> None:
+    """Store a comment; `address` is the key with the address of its ticket."""
+    number = text_of(item.get(address)).rpartition("/")[2]
+    if number.isdecimal():
         comment = comment_of(_login(item.get("user")), item)
         ticket = store.get(number) or TicketRecord(ISSUES, number)
         store.put(number, replace(ticket, comments={**ticket.comments, f"{address}-{item['id']}": comment}))
-
-    return store_comment
 
 
 def _release(store: TicketStore, item: Item) -> None:
@@ -120,14 +109,17 @@ def _release(store: TicketStore, item: Item) -> None:
     store.put(f"release-{number}", release_of(RELEASES, name, item, _RELEASE_KEYS, state=state, author=author))
 
 
-def _discussion(number: str, node: Mapping[str, Any], before: TicketRecord | None) -> TicketRecord:
+def _discussion(store: TicketStore, node: Item) -> None:
+    number = ticket_number(node["number"])
     comments = {
         str(comment["id"]): comment_of(_login(comment.get("author")), comment, "createdAt")
         for comment in node["comments"]["nodes"]
     }
     labels = [text_of(label["name"]) for label in node["labels"]["nodes"]]
     known = {"state": "closed" if node.get("closed") else "open", "author": _login(node.get("author"))}
-    return ticket_of(DISCUSSIONS, number, node, _DISCUSSION_KEYS, before, labels=labels, comments=comments, **known)
+    before = store.get(number)
+    ticket = ticket_of(DISCUSSIONS, number, node, _DISCUSSION_KEYS, before, labels=labels, comments=comments, **known)
+    store.put(number, ticket)
 
 
 def file_name(text: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from urllib.parse import quote
 
 from lore_etl.core.text import clip, encodable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.trackers.github import ISSUES, RELEASES, file_name
 from lore_server.trackers.tickets import (
+    Item,
     TicketComment,
     TicketStore,
     UnsafeTicket,
@@ -19,7 +20,7 @@ from lore_server.trackers.tickets import (
     ticket_of,
     user_name,
 )
-from lore_server.trackers.tracker_client import PER_PAGE, Item, Stream, TrackerClient
+from lore_server.trackers.tracker_client import PER_PAGE, Stream, TrackerClient
 
 ADDRESS = "https://gitlab.com"
 ADDRESS_VARIABLE = "LORE_GITLAB_URL"
@@ -39,31 +40,27 @@ def streams(project: str, client: TrackerClient) -> list[Stream]:
     """Return the streams of a project `GROUP/PROJECT`."""
     base = f"api/v4/projects/{quote(project, safe='')}"
     return [
-        Stream(kind, f"{base}/{kind}", _ticket(kind, base, client), _BY_CHANGE, "updated_after")
+        Stream(kind, f"{base}/{kind}", partial(_ticket, kind, base, client), _BY_CHANGE, "updated_after")
         for kind in (ISSUES, REQUESTS)
     ] + [Stream("releases", f"{base}/releases", _release)]
 
 
-def _ticket(kind: str, base: str, client: TrackerClient) -> Callable[[TicketStore, Item], None]:
-    """Return a function that stores a ticket with its notes, which GitLab lists only by ticket."""
-
-    def store_ticket(store: TicketStore, item: Item) -> None:
-        number = ticket_number(item["iid"])
-        key, updated = f"{kind}-{number}", text_of(item.get("updated_at"))
-        before = store.get(key)
-        if before and before.title and before.updated == updated:
-            return
-        state = text_of(item.get("state"))
-        notes = _notes(client, f"{base}/{kind}/{number}/notes") if item.get("user_notes_count") else {}
-        labels = [label for label in item.get("labels") or () if isinstance(label, str)]
-        known = {"state": _STATES.get(state, state), "author": _author(item), "comments": notes}
-        ticket = ticket_of(kind, number, item, _KEYS, before, labels=labels, **known)
-        store.put(key, ticket)
-        if kind == REQUESTS:
-            for closed in closed_by(f"{ticket.title}\n{ticket.body}"):
-                store.link(f"{ISSUES}-{closed}", f"{number}", f"merge request, {ticket.state}", ISSUES)
-
-    return store_ticket
+def _ticket(kind: str, base: str, client: TrackerClient, store: TicketStore, item: Item) -> None:
+    """Store a ticket with its notes, which GitLab lists only by ticket."""
+    number = ticket_number(item["iid"])
+    key, updated = f"{kind}-{number}", text_of(item.get("updated_at"))
+    before = store.get(key)
+    if before and before.title and before.updated == updated:
+        return
+    state = text_of(item.get("state"))
+    notes = _notes(client, f"{base}/{kind}/{number}/notes") if item.get("user_notes_count") else {}
+    labels = [label for label in item.get("labels") or () if isinstance(label, str)]
+    known = {"state": _STATES.get(state, state), "author": _author(item), "comments": notes}
+    ticket = ticket_of(kind, number, item, _KEYS, before, labels=labels, **known)
+    store.put(key, ticket)
+    if kind == REQUESTS:
+        for closed in closed_by(f"{ticket.title}\n{ticket.body}"):
+            store.link(f"{ISSUES}-{closed}", f"{number}", f"merge request, {ticket.state}", ISSUES)
 
 
 def _notes(client: TrackerClient, path: str) -> dict[str, TicketComment]:

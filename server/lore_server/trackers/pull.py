@@ -63,7 +63,7 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
     address = wanted.address or wanted.environment.get(kind.ADDRESS_VARIABLE) or kind.ADDRESS
     client = TrackerClient(address, kind.headers(token), wanted.patience)
     store = TicketStore(wanted.home, wanted.below)
-    report = PullReport([], 0, [])
+    notes = []
     try:
         with FileLock(store.hidden / "lock", timeout=0):
             try:
@@ -74,10 +74,10 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
                     progress(github.DISCUSSIONS)
                     github.pull_discussions(client, store, wanted.project)
                 elif wanted.tracker == "github":
-                    report.notes.append(f"Discussions need a token in {github.TOKEN_VARIABLES[0]}; they were left out.")
+                    notes.append(f"Discussions need a token in {github.TOKEN_VARIABLES[0]}; they were left out.")
                 if store.refused:
                     some = ", ".join(sorted(store.refused)[:5])
-                    report.notes.append(f"{len(store.refused)} tickets without a valid number were left out: {some}.")
+                    notes.append(f"{len(store.refused)} tickets without a valid number were left out: {some}.")
             finally:
                 store.write_files()
     except Timeout as error:
@@ -87,5 +87,4 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
     finally:
         client.close()
         store.close()
-        report.changed, report.requests = sorted(store.changed), client.requests
-    return report
+    return PullReport(sorted(store.changed), client.requests, notes)

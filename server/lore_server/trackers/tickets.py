@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ class UnsafeTicket(ProviderUnavailable):
     """A tracker gave a ticket a number that is none. The message is the number."""
 
 
+Item = Mapping[str, Any]
+"""A tracker's record of a ticket, a comment or a release."""
 TicketComment = dict[str, str]
 """A comment: its `author`, `created` (a time in ISO 8601) and `body`."""
 
@@ -60,11 +62,6 @@ class TicketRecord:
     def path(self) -> str:
         return f"{self.folder}/{self.name}.md"
 
-    @property
-    def is_safe(self) -> bool:
-        """Return whether the name is only that of a file. Earlier versions stored any."""
-        return bool(_SAFE_NAME.fullmatch(self.name))
-
 
 def ticket_number(value: object) -> str:
     """Return the number of a ticket, which becomes the name of its file. Raises UnsafeTicket."""
@@ -83,13 +80,13 @@ def user_name(user: object, key: str) -> str:
     return text_of(user.get(key)) if isinstance(user, dict) else ""
 
 
-def comment_of(author: str, item: Mapping[str, Any], created: str = "created_at") -> TicketComment:
+def comment_of(author: str, item: Item, created: str = "created_at") -> TicketComment:
     """Return the comment of a tracker's item; `created` is the tracker's name of its time."""
     return {"author": author, "created": text_of(item.get(created)), "body": text_of(item.get("body"))}
 
 
 def ticket_of(
-    folder: str, name: str, item: Mapping[str, Any], keys: Mapping[str, str], before: TicketRecord | None, **known: Any
+    folder: str, name: str, item: Item, keys: Mapping[str, str], before: TicketRecord | None, **known: Any
 ) -> TicketRecord:
     """Return the ticket of an item, read by the tracker's `keys`; comments and links stay as `before`."""
     kept = {"comments": before.comments, "links": before.links} if before else {}
@@ -97,7 +94,7 @@ def ticket_of(
     return TicketRecord(folder, name, **{**texts, "title": texts["title"] or f"#{name}", **kept, **known})
 
 
-def release_of(folder: str, name: str, item: Mapping[str, Any], keys: Mapping[str, str], **known: Any) -> TicketRecord:
+def release_of(folder: str, name: str, item: Item, keys: Mapping[str, str], **known: Any) -> TicketRecord:
     """Return a release, whose title contains its tag."""
     tag = text_of(item.get("tag_name"))
     title = text_of(item.get(keys["title"])) or tag or name
@@ -157,6 +154,14 @@ class TicketStore:
         self._rows.rollback()
         self._rows.close()
 
+    def take(self, items: Iterable[Item], store_item: Callable[[TicketStore, Item], None]) -> None:
+        """Store items; those without a valid number are only noted as refused."""
+        for item in items:
+            try:
+                store_item(self, item)
+            except UnsafeTicket as error:
+                self.refused.add(str(error))
+
     def position(self, stream: str) -> dict[str, str]:
         row = self._rows.execute("SELECT data FROM position WHERE stream = ?", (stream,)).fetchone()
         return dict(json.loads(row[0])) if row else {}
@@ -186,7 +191,8 @@ class TicketStore:
         for key, data in self._rows.execute("SELECT key, data FROM record WHERE NOT is_written").fetchall():
             ticket = TicketRecord(**json.loads(data))
             keys.append((key,))
-            if ticket.title and ticket.is_safe:  # without a title, only a comment or a link has arrived
+            # without a title, only a comment or a link has arrived; earlier versions stored any name
+            if ticket.title and _SAFE_NAME.fullmatch(ticket.name):
                 self._files.write(self._below + ticket.path, markdown(ticket).encode(), is_durable=False)
                 self.changed.add(ticket.path)
         if keys:

@@ -21,7 +21,7 @@ from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
 from lore_etl.system.request_limits import limit_requests
 from lore_server import __version__
 from lore_server.execution.foreign_reply import LONGEST_PAUSE, READ_SECONDS, ReplyRefused, content_of, retry_seconds
-from lore_server.trackers.tickets import TicketStore, UnsafeTicket
+from lore_server.trackers.tickets import Item, TicketStore
 
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 30.0
@@ -31,7 +31,6 @@ MAX_REQUESTS = 10_000  # of a pull
 _UNAVAILABLE = frozenset({500, 502, 503, 504})
 OVERLAP = datetime.timedelta(seconds=1)  # trackers differ on whether `since` is inclusive
 PER_PAGE = 100
-Item = Mapping[str, Any]
 
 
 class TrackerReply(NamedTuple):
@@ -223,11 +222,7 @@ def _stored(store: TicketStore, stream: Stream, items: object) -> str:
     """Store the items of a page, and return the time from which to continue."""
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ProviderUnavailable("The tracker's reply is not a list.", "Check the address.")
-    for item in items:
-        try:
-            stream.store(store, item)
-        except UnsafeTicket as error:
-            store.refused.add(str(error))
+    store.take(items, stream.store)
     return max((_earlier(str(item.get("updated_at") or "")) for item in items), default="")
 
 
