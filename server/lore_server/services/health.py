@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lore_etl.core.clock import seconds_since
@@ -19,7 +19,6 @@ from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.sync import emptiness
-from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.claim import is_ours
 from lore_server import __version__
 from lore_server.answer.model_answers import chosen
@@ -36,7 +35,6 @@ MIN_FREE_BYTES = 200_000_000
 OF_INDEX = ("database", "collection", "keywords")  # the parts that have nothing to check without an index
 PROBE = "Does the embedding model work?"
 Verdict = tuple[str, str]
-T = TypeVar("T")
 
 
 @dataclass
@@ -63,19 +61,23 @@ class HealthService:
         record: HealthRecord = {
             "status": "unhealthy" if "failed" in statuses else "degraded" if "degraded" in statuses else "healthy",
             "checks": checks,
-            "counts": self._known(Catalogue.counts, {}),
-            "files": self._known(lambda catalogue: len(catalogue.paths()), 0),
+            "counts": {},
+            "files": 0,
             "size_bytes": size_of(folder) if is_ours(folder) else 0,
             "model": model_name(self.index.settings.embedding),
             "database": self.index.settings.database.mode,
             "project": self.index.root.name,
             "version": __version__,
-            "index_age_seconds": seconds_since(self._meta("synced_at")),
+            "index_age_seconds": None,
         }
-        inventory, problems = (json.loads(self._meta(name) or "null") for name in ("inventory", "problems"))
-        record = with_fields(record, job=self.job(), owner=self.owner(), inventory=inventory, problems=problems)
+        record = with_fields(record, job=self.job(), owner=self.owner())
         with contextlib.suppress(LoreError):  # the checks report the cause
             if self.index.exists():
+                catalogue = self.index.catalogue
+                record["counts"], record["files"] = catalogue.counts(), len(catalogue.paths())
+                record["index_age_seconds"] = seconds_since(catalogue.meta("synced_at"))
+                inventory, problems = (json.loads(catalogue.meta(name) or "null") for name in ("inventory", "problems"))
+                record = with_fields(record, inventory=inventory, problems=problems)
                 record["freshness"] = self.freshness.record()
                 if (drift := self.drift())["total"]:
                     record["drift"] = drift
@@ -105,16 +107,6 @@ class HealthService:
                 status, detail = "failed", f"{error.message} {error.hint}"
             checks.append({"part": part, "status": status, "detail": detail[:500]})
         return checks
-
-    def _known(self, read: Callable[[Catalogue], T], default: T) -> T:
-        """Return a value of the catalogue; the default if it cannot be read, because the checks report the cause."""
-        try:
-            return read(self.index.catalogue) if self.index.exists() else default
-        except LoreError:
-            return default
-
-    def _meta(self, name: str) -> str | None:
-        return self._known(lambda catalogue: catalogue.meta(name), None)
 
     def _repaired(self, status: str, detail: str, remedy: str = "Run `lore sync`.") -> Verdict:
         """Return the verdict on a part that a sync repairs. While a build runs, the part is only unfinished."""
