@@ -12,7 +12,7 @@ from lore_etl.index import Index
 from lore_etl.sources.source import MEMORIES, origin_of_file
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.git.commits import WriteRequest
-from lore_server.knowledge.memory_store import MemoryStore, StoredMemory, file_place, new_memory
+from lore_server.knowledge.memory_store import Memory, MemoryStore, StoredMemory, file_place, new_memory
 from lore_server.knowledge.names import group_folder
 from lore_server.query.confidence import SUGGESTION
 from lore_server.query.filters import Part
@@ -64,11 +64,10 @@ class MemoryService:
         store = self._library.store
         new = new_memory(name, group_id, body, source, metadata, store.now())
         added = MemoryStore(store).add(self._library.current, new, request.by, replaces)
+        is_short = new.full_name and added["name"] == new.name
         remarks = (
             f"The body is stored in {added['parts']} linked parts." if added["parts"] > 1 else "",
-            "The name was shortened; the first part contains it in full."
-            if new.full_name and added["name"] == new.name
-            else "",
+            "The name was shortened; the first part contains it in full." if is_short else "",
             f"Secrets were removed: {new.secrets}." if new.secrets else "",
             self._library.note() or "",
         )
@@ -176,20 +175,11 @@ def _of_memory(stored: StoredMemory, score: float, path: str = "") -> MemoryMatc
 
 
 def _of_file(result: Ranked) -> MemoryMatchRecord:
-    chunk = result.chunk
-    return {
-        "id": None,
-        "name": chunk.title,
-        "group_id": None,
-        "source": result.source,
-        "created": chunk.created,
-        "parts": 1,
-        "metadata": {"tags": list(chunk.tags)} if chunk.tags else {},
-        "origin": origin_of_file(result.source),
-        "path": result.source,
-        "score": round(result.score, 3),
-        "excerpt": "",
-    }
+    """Return the record of a file that is a memory, but not one that Lore stores."""
+    chunk, source = result.chunk, result.source
+    memory = Memory(chunk.title, "", "", source, {"tags": list(chunk.tags)} if chunk.tags else {}, chunk.created or "")
+    found = _of_memory(StoredMemory("", memory, (), 1), result.score, source)
+    return {**found, "id": None, "group_id": None, "origin": origin_of_file(source)}
 
 
 def _memory_id(source: str) -> str | None:

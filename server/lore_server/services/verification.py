@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RESULT = "verified.json"  # in the index folder
 LONGEST = 20_000  # bytes of the file
 LONGEST_NOTE = 300
-BY_COMMAND, BY_OWNER = "verify", "background"
+BY_OWNER = "background"
 STEP_SECONDS = 0.1
 _STOPPED = {
     "embedded": "Closed.",
@@ -80,7 +80,7 @@ class Verifier:
             try:
                 run = Verification(self._index, pause)
                 run.run()
-                return self._recorded(run, BY_COMMAND)
+                return self._recorded(run, "verify")
             finally:
                 self._turn.release()
         finally:
