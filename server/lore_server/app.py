@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from lore_etl.config.project import knowledge_home
@@ -36,7 +37,7 @@ from lore_server.framework.reading import DocReader
 from lore_server.framework.search_scope import Scopes
 from lore_server.framework.unified_search import UnifiedSearch
 from lore_server.framework.view import View
-from lore_server.operations.table import Services, methods, render
+from lore_server.operations.table import methods, render
 from lore_server.query.confidence import Fit
 from lore_server.query.freshness import ATTEMPTS, Freshness, from_one_state
 from lore_server.query.history import History
@@ -96,15 +97,17 @@ class App:
         queries, kept = QueryService(self.index, history=self._history), KeptAnswers(self._questions.earlier)
         self._answer_model = ModelAnswers(settings.answer)
         self._recorder = Recorder(self._library)
-        self._services = Services(
-            search=SearchService(self.index, queries, self.freshness),
+        self._search = SearchService(self.index, queries, self.freshness)
+        self._health = HealthService(
+            self.index, contract, self.jobs.running, owner, self.freshness, self.verifier, self._output.drift_record
+        )
+        services = SimpleNamespace(
+            search=self._search,
             answers=AnswerService(self.index, queries, self.freshness, kept, self._answer_model),
             documents=DocumentService(self.index, self.freshness),
             jobs=self.jobs,
             database=DatabaseService(self.index, self.verifier),
-            health=HealthService(
-                self.index, contract, self.jobs.running, owner, self.freshness, self.verifier, self._output.drift_record
-            ),
+            health=self._health,
             projects=ProjectService(self._library),
             chapters=ChapterService(self._library, kept),
             insights=InsightsService(self.index, self._questions),
@@ -114,7 +117,7 @@ class App:
             docs=DocReader(self.index.root, settings, self.index.files),
             unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),
         )
-        self._methods = methods(contract, self._services)
+        self._methods = methods(contract, services)
         self._calls = Lane[JSON]("call", CONCURRENT_CALLS, QUEUE_SECONDS, CALLS_OF_ONE)
         self._calls_out = Lane[JSON]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._together = Together[JSON]()
@@ -132,7 +135,7 @@ class App:
     def fit(self, arguments: JSON) -> Fit:
         """Return how well the index answers `query_documents` with these arguments. Raises LoreError."""
         self._called_at = time.monotonic()
-        return self._services.search.fit(**arguments)
+        return self._search.fit(**arguments)
 
     def answer(self, operation: Operation, arguments: JSON, listener: Listener = NOBODY) -> JSON:
         """Do the same as `call`, but note nothing in the logs."""
@@ -170,7 +173,7 @@ class App:
 
     def _after_pass(self, report: SyncReport) -> None:
         """After each sync, rewrite `.ce/syntropy-index.json` and warm the docs view."""
-        self._services.health.forget()
+        self._health.forget()
         self._output.refresh(report)
         with warming():
             self._view.entries()
@@ -196,7 +199,7 @@ class App:
 
     def health(self) -> JSON:
         """Return the state of each part and the last builds; unlike a call, this does not delay the verification."""
-        return {**self._services.health.check(), "builds": self.jobs.builds()}
+        return {**self._health.check(), "builds": self.jobs.builds()}
 
     def warm(self) -> None:
         """Load everything that the first search needs, then the data that makes later searches faster."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.json_types import JSON
@@ -15,56 +16,18 @@ from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.replies import render_index, render_knowledge
 from lore_server.replies.reply_text import ReplyText, error_text, facts
 
-if TYPE_CHECKING:  # commands only render the owner's replies, so they do not import services
-    from lore_server.answer.answer_service import AnswerService
-    from lore_server.framework.init_service import InitService
-    from lore_server.framework.reading import DocReader
-    from lore_server.framework.unified_search import UnifiedSearch
-    from lore_server.services.chapters import ChapterService
-    from lore_server.services.documents import DocumentService
-    from lore_server.services.health import HealthService
-    from lore_server.services.insights import InsightsService
-    from lore_server.services.jobs import JobService
-    from lore_server.services.knowledge_search import KnowledgeSearch
-    from lore_server.services.memory_service import MemoryService
-    from lore_server.services.project_service import ProjectService
-    from lore_server.services.search_service import SearchService
-    from lore_server.services.verification import DatabaseService
-
-Reply = TypeVar("Reply")
 Method = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Services:
-    """All services of one project."""
-
-    search: SearchService
-    answers: AnswerService
-    documents: DocumentService
-    jobs: JobService
-    database: DatabaseService
-    health: HealthService
-    projects: ProjectService
-    chapters: ChapterService
-    insights: InsightsService
-    knowledge: KnowledgeSearch
-    memories: MemoryService
-    init: InitService
-    docs: DocReader
-    unified: UnifiedSearch
-
-
-class Entry:
-    """The method of a service that serves an operation, and the function that renders its reply.
+class Entry(NamedTuple):
+    """The method that serves an operation, of one of the services, and the function that renders its reply.
 
     The method is keyword-only, and its parameters have the names of the contract's arguments. A parameter `listener`
     receives the listener of the call, a parameter `request` the arguments that are in `WriteRequest`.
     """
 
-    def __init__(self, method: Callable[[Services], Callable[..., Reply]], text: Callable[[Reply], ReplyText]) -> None:
-        self.method: Callable[[Services], Method] = method
-        self.text: Callable[[Any], ReplyText] = text
+    method: Callable[[SimpleNamespace], Method]
+    text: Callable[[Any], ReplyText]
 
 
 OPERATIONS: dict[str, Entry] = {
@@ -119,7 +82,7 @@ OPERATIONS: dict[str, Entry] = {
 }
 
 
-def methods(contract: Contract, services: Services) -> dict[str, Callable[[Listener, JSON], JSON]]:
+def methods(contract: Contract, services: SimpleNamespace) -> dict[str, Callable[[Listener, JSON], JSON]]:
     """Map each operation of the contract to a call of its method.
 
     Raises ConfigError if an operation or its entry is missing, or if a method's parameters differ from the contract.
