@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,39 +21,19 @@ from typing import Literal
 
 from lore_etl.core.errors import StorageError, UsageError, os_errors_as
 from lore_etl.core.json_types import JSON
-from lore_server.setup import install, program
-from lore_server.setup.clients import CLIENTS, Client
+from lore_server.setup import install
+from lore_server.setup.clients import CLIENTS, Client, lasting_command
 
 START, END = "<!-- lore:start -->", "<!-- lore:end -->"
-ADVICE = """\
-This project has an index of its guides, code, tickets, releases, specs and decisions, served by the MCP server `lore`.
-
-- Before you search files by hand, call `query_documents` with the question, and open what it finds with `get_source`.
-- For "how", "where" and "why" questions, call `ask_knowledge_base`; its citations name files and lines.
-- Before you change a class, call `get_class_hierarchy` to see its ancestors, subclasses and users.
-- Trust results that are marked as current. Check those that are marked as changed or outdated against the file.
-"""
+TEXTS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BLOCK = f"""{START}
 ## Lore
 
-{ADVICE}- Tell subagents to do the same: they do not read this file.
+{TEXTS["advice"]}- Tell subagents to do the same: they do not read this file.
 {END}
 """
 _BLOCK = re.compile(rf"{re.escape(START)}.*?{re.escape(END)}\n?", re.DOTALL)
 MARK = "<!-- Written by `lore install`; `lore uninstall` removes it. -->"
-ABOUT_SKILL = (
-    "Finds where something in this project is defined, used, explained or decided, by meaning or name. Use it before "
-    "you search files by hand, and for how, where and why questions about code, guides, tickets and decisions."
-)
-ABOUT_AGENT = (
-    "Answers a question about this project from its code, guides, tickets and decisions, with files and lines. Use it "
-    "if an answer needs several searches."
-)
-CONDITION = "Without the tools of that server, use `lore search` and `lore ask` in a shell, or ignore this."
-TASK = """\
-Answer one question about this project, and change nothing. Name the file and the lines of each statement, and say what
-you did not find.
-"""
 EVENT, HOOK = "PostToolUse", ("hook", "searched")
 
 
@@ -94,13 +75,13 @@ def changes(client: Client, server: str, is_wanted: bool) -> list[Companion]:
 
 
 def _texts(client: Client, server: str) -> Iterator[tuple[Path, str]]:
-    advice = ADVICE.replace("`lore`", f"`{server}`")
-    skill = {"name": "lore", "description": ABOUT_SKILL}
-    yield client.own_file("skills", "lore", "SKILL.md"), _document(skill, f"# Lore\n\n{CONDITION}\n\n{advice}")
+    advice = TEXTS["advice"].replace("`lore`", f"`{server}`")
+    skill = {"name": "lore", "description": TEXTS["skill"]}
+    yield client.own_file("skills", "lore", "SKILL.md"), _document(skill, f"# Lore\n\n{TEXTS['condition']}\n\n{advice}")
     if client.subagent is not None:
         more = {key: value.format(server=f"mcp__{server}") for key, value in client.subagent.items()}
-        agent = {"name": "lore-search", "description": ABOUT_AGENT, **more}
-        yield client.own_file("agents", "lore-search.md"), _document(agent, f"{TASK}\n{advice}")
+        agent = {"name": "lore-search", "description": TEXTS["agent"], **more}
+        yield client.own_file("agents", "lore-search.md"), _document(agent, f"{TEXTS['task']}\n{advice}")
 
 
 def _document(front: dict[str, str], body: str) -> str:
@@ -119,7 +100,7 @@ def _hook(path: Path, is_wanted: bool) -> Companion:
     """Add the hook to the settings, in place of an older one, or remove it."""
     before = install.read(path, str(path))
     data = install.parse(before or "", "json", str(path))
-    words = [*program.lasting(), *HOOK]
+    words = [*lasting_command(), *HOOK]
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
     hook = {"type": "command", "command": command, "timeout": 10, "async": True}
     ours: JSON = {"matcher": "Grep|Bash", "hooks": [hook]}
