@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lore_etl.config.layers import merge
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, StorageError
-from lore_server.setup import install, program
+from lore_server.setup import clients, install
 from lore_server.setup.clients import Form
 
 ENTRY = {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]}
@@ -260,10 +260,10 @@ def test_a_file_that_is_not_utf8_is_reported_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("prefix", "command"),
     [
-        ("/home/a/.cache/uv/archive-v0/LjoKp0t8Pq0", ["uvx", program.PACKAGE]),
-        ("/home/a/.local/pipx/.cache/0123abc", ["pipx", "run", program.PACKAGE]),
-        ("/home/a/.local/share/uv/tools/lore-index", program.running()),
-        ("/home/a/.local/share/pipx/venvs/lore-index", program.running()),
+        ("/home/a/.cache/uv/archive-v0/LjoKp0t8Pq0", ["uvx", clients.PACKAGE]),
+        ("/home/a/.local/pipx/.cache/0123abc", ["pipx", "run", clients.PACKAGE]),
+        ("/home/a/.local/share/uv/tools/lore-index", clients.running_command()),
+        ("/home/a/.local/share/pipx/venvs/lore-index", clients.running_command()),
     ],
 )
 def test_an_entry_never_names_an_environment_that_is_deleted(
@@ -271,4 +271,4 @@ def test_an_entry_never_names_an_environment_that_is_deleted(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", prefix)
 
-    assert program.lasting() == command
+    assert clients.lasting_command() == command

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import InvalidArgument
-from lore_server.setup import place, program
+from lore_server.setup import clients, place
 from lore_server.setup.clients import CLIENTS, Client, EntryRequest, build, client_named, command_line
 from tests.harness.commands import LORE
 from tests.harness.projects import ROOT
@@ -47,10 +47,10 @@ def test_a_shared_file_contains_no_machine_specific_path_if_lore_is_on_path(tmp_
 
 def test_an_activated_environment_does_not_count_as_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_on_path(tmp_path)
-    assert program.is_on_path()
+    assert clients.is_on_path()
 
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
-    assert not program.is_on_path()
+    assert not clients.is_on_path()
 
 
 def test_a_machine_specific_path_is_written_with_a_warning(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -19,9 +20,11 @@ from lore_etl.config.project import find_project
 from lore_etl.core.errors import InvalidArgument, UsageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable
-from lore_server.setup import program
 
 Form = Literal["json", "toml"]
+PROGRAM = "lore"
+PACKAGE = "lore-index"  # and the name of a second script, which `uvx` runs
+MODULE = "lore_server.cli.main"
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def starts_lore(entry: object) -> bool:
     program_, *arguments = command_line(entry) or [""]
     started = Path(program_.replace("\\", "/")).stem
     packages = [word.partition("@")[0] for word in arguments]  # of `uvx lore-index@0.1.0 mcp`
-    return started in (program.NAME, program.PACKAGE) or not {program.MODULE, program.PACKAGE}.isdisjoint(packages)
+    return started in (PROGRAM, PACKAGE) or not {MODULE, PACKAGE}.isdisjoint(packages)
 
 
 def foreign_parts(client: Client, entry: JSON, root: Path) -> list[str]:
@@ -164,7 +167,7 @@ def foreign_parts(client: Client, entry: JSON, root: Path) -> list[str]:
         return [f"`{key}`" for key in entry if key not in own | {"type", "url"}]
     keys = [f"`{key}`" for key in entry if key not in own]
     words = [filled(word, root) for word in command_line(entry)]
-    own_starts = ([program.NAME], program.running(), program.lasting())
+    own_starts = ([PROGRAM], running_command(), lasting_command())
     start = next((start for start in own_starts if words[: len(start)] == start), words[:1])
     is_ours = start in own_starts
     name, *options = words[len(start) :] or [""]
@@ -195,11 +198,11 @@ def filled(text: str, root: Path) -> str:
 
 def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:
     """Return the program: by name if that is enough, relative to the project folder, or by absolute path."""
-    command = program.lasting()
-    if wanted.is_user or command != program.running():
+    command = lasting_command()
+    if wanted.is_user or command != running_command():
         return command, []
-    if program.is_on_path():
-        return [program.NAME], ["`lore` is started by name, so everyone who uses this file needs it on PATH."]
+    if is_on_path():
+        return [PROGRAM], ["`lore` is started by name, so everyone who uses this file needs it on PATH."]
     file = Path(command[0])
     if wanted.client.root and file.is_relative_to(wanted.project):
         return [_path(wanted, file), *command[1:]], []
@@ -233,3 +236,31 @@ def _next(wanted: EntryRequest) -> str:
     if not wanted.is_fixed and wanted.client.user_root != "":
         return f"In every project that {wanted.client.title} opens, Lore serves that project."
     return f"Lore serves {wanted.project.name} in any project that {wanted.client.title} has open."
+
+
+def running_command() -> list[str]:
+    """Return the command that starts this program, by absolute path."""
+    sibling = Path(sys.executable).with_name(f"{PROGRAM}.exe" if sys.platform == "win32" else PROGRAM)
+    for file in (Path(sys.argv[0]).absolute(), sibling):
+        if file.name in (PROGRAM, sibling.name) and os.access(file, os.X_OK) and file.is_file():
+            return [str(file)]
+    return [sys.executable, "-P", "-m", MODULE]
+
+
+def lasting_command() -> list[str]:
+    """Return a command that starts this program later too: `uvx` and `pipx run` use an environment that they delete."""
+    parts = Path(sys.prefix).parts
+    if "archive-v0" in parts and "uv" in parts:
+        return ["uvx", PACKAGE]
+    return ["pipx", "run", PACKAGE] if {"pipx", ".cache"} <= set(parts) else running_command()
+
+
+def is_on_path() -> bool:
+    """Return whether `lore` means this program even outside an activated environment."""
+    activated = os.environ.get("VIRTUAL_ENV")
+    own = str(Path(activated) / ("Scripts" if sys.platform == "win32" else "bin")) if activated else ""
+    folders = [
+        folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder and folder.rstrip("/") != own
+    ]
+    found = shutil.which(PROGRAM, path=os.pathsep.join(folders))
+    return found is not None and Path(found).resolve() == Path(running_command()[0]).resolve()

@@ -21,7 +21,7 @@ from lore_etl.core.errors import Busy, InternalError, InvalidArgument, LoreError
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.owner.session import Session
-from lore_server.setup import place, program
+from lore_server.setup import clients, place
 from lore_server.setup.clients import CLIENTS, Client, command_line, filled, foreign_parts, label_of, starts_lore
 from lore_server.setup.place import Finding
 
@@ -31,16 +31,12 @@ HEALTH = ("contract", "database", "collection", "keywords", "verification", "emb
 Check = Callable[[], Finding]
 HANDSHAKE_SECONDS = 60.0
 MAX_PARTS = 300
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "lore doctor", "version": "1"}}
 CONVERSATION = [
-    {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "lore doctor", "version": "1"},
-        },
-    },
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
     {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-]  # fmt: skip
+]
 
 
 def examine(session: Session, only: Collection[str] = ()) -> JSON:
@@ -121,7 +117,7 @@ def _handshake(session: Session, index: Path) -> Finding:
     """Start `lore mcp` on the project as a client would, and list its tools; start an owner only for an index."""
     from lore_etl.stores.claim import CATALOGUE, is_ours
 
-    command = [*program.running(), "mcp", "-C", str(session.root)]
+    command = [*clients.running_command(), "mcp", "-C", str(session.root)]
     if session.no_daemon or not (is_ours(index) and (index / CATALOGUE).exists()):
         command.append("--no-daemon")
     command += ["-c", str(session.config.absolute())] if session.config else []
@@ -190,7 +186,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
             own_servers = own.get(client.key) if isinstance(own, dict) else None
             for servers in (data.get(client.key), own_servers):
                 for name, entry in servers.items() if isinstance(servers, dict) else ():
-                    if isinstance(entry, dict) and (name == program.NAME or starts_lore(entry)):
+                    if isinstance(entry, dict) and (name == clients.PROGRAM or starts_lore(entry)):
                         yield client, path, str(name), entry, is_user
 
 

@@ -23,7 +23,7 @@ from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server import __version__
 from lore_server.owner.ending import earlier_owner
 from lore_server.owner.session import Session
-from lore_server.setup import program as programs
+from lore_server.setup.clients import PACKAGE, is_on_path, running_command
 
 REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
 
@@ -49,14 +49,14 @@ def python() -> Finding:
 
 def program() -> Finding:
     """Report which program was started, and whether its name alone would start it."""
-    where = "on PATH" if programs.is_on_path() else "not on PATH: clients get its full path"
-    return Finding("ok", f"Lore {__version__}, {' '.join(programs.running())} ({where})")
+    where = "on PATH" if is_on_path() else "not on PATH: clients get its full path"
+    return Finding("ok", f"Lore {__version__}, {' '.join(running_command())} ({where})")
 
 
 def dependencies() -> Finding:
     """Compare the installed version of each package with the required range, without importing it."""
     try:
-        required = metadata.requires(programs.PACKAGE) or []
+        required = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return Finding("failed", "Lore itself is not installed.", REINSTALL)
     wanted = [requirement for requirement in required if "extra ==" not in requirement]
