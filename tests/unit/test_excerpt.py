@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_server.operations.table import render
-from lore_server.replies.excerpt import excerpt, fit_results
+from lore_server.replies.paging import excerpt, fit_results
 
 PASSAGE = "\n".join(f"line {n} about nothing" for n in range(40)) + "\nthe worker drains its queue\nthe end of it"
 

@@ -19,7 +19,7 @@ from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Candidate
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
-from lore_server.replies.excerpt import whole_lines
+from lore_server.replies.paging import whole_lines
 
 CHUNKS_PER_FILE = 4
 SHOWN = 4

@@ -23,7 +23,7 @@ from lore_server.query.retrieve import Stopwatch
 from lore_server.query.syntax import ALL, Request, read_request
 from lore_server.query.usage import relations_of
 from lore_server.replies import budget, paging
-from lore_server.replies.excerpt import fitting_excerpt
+from lore_server.replies.paging import fitting_excerpt
 from lore_server.services.file_part import place_of
 from lore_server.services.question_log import BETWEEN
 
