@@ -71,6 +71,14 @@ def addresses(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(match[0].rstrip(_TAIL) for text in texts for match in _ADDRESS.finditer(text))
 
 
+def shown_text(text: str, source: str = "") -> str:
+    """Return a text of a document without links that its source does not contain, images and HTML."""
+    try:
+        return without_links(text, (source,))
+    except ProviderError:
+        return "(text removed)"
+
+
 def without_links(text: str, sources: Sequence[str]) -> str:
     """Return the Markdown without HTML, images and addresses that none of the sources contains.
 

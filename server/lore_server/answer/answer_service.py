@@ -14,12 +14,11 @@ from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.file_facts import members_of
 from lore_etl.stores.uses import User
 from lore_server.answer.change_answers import ChangeAnswers
-from lore_server.answer.citations import passage_citation, reference
 from lore_server.answer.class_questions import class_fact
 from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.model_answers import ModelAnswers, VerifiedReply
 from lore_server.answer.pack import SHOWN, Passage, pack
-from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer
+from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer, passage_citation, reference
 from lore_server.answer.statements import prompt
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.execution.progress import NOBODY, Listener, ignore_text

@@ -9,20 +9,18 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
 from lore_etl.core.text import is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
-from lore_server.answer.answer_markdown import without_links
-from lore_server.answer.citations import definition_citation, passage_citation
+from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import MembersOf
-from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer
+from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation
 from lore_server.answer.release_facts import asked_event, first_release
 from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
-from lore_server.replies.excerpt import whole_lines
+from lore_server.replies.paging import whole_lines
 
 if TYPE_CHECKING:
     from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
@@ -141,11 +139,7 @@ def _ticket(ticket: NamedTicketRecord, numbers: dict[str, int]) -> str:
 
 def _plain(text: str) -> str:
     """Return a text of a commit or a ticket without links, images, HTML and citation marks."""
-    try:
-        text = without_links(text, ())
-    except ProviderError:
-        text = "(text removed)"
-    return text.replace("[", "(").replace("]", ")")
+    return shown_text(text).replace("[", "(").replace("]", ")")
 
 
 class ChangedPlace(NamedTuple):

@@ -44,17 +44,15 @@ GEMINI_MODEL = "gemini-2.5-flash"
 UNUSED_KEY = "unused"  # the client requires a key, local servers do not
 
 
-class Provider(NamedTuple):
+@dataclass(frozen=True)
+class Provider:
     """The chosen provider, or why none is available. `key` never appears in a reply or log."""
 
     kind: str
     model: str
     base_url: str | None
-    key: str
+    key: str = field(repr=False)
     missing: str = ""
-
-    def __repr__(self) -> str:
-        return f"Provider({self.kind}, {self.model})"
 
     def open(self, seconds: float, http: httpx2.Client) -> AnswerModel:
         """Import the client library and create the model; `seconds` is the timeout between two bytes."""

@@ -1,18 +1,18 @@
-"""Answer without a model: with a fact and its definitions, or with the best passages."""
+"""Answer without a model, with a fact and its definitions or the best passages, and describe citations."""
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
-from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.text import last_part
 from lore_etl.index import Index
-from lore_etl.sources.source import PROSE, syntax_of
-from lore_server.answer.answer_markdown import REMOVED, without_links
-from lore_server.answer.citations import definition_citation, passage_citation
+from lore_etl.sources.source import PROSE, origin_of_file, syntax_of
+from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import Fact, structural_names
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import defining, find_lead, steps
@@ -21,14 +21,16 @@ from lore_server.answer.release_facts import first_release, release_of
 from lore_server.answer.subjects import FEW_FILES, Noun, absent, elsewhere, nouns
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
+from lore_server.query.outdated import outdated
 from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
+from lore_server.query.ranking import Ranked
 from lore_server.query.reference import ABSENT, Reference, asks_only_for
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
-from lore_server.replies.excerpt import whole_lines
+from lore_server.replies.paging import whole_lines, with_fields
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import CitationRecord
+    from lore_server.replies.records import CitationRecord, ReferenceRecord
 
 
 NOT_HERE = "This is not in this knowledge base."
@@ -45,6 +47,7 @@ MAX_SYMBOLS = 20
 NEAREST = "The references are the nearest documents."
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
+MAX_QUOTE = 2_000  # characters
 PASSAGE_SHARE = 0.7  # of the budget
 Mode = Literal["synthesized", "extractive", "structural"]
 EXTRACTIVE: Mode = "extractive"
@@ -101,7 +104,8 @@ class PassageAnswers:
             lead, mode = f"{fact[0]} [1].", EXTRACTIVE if fact[0].startswith(CLOSEST) else STRUCTURAL
         lead = " ".join(filter(None, (missing, lead)))
         if not lead and (found_lead := find_lead(question, passages, share)):
-            lead = _quoted(*found_lead)
+            sentence, passage = found_lead
+            lead = f"{shown_text(sentence, passage.chunk.text)} [{passage.number}]"
         rest = ", ".join(f"[{passage.number}]" for passage in passages if f"[{passage.number}]" not in lead)
         evidence = f"{MORE_EVIDENCE if lead else EVIDENCE} {rest}." if rest else ""
         differing = " ".join(conflicts(question, passages, share, found.today))
@@ -145,11 +149,8 @@ class PassageAnswers:
     def _looked_up(self, named: Sequence[Reference], passages: Sequence[Passage]) -> tuple[str, Mode]:
         """Return a sentence for each passage that belongs to what the question names."""
         numbers = {passage.chunk.source: passage.number for passage in reversed(passages)}
-        sentences = []
-        for one in named:
-            for source in dict.fromkeys(chunk.source for chunk in one.passages):
-                if source in numbers:
-                    sentences.append(f"{self._about(one, source)} [{numbers[source]}].")
+        sources = ((one, source) for one in named for source in _sources(one) if source in numbers)
+        sentences = [f"{self._about(one, source)} [{numbers[source]}]." for one, source in sources]
         return " ".join(sentences), STRUCTURAL if sentences else EXTRACTIVE
 
     def _about(self, one: Reference, source: str) -> str:
@@ -170,7 +171,7 @@ class PassageAnswers:
         """Return the beginnings of the named documents, in parts that are not too long."""
         parts: list[Chunk] = []
         for one in named:
-            for source in dict.fromkeys(chunk.source for chunk in one.passages):
+            for source in _sources(one):
                 chunks = self._index.catalogue.of_source(source)
                 own = chunks if one.sources else [chunk for chunk in one.passages if chunk.source == source]
                 parts += in_parts([chunk for chunk in own if chunk.kind != IMPORTS] or own, chunks)
@@ -189,13 +190,8 @@ class PassageAnswers:
         return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": citations}
 
 
-def _quoted(sentence: str, passage: Passage) -> str:
-    """Return a sentence of a passage without images and HTML, with its citation."""
-    try:
-        text = without_links(sentence, [passage.chunk.text])
-    except ProviderError:
-        text = " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in sentence else sentence))
-    return f"{text} [{passage.number}]"
+def _sources(one: Reference) -> Iterable[str]:
+    return dict.fromkeys(chunk.source for chunk in one.passages)
 
 
 def _similarity(found: SearchOutcome) -> float:
@@ -224,3 +220,49 @@ def _ticket(chunk: Chunk) -> str:
     number = next((name for name in sorted(names_of_file(chunk.source)) if name.isdecimal()), "")
     state = f" ({chunk.state})" if chunk.state else ""
     return f"{shown_name(number)}{state}: {chunk.title}" if number else f"{state} {chunk.title}".strip()
+
+
+def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> CitationRecord:
+    """Return the citation of a passage with its whole text, or the first lines that are not too long."""
+    text, lines = chunk.text, chunk.lines
+    if len(text) > MAX_QUOTE:
+        text = text[:MAX_QUOTE].rpartition("\n")[0] or text[:MAX_QUOTE]
+        lines = (lines[0], lines[0] + text.count("\n"))
+    facts = {"state": chunk.state, "library": chunk.library, "date": chunk.day, "outdated": outdated(chunk, today)}
+    return with_fields(_citation(number, chunk, " > ".join(chunk.heading), lines, text), **facts)
+
+
+def definition_citation(
+    number: int, name: str, span: tuple[int, int], chunks: Sequence[Chunk], lines: Sequence[str]
+) -> CitationRecord:
+    """Return the citation of the line that defines a class or member, in a file given by its chunks and lines."""
+    first, last = span
+    line = next((n for n in range(first, min(last, len(lines)) + 1) if last_part(name) in lines[n - 1]), first)
+    holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
+    return _citation(number, holder, name, (line, line), lines[line - 1][:MAX_QUOTE])
+
+
+def _citation(number: int, chunk: Chunk, heading: str, lines: tuple[int, int], quote: str) -> CitationRecord:
+    return {
+        "n": number,
+        "id": chunk.id,
+        "source": chunk.source,
+        "origin": origin_of_file(chunk.source),
+        "type": chunk.type.value,
+        "heading": heading,
+        "lines": list(lines),
+        "quote": quote,
+    }
+
+
+def reference(ranked: Ranked, today: datetime.date) -> ReferenceRecord:
+    chunk = ranked.chunk
+    record: ReferenceRecord = {
+        "source": chunk.source,
+        "origin": origin_of_file(chunk.source),
+        "type": chunk.type.value,
+        "title": chunk.title,
+        "lines": list(chunk.lines),
+        "score": round(ranked.score, 3),
+    }
+    return with_fields(record, outdated=outdated(chunk, today))
