@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lore_etl.config.user_folders import STATE
+from lore_etl.config.project import STATE
 from lore_server.owner.line import VARIABLE
 from tests.harness.memory_server import running
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lore_etl.config.user_folders import STATE
+from lore_etl.config.project import STATE
 from lore_etl.stores.owner_file import read_note
 from lore_server.owner import ending
 from lore_server.owner.line import VARIABLE

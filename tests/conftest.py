@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from lore_etl.config.project import STATE
 from lore_etl.config.settings import Settings
-from lore_etl.config.user_folders import STATE
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App

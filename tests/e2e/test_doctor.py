@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.config.user_folders import cache_folder
+from lore_etl.config.project import cache_folder
 from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import Note, write_note
 from lore_server.setup.clients import CLIENTS

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.config.user_folders import STATE
+from lore_etl.config.project import STATE
 from lore_etl.stores.claim import ASIDE, is_in_use
 from lore_server.owner.ending import earlier_owner, earlier_owners
 from tests.harness.commands import run_lore

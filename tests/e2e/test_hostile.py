@@ -13,7 +13,7 @@ from typing import IO, Any
 import httpx2
 import pytest
 
-from lore_etl.config.user_folders import STATE, cache_folder
+from lore_etl.config.project import STATE, cache_folder
 from tests.harness import hostile
 from tests.harness.commands import LONG_SECONDS, LORE, PREPARED, Command, run_lore, start_lore
 from tests.harness.evaluation import git

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.config.user_folders import STATE
+from lore_etl.config.project import STATE
 from lore_etl.stores.claim import adopt
 from lore_server.contract import Contract
 from tests.harness.interfaces import INTERFACES, Answers, Calls

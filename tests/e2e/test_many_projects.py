@@ -15,7 +15,7 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client as McpClient
 from mcp.client.stdio import stdio_client
 
-from lore_etl.config.user_folders import user_state_folder
+from lore_etl.config.project import user_state_folder
 from lore_etl.stores.owner_file import SERVE_MANY
 from tests.harness import http_client
 from tests.harness.commands import as_lore, run_lore

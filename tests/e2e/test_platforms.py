@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from lore_etl.config.user_folders import STATE
+from lore_etl.config.project import STATE
 from lore_etl.stores.owner_file import Note, read_note
 from tests.harness.commands import IMPORTED, LORE, SECONDS, Commands
 from tests.harness.foreign_platform import VARIABLE, site_folder

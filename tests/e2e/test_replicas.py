@@ -17,8 +17,8 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from lore_etl.config.project import user_state_folder
 from lore_etl.config.settings import Settings
-from lore_etl.config.user_folders import user_state_folder
 from lore_etl.index import Index
 from lore_etl.pipeline.publish import publish
 from lore_etl.pipeline.sync import sync

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from mcp.client.client import Client as McpClient
 
-from lore_etl.config.user_folders import user_state_folder
+from lore_etl.config.project import user_state_folder
 from lore_server.contract import KNOWLEDGE_TOOLSETS, Operation, load_contract
 from tests.harness import http_client
 from tests.harness.commands import run_lore

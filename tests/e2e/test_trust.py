@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.config.layers import revoke_approval
+from lore_etl.config.project import revoke_approval
 from tests.harness.commands import LORE, SECONDS, run_lore
 from tests.harness.projects import write_project
 from tests.harness.trust import approve

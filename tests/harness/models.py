@@ -12,8 +12,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.config.project import cache_folder
 from lore_etl.config.settings import Settings
-from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.progress import Progress
 from lore_etl.models.embedder import ConfiguredModel, Embedder, Vectors

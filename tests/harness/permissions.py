@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.config.project import private_folder, user_state_folder
 from lore_etl.files.redaction import redact, redaction_version
 from tests.harness.models import counter
 from tests.harness.projects import settle

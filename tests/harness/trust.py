@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lore_etl.config.layers import approve_settings, read_layers, user_config
+from lore_etl.config.project import approve_settings, read_layers, user_config
 
 
 def approve(project: Path) -> Path:

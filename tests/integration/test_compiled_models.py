@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lore_etl.config.project import cache_folder
 from lore_etl.config.settings import EmbeddingSettings, QuerySettings, Settings
-from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError, ProviderUnavailable
 from lore_etl.core.progress import silent
 from lore_etl.index import Index

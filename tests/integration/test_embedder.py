@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lore_etl.config.user_folders import cache_folder
+from lore_etl.config.project import cache_folder
 from lore_etl.core.errors import ConfigError
 from lore_etl.models.embedder import Embedder
 from lore_etl.models.model_cache import DEFAULT_MODEL, prepared

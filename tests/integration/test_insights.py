@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lore_etl.config.project import STATE
 from lore_etl.config.settings import Settings
-from lore_etl.config.user_folders import STATE
 from lore_etl.core.errors import AnswerNotFound, ConfirmationRequired, DocumentNotFound, FileExists
 from lore_server.app import App
 from lore_server.cli.eval_commands import judged_set

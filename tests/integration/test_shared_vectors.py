@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lore_etl.config.project import cache_folder
 from lore_etl.config.settings import EmbeddingSettings, Settings
-from lore_etl.config.user_folders import cache_folder
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.embedding_cache import SECONDS_PER_DAY, SHARED, SharedVectors

@@ -171,7 +171,7 @@ def test_a_vector_that_is_wrong_alone_is_refused_when_a_search_finds_it(tmp_path
 
 
 def test_a_project_cannot_choose_the_target(tmp_path: Path) -> None:
-    from lore_etl.config.layers import read_layers
+    from lore_etl.config.project import read_layers
 
     write_project(tmp_path, {"lore.toml": '[embedding]\nshared = "s3://theirs"\nshared_writes = true\n'})
 

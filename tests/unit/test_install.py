@@ -15,7 +15,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_etl.config.layers import merge
+from lore_etl.config.project import merge
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, StorageError
 from lore_server.setup import clients, install

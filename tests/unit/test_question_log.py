@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lore_etl.config.policy import split
+from lore_etl.config.project import STATE
 from lore_etl.config.settings import InsightsSettings
-from lore_etl.config.user_folders import STATE
 from lore_server.cli.eval_commands import JUDGEMENTS, QUESTIONS, judged_set
 from lore_server.services.insights import followed, grouped, latencies, unfound
 from lore_server.services.question_log import ASK, SEARCH, AskedQuestion, QuestionLog, is_prose

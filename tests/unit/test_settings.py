@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.config.layers import merge
-from lore_etl.config.project import find_project, place_of
+from lore_etl.config.project import find_project, merge, place_of
 from lore_etl.config.settings import Settings, load_settings
 from lore_etl.core.errors import ConfigError
 

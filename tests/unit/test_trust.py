@@ -14,9 +14,8 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from lore_etl.config.layers import MAX_BYTES, approvals_file, read_layers, revoke_approval, user_config
 from lore_etl.config.policy import RULES, is_inside
-from lore_etl.config.project import place_of
+from lore_etl.config.project import MAX_BYTES, approvals_file, place_of, read_layers, revoke_approval, user_config
 from lore_etl.config.settings import Settings, load_settings
 from lore_etl.core.errors import ConfigError
 from lore_etl.models.model_cache import ModelKind, origin

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.config.project import private_folder, user_state_folder
 
 
 def test_a_configured_state_folder_takes_precedence(tmp_path: Path) -> None:

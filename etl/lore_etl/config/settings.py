@@ -1,6 +1,6 @@
 """The configuration as a checked model.
 
-`lore_etl.config.layers` merges its files; `lore_etl.config.policy` defines who may set each key.
+`lore_etl.config.project` merges its files; `lore_etl.config.policy` defines who may set each key.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from lore_etl.config.layers import read_layers
-from lore_etl.config.project import INDEX_NAME
+from lore_etl.config.project import INDEX_NAME, read_layers
 from lore_etl.core.errors import ConfigError
 from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 

@@ -1,12 +1,35 @@
-"""Parse `valid_until`, the last day on which a document is valid."""
+"""Format and parse timestamps, and `valid_until`, the last day on which a document is valid."""
 
 from __future__ import annotations
 
 import datetime
 import re
+import time
 
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")  # YAML also accepts `2026-6-1` as a date
 EXPECTED = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T18:00:00Z"
+
+
+def timestamp(at: float | None = None) -> str:
+    """Return a time (seconds since the epoch, by default now) as text, such as `2026-01-31T12:00:00Z`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def precise_timestamp() -> str:
+    """Return the present time with milliseconds, such as `2026-01-31T12:00:00.123Z`."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def local_timestamp() -> str:
+    """Return the present time in the local time zone, such as `2026-01-31T14:00:00+0200`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
+def seconds_since(text: str | None) -> int | None:
+    """Return the whole seconds since a `timestamp`, or None for None. Raises ValueError."""
+    if text is None:
+        return None
+    return max(0, int(time.time() - datetime.datetime.fromisoformat(text).timestamp()))
 
 
 def last_day(value: object) -> datetime.date | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import re2
 
-from lore_etl.config.user_folders import cache_folder
+from lore_etl.config.project import cache_folder
 from lore_etl.core.model import sha256
 
 if TYPE_CHECKING:

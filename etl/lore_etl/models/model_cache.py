@@ -24,7 +24,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from lore_etl.config.user_folders import cache_folder
+from lore_etl.config.project import cache_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ConfigError, PackageMissing, ProviderUnavailable
 from lore_etl.core.extras import require

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from lore_etl.core.clock import timestamp
+from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import CatalogueDamaged, IndexMissing, LoreError
 from lore_etl.core.model import SyncReport, canonical_json
 from lore_etl.core.progress import Announce, Progress, silent, unannounced

@@ -8,7 +8,7 @@ from functools import lru_cache
 from posixpath import basename, splitext
 
 from lore_etl.chunking.code_languages import code_languages, plain_title_of
-from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.project import CONFIG_NAME
 from lore_etl.core.json_types import JSON
 from lore_etl.files.conversion.convert import NEEDS_EXTRA, format_of
 from lore_etl.files.generated import ATTRIBUTES, generated_reason

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from lore_etl.chunking.code_languages import code_patterns, plain_patterns
-from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.project import CONFIG_NAME
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, one_line, storable

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.config.project import INDEX_NAME
-from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.config.project import INDEX_NAME, private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ForeignIndex
 from lore_etl.core.json_types import JSON

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lore_etl.config.user_folders import private_folder
+from lore_etl.config.project import private_folder
 from lore_etl.core.atomic import put_aside
 from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.config.user_folders import private_folder
+from lore_etl.config.project import private_folder
 from lore_etl.core.atomic import replace_content
-from lore_etl.core.clock import local_timestamp
+from lore_etl.core.dates import local_timestamp
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import record_folder
 from lore_etl.system.processes import born, is_running

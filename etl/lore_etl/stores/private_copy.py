@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lore_etl.config.user_folders import cache_folder
+from lore_etl.config.project import cache_folder
 from lore_etl.core.errors import Busy
 from lore_etl.stores.claim import LOCK
 from lore_etl.system.file_locks import close_locked, try_lock

@@ -21,8 +21,8 @@ import httpx2
 from filelock import FileLock
 from pydantic import BaseModel, ValidationError
 
+from lore_etl.config.project import private_folder, user_state_folder
 from lore_etl.config.settings import AnswerSettings, is_this_machine
-from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import PackageMissing
 from lore_etl.core.extras import require

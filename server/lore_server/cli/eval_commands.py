@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.project import CONFIG_NAME
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import FileExists, InvalidArgument, NotFound, UsageError
 from lore_etl.core.extras import require

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Option
 
-from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.config.project import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import (
     AnswerNotFound,

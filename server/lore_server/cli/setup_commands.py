@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from lore_etl.config.layers import CONFIG_NAME, approve_settings, read_layers, revoke_approval
 from lore_etl.config.policy import RULES
+from lore_etl.config.project import CONFIG_NAME, approve_settings, read_layers, revoke_approval
 from lore_etl.core.errors import InvalidArgument, UsageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted

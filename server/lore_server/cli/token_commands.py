@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from lore_etl.config.user_folders import user_state_folder
+from lore_etl.config.project import user_state_folder
 from lore_etl.core.json_types import JSON
 from lore_server.cli.command import add_group
 from lore_server.owner.session import Session

@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lore_etl.config.project import cache_folder
 from lore_etl.config.settings import Settings
-from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import InvalidArgument, NotFound, ProviderError, StorageError
 from lore_etl.core.model import KnowledgeType, sha256
 from lore_etl.core.progress import Progress, silent

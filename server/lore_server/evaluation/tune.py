@@ -17,7 +17,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
-from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.project import CONFIG_NAME
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, InvalidArgument
 from lore_etl.core.progress import Progress, silent

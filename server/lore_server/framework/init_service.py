@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.config.policy import RULES
-from lore_etl.config.project import VIEW_NAME
+from lore_etl.config.project import CONFIG_NAME, VIEW_NAME
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError, StorageError
 from lore_etl.core.json_types import JSON

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.clock import timestamp
+from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, InvalidArgument, PathRefused
 from lore_etl.core.text import nearest_paths
 from lore_etl.digest import tags_of

@@ -9,8 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lore_etl.config.project import find_project, place_of
-from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.config.project import find_project, place_of, private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import CATALOGUE, is_ours

@@ -17,7 +17,7 @@ import anyio
 from filelock import FileLock, Timeout
 
 from lore_etl.core.atomic import remove_temporary
-from lore_etl.core.clock import timestamp
+from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import Busy, StorageError
 from lore_etl.system.processes import born
 from lore_server.hook.knowledge_server import KnowledgeServer, MemoryRefused, ServerUnreachable, ServerUnusable

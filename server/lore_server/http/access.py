@@ -21,7 +21,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.config.project import private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ConfigError, Conflict, InvalidArgument, NotFound, StorageError, os_errors_as
 from lore_etl.stores.claim import claim, is_ours

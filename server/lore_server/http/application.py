@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from lore_etl.config.user_folders import private_folder, user_state_folder
-from lore_etl.core.clock import timestamp
+from lore_etl.config.project import private_folder, user_state_folder
+from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
 from lore_etl.core.extras import is_installed
 from lore_etl.core.json_types import JSON

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from lore_etl.core.clock import timestamp
+from lore_etl.core.dates import timestamp
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.contract import Contract

@@ -17,8 +17,8 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from pydantic import AnyHttpUrl, ValidationError
 from starlette.routing import Route
 
+from lore_etl.config.project import user_state_folder
 from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings
-from lore_etl.config.user_folders import user_state_folder
 from lore_etl.core.errors import ConfigError, ProviderUnavailable, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
 from lore_server.execution.lanes import PROJECTS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lore_etl.core.clock import precise_timestamp
+from lore_etl.core.dates import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
 from lore_server.knowledge.chapter_edit import Edit
 from lore_server.knowledge.document import DOCUMENT_BYTES, checked_text

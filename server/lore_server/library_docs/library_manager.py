@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from lore_etl.config.user_folders import private_folder
+from lore_etl.config.project import private_folder
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import Busy, NotFound, StorageError, UsageError
 from lore_etl.stores.claim import record_folder

@@ -17,9 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.config.layers import user_config
-from lore_etl.config.project import Place, knowledge_home
-from lore_etl.config.user_folders import user_state_folder
+from lore_etl.config.project import Place, knowledge_home, user_config, user_state_folder
 from lore_etl.core.errors import Busy, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import LOCK, is_in_use

@@ -22,7 +22,7 @@ from anyio import from_thread, lowlevel, to_thread
 from anyio.abc import ByteStream, Listener, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from lore_etl.config.user_folders import private_folder
+from lore_etl.config.project import private_folder
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import born

@@ -20,8 +20,7 @@ from anyio import from_thread, lowlevel, to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.lowlevel import EventLoopToken
 
-from lore_etl.config.layers import CONFIG_NAME
-from lore_etl.config.project import INDEX_NAME, place_of
+from lore_etl.config.project import CONFIG_NAME, INDEX_NAME, place_of
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.core.errors import Busy, LoreError, NotFound, StorageError, UsageError, os_errors_as
 from lore_etl.core.json_types import JSON

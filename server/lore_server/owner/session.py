@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lore_etl.config.layers import read_layers
-from lore_etl.config.project import Place, find_project, place_of
+from lore_etl.config.project import Place, find_project, place_of, read_layers
 from lore_etl.core.errors import LoreError, Unavailable, UsageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import CATALOGUE, is_ours

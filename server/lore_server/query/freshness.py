@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, cast
 
-from lore_etl.core.clock import seconds_since
+from lore_etl.core.dates import seconds_since
 from lore_etl.core.json_types import JSON
 from lore_etl.files.git_folder import head
 from lore_etl.files.indexed import differing

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lore_etl.core.clock import precise_timestamp
+from lore_etl.core.dates import precise_timestamp
 from lore_etl.core.errors import FileSystemError, InternalError, InvalidArgument, InvalidInput, LoreError, StorageError
 from lore_etl.core.text import encodable
 

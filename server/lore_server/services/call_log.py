@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 
-from lore_etl.core.clock import precise_timestamp
+from lore_etl.core.dates import precise_timestamp
 from lore_etl.core.errors import InternalError, InvalidArgument, InvalidContent, LoreError, ProjectNotFound
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Operation

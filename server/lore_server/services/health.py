@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from lore_etl.core.clock import seconds_since
+from lore_etl.core.dates import seconds_since
 from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.models.embedder import model_name

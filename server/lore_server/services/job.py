@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.clock import timestamp
+from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import Cancelled
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, canonical_json, sha256

@@ -16,10 +16,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from lore_etl.config.project import private_folder, user_state_folder
 from lore_etl.config.settings import InsightsSettings
-from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.atomic import put_aside
-from lore_etl.core.clock import timestamp
+from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256
 from lore_etl.core.text import one_line

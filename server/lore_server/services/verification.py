@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.clock import seconds_since, timestamp
+from lore_etl.core.dates import seconds_since, timestamp
 from lore_etl.core.errors import Busy, Cancelled, LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.verify import Verification

@@ -16,7 +16,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
-from lore_etl.config.layers import merge
+from lore_etl.config.project import merge
 from lore_etl.core import commented_json
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, InvalidPath, StorageError, os_errors_as

@@ -14,8 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from lore_etl.config.layers import CONFIG_NAME, read_layers, user_config
-from lore_etl.config.project import knowledge_home
+from lore_etl.config.project import CONFIG_NAME, knowledge_home, read_layers, user_config
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_in_use, is_ours, remark
 from lore_etl.stores.owner_file import read_note
