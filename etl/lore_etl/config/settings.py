@@ -30,14 +30,14 @@ class SettingsTable(BaseModel):
 class IndexSettings(SettingsTable):
     """The location of the index and the files it covers."""
 
-    path: str = Field(default=INDEX_NAME, description="folder of the index, relative to the project")
-    exclude: list[str] = Field(default_factory=list, description="patterns of files to leave out, beside `.gitignore`")
+    path: str = Field(INDEX_NAME, description="folder of the index, relative to the project")
+    exclude: list[str] = Field([], description="patterns of files to leave out, beside `.gitignore`")
     include: list[str] = Field(
-        default_factory=list, description="patterns of files to index even if git ignores them or a program wrote them"
+        [], description="patterns of files to index even if git ignores them or a program wrote them"
     )
-    max_file_bytes: int = Field(default=2_000_000, ge=1_000, description="larger files are reported and left out")
+    max_file_bytes: int = Field(2_000_000, ge=1_000, description="larger files are reported and left out")
     guard_share: float = Field(
-        default=0.3, gt=0, le=1, description="a sync that would delete a larger share of the index is refused"
+        0.3, gt=0, le=1, description="a sync that would delete a larger share of the index is refused"
     )
 
 
@@ -63,20 +63,19 @@ def _googles(url: str | None) -> str | None:
 class EmbeddingSettings(SettingsTable):
     """The embedding model."""
 
-    provider: Literal["local", "gemini"] = Field(default="local", description="`gemini` needs `GEMINI_API_KEY`")
+    provider: Literal["local", "gemini"] = Field("local", description="`gemini` needs `GEMINI_API_KEY`")
     model: str = Field(
-        default="",
-        description="name or folder of a model; empty: `all-MiniLM-L6-v2`, for Gemini `gemini-embedding-001`",
+        "", description="name or folder of a model; empty: `all-MiniLM-L6-v2`, for Gemini `gemini-embedding-001`"
     )
-    threads: int = Field(default=0, ge=0, le=1024, description="number of cores for embedding; 0: all")
+    threads: int = Field(0, ge=0, le=1024, description="number of cores for embedding; 0: all")
     base_url: Annotated[str | None, AfterValidator(_googles)] = Field(
-        default=None, description="another endpoint of Google, or on this machine"
+        None, description="another endpoint of Google, or on this machine"
     )
-    cache_mb: int = Field(default=500, ge=0, le=1_000_000, description="megabytes of the cache of all projects; 0: off")
+    cache_mb: int = Field(500, ge=0, le=1_000_000, description="megabytes of the cache of all projects; 0: off")
     shared: str = Field(
-        default="", max_length=2_000, description="folder or address of vectors that machines share: `s3://bucket/lore`"
+        "", max_length=2_000, description="folder or address of vectors that machines share: `s3://bucket/lore`"
     )
-    shared_writes: bool = Field(default=False, description="add the vectors computed here to `shared`")
+    shared_writes: bool = Field(False, description="add the vectors computed here to `shared`")
 
 
 class DatabaseSettings(SettingsTable):
@@ -85,25 +84,25 @@ class DatabaseSettings(SettingsTable):
     `lore_etl.stores.chroma.address` rejects contradictory keys when the index is created.
     """
 
-    mode: Literal["embedded", "server", "http", "cloud"] = Field(default="embedded", description="where Chroma runs")
-    host: str = Field(default="", description="name or address, without scheme and port; in the cloud, another region")
-    port: int = Field(default=0, ge=0, le=65535, description="0: 8000, or 443 with TLS")
-    ssl: bool | None = Field(default=None, description="TLS; always on in the cloud")
-    ca_file: str = Field(default="", description="PEM file of the authority that signed the server's certificate")
-    headers: dict[str, str] = Field(default_factory=dict, description="`env:CHROMA_NAME` stands for that variable")
-    tenant: str = Field(default="", description="empty: Chroma's default, in the cloud that of the key")
-    database: str = Field(default="", description="empty: Chroma's default, in the cloud that of the key")
-    timeout_seconds: float = Field(default=30, gt=0, le=600, description="for one request to `http` or `cloud`")
+    mode: Literal["embedded", "server", "http", "cloud"] = Field("embedded", description="where Chroma runs")
+    host: str = Field("", description="name or address, without scheme and port; in the cloud, another region")
+    port: int = Field(0, ge=0, le=65535, description="0: 8000, or 443 with TLS")
+    ssl: bool | None = Field(None, description="TLS; always on in the cloud")
+    ca_file: str = Field("", description="PEM file of the authority that signed the server's certificate")
+    headers: dict[str, str] = Field({}, description="`env:CHROMA_NAME` stands for that variable")
+    tenant: str = Field("", description="empty: Chroma's default, in the cloud that of the key")
+    database: str = Field("", description="empty: Chroma's default, in the cloud that of the key")
+    timeout_seconds: float = Field(30, gt=0, le=600, description="for one request to `http` or `cloud`")
     collection: str = Field(
-        default="lore",
+        "lore",
         pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$",
         description="the collection, or with `http` and `cloud` the beginning of its name",
     )
     ef_search: int = Field(
-        default=200, ge=10, le=10_000, description="HNSW, for 20,000 chunks: doubles whenever they quadruple"
+        200, ge=10, le=10_000, description="HNSW, for 20,000 chunks: doubles whenever they quadruple"
     )
-    ef_construction: int = Field(default=200, ge=10, le=10_000, description="HNSW: recall against time")
-    max_neighbors: int = Field(default=32, ge=4, le=256, description="HNSW: recall against memory")
+    ef_construction: int = Field(200, ge=10, le=10_000, description="HNSW: recall against time")
+    max_neighbors: int = Field(32, ge=4, le=256, description="HNSW: recall against memory")
 
     def in_this_process(self) -> DatabaseSettings:
         """Return settings for a temporary index that is embedded in this process, for measurements."""
@@ -115,37 +114,37 @@ class QuerySettings(SettingsTable):
     """The ranking. `weights` overrides single weights of the chosen ranking."""
 
     ranking: Literal["hybrid", "classic"] = Field(
-        default="hybrid", description="`classic` is the formula of Neo.mjs's knowledge base"
+        "hybrid", description="`classic` is the formula of Neo.mjs's knowledge base"
     )
-    nResults: int = Field(default=100, ge=10, le=1000, description="number of candidates of each leg")
-    weights: dict[str, float] = Field(default_factory=dict, description="single weights by name")
-    reranker: str = Field(default="", description="name or folder of a cross-encoder; empty: none")
-    rerank_depth: int = Field(default=20, ge=2, le=200, description="number of best results that it reads")
+    nResults: int = Field(100, ge=10, le=1000, description="number of candidates of each leg")
+    weights: dict[str, float] = Field({}, description="single weights by name")
+    reranker: str = Field("", description="name or folder of a cross-encoder; empty: none")
+    rerank_depth: int = Field(20, ge=2, le=200, description="number of best results that it reads")
 
 
 class DocsSettings(SettingsTable):
     """The folder of a framework's documents, and the ranking of `knowledge_search` (docs/unified.md)."""
 
-    framework: str = Field(default="", description="folder of the framework's pages; empty: `.ce/docs`, else `.ce`")
-    tag_weight: float = Field(default=0.2, ge=0, le=10, description="maximum bonus for words in the tags")
-    title_weight: float = Field(default=0.3, ge=0, le=10, description="maximum bonus for words in the title")
-    recent_weight: float = Field(default=0.1, ge=0, le=10, description="bonus for a recent change")
-    recent_days: int = Field(default=30, ge=0, le=36_500, description="days that count as recent")
+    framework: str = Field("", description="folder of the framework's pages; empty: `.ce/docs`, else `.ce`")
+    tag_weight: float = Field(0.2, ge=0, le=10, description="maximum bonus for words in the tags")
+    title_weight: float = Field(0.3, ge=0, le=10, description="maximum bonus for words in the title")
+    recent_weight: float = Field(0.1, ge=0, le=10, description="bonus for a recent change")
+    recent_days: int = Field(30, ge=0, le=36_500, description="days that count as recent")
 
 
 class AnswerSettings(SettingsTable):
     """The model that writes answers. Without one, answers are passages."""
 
     provider: Literal["auto", "gemini", "openai", "none"] = Field(
-        default="auto", description="`auto`: Gemini if `GEMINI_API_KEY` is set; `none`: always passages"
+        "auto", description="`auto`: Gemini if `GEMINI_API_KEY` is set; `none`: always passages"
     )
-    model: str = Field(default="", max_length=200, description="empty: `gemini-2.5-flash`; `openai` has no default")
-    base_url: str | None = Field(default=None, description="another endpoint of the provider, or on this machine")
-    timeout_seconds: float = Field(default=20, gt=0, le=600, description="for each attempt")
-    attempts: int = Field(default=3, ge=1, le=10, description="number of attempts on 408, 429 and 5xx")
-    context_tokens: int = Field(default=6000, ge=200, le=200_000, description="size of the passages for the model")
-    requests_per_minute: int = Field(default=60, ge=0, le=100_000, description="in all projects; 0: no limit")
-    tokens_per_day: int = Field(default=2_000_000, ge=0, description="in all projects, by UTC; 0: no limit")
+    model: str = Field("", max_length=200, description="empty: `gemini-2.5-flash`; `openai` has no default")
+    base_url: str | None = Field(None, description="another endpoint of the provider, or on this machine")
+    timeout_seconds: float = Field(20, gt=0, le=600, description="for each attempt")
+    attempts: int = Field(3, ge=1, le=10, description="number of attempts on 408, 429 and 5xx")
+    context_tokens: int = Field(6000, ge=200, le=200_000, description="size of the passages for the model")
+    requests_per_minute: int = Field(60, ge=0, le=100_000, description="in all projects; 0: no limit")
+    tokens_per_day: int = Field(2_000_000, ge=0, description="in all projects, by UTC; 0: no limit")
 
     @field_validator("base_url")
     @classmethod
@@ -157,70 +156,63 @@ class AnswerSettings(SettingsTable):
 class ServerSettings(SettingsTable):
     """The address of `lore serve`. If other machines can reach it, every request needs a token."""
 
-    host: str = Field(default="127.0.0.1", pattern=HOST, description="the address to listen on")
-    port: int = Field(default=7317, ge=0, le=65535, description="0: a free one")
+    host: str = Field("127.0.0.1", pattern=HOST, description="the address to listen on")
+    port: int = Field(7317, ge=0, le=65535, description="0: a free one")
     allowed_hosts: list[Annotated[str, Field(pattern=HOST)]] = Field(
-        default_factory=list, description="further host names, without port; they need the token"
+        [], description="further host names, without port; they need the token"
     )
 
 
 class AuthSettings(SettingsTable):
     """The OpenID provider whose tokens `lore serve` accepts beside its own."""
 
-    issuer: str = Field(default="", pattern=r"^(https?://\S+)?$", description="its address; empty: none")
+    issuer: str = Field("", pattern=r"^(https?://\S+)?$", description="its address; empty: none")
     audience: str = Field(
-        default="",
-        pattern=r"^(https?://\S+)?$",
-        description="the public address of MCP, for which tokens are made",
+        "", pattern=r"^(https?://\S+)?$", description="the public address of MCP, for which tokens are made"
     )
-    groups_claim: str = Field(default="groups", description="the claim with the groups of the user")
+    groups_claim: str = Field("groups", description="the claim with the groups of the user")
     groups: dict[str, dict[str, Literal["read", "write", "admin"]]] = Field(
-        default_factory=dict, description="rights of each group: project or `*` -> `read`, `write` or `admin`"
+        {}, description="rights of each group: project or `*` -> `read`, `write` or `admin`"
     )
 
 
 class PublishedSettings(SettingsTable):
     """The published indexes that `lore fetch` and `lore serve --replica` start from."""
 
-    target: str = Field(default="", max_length=1000, description="folder or object store of the snapshots")
-    keys: list[str] = Field(default_factory=list, description="accepted public keys, Ed25519 in base64 of DER")
+    target: str = Field("", max_length=1000, description="folder or object store of the snapshots")
+    keys: list[str] = Field([], description="accepted public keys, Ed25519 in base64 of DER")
 
 
 class OwnerSettings(SettingsTable):
     """The background process that owns an index, and its reaction to changed files."""
 
-    idle_minutes: float = Field(default=30, gt=0, le=10_080, description="time without clients after which it ends")
+    idle_minutes: float = Field(30, gt=0, le=10_080, description="time without clients after which it ends")
     transport: Literal["unix", "loopback"] = Field(
-        default="unix" if HAS_UNIX_SOCKETS else "loopback",
-        description="how clients reach it: a Unix socket or a local port",
+        "unix" if HAS_UNIX_SOCKETS else "loopback", description="how clients reach it: a Unix socket or a local port"
     )
-    watch: bool = Field(default=True, description="notice changed files immediately")
-    auto_sync_files: int = Field(
-        default=50, ge=0, description="most changed files that are synced by themselves; 0: never"
-    )
+    watch: bool = Field(True, description="notice changed files immediately")
+    auto_sync_files: int = Field(50, ge=0, description="most changed files that are synced by themselves; 0: never")
 
 
 class InsightsSettings(SettingsTable):
     """The log of questions for `lore insights`, on this machine only."""
 
-    log: bool = Field(default=True, description="keep questions and searches")
-    days: int = Field(default=90, ge=1, le=3650, description="maximum age of a question")
-    max_questions: int = Field(default=10_000, ge=10, le=1_000_000, description="maximum number of questions")
+    log: bool = Field(True, description="keep questions and searches")
+    days: int = Field(90, ge=1, le=3650, description="maximum age of a question")
+    max_questions: int = Field(10_000, ge=10, le=1_000_000, description="maximum number of questions")
 
 
 class HookSettings(SettingsTable):
     """The files that `lore hook session-start` sends. Only the command line and the environment can name the server."""
 
-    memory_dirs: list[str] = Field(
-        default_factory=list, description="empty: `LORE_MEMORY_DIR`, else `~/.claude/MEMORY`"
-    )
+    memory_dirs: list[str] = Field([], description="empty: `LORE_MEMORY_DIR`, else `~/.claude/MEMORY`")
 
 
 class Settings(SettingsTable):
     """The whole configuration."""
 
     index: IndexSettings = IndexSettings()
-    sources: dict[str, list[str]] = Field(default_factory=dict)
+    sources: dict[str, list[str]] = Field({})
     embedding: EmbeddingSettings = EmbeddingSettings()
     database: DatabaseSettings = DatabaseSettings()
     query: QuerySettings = QuerySettings()
