@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.files.conversion.convert import NotConverted, converted, format_of
+from lore_etl.files.conversion.convert import Converter, NotConverted, format_of
 
 REQUIREMENTS = Path(__file__).with_name("documents.txt")
 REFERENCE = Path(__file__).with_name("documents_reference.py")
@@ -72,7 +72,7 @@ def read_one(file: Path) -> None:
 def text_of(file: Path) -> str:
     """Return the text of all sections of a file. Raises NotConverted."""
     if format_of(file.name):
-        return converted(file.name, file.read_bytes())
+        return Converter().convert(file.name, file.read_bytes())
     from lore_etl.chunking import parse  # not before conversions, whose memory would include it
     from lore_etl.core.model import Document, KnowledgeType
     from lore_etl.sources.source import syntax_of

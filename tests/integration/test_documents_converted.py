@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.model import Problem
-from lore_etl.files.conversion.convert import NotConverted, converted
-from lore_etl.files.conversion.sandbox import ConversionLimits
+from lore_etl.files.conversion.convert import Converter, NotConverted
+from lore_etl.files.conversion.sandbox import ConversionLimits, SyncBudget
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.catalogue import UNREAD
 from tests.harness.office_files import docx, epub, pdf, pptx, with_bullets, word, xlsx
@@ -22,7 +22,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit
 
 
 def lines(path: str, data: bytes) -> list[str]:
-    return [line for line in converted(path, data).split("\n") if line.strip()]
+    return [line for line in Converter().convert(path, data).split("\n") if line.strip()]
 
 
 def test_each_page_of_a_pdf_file_has_a_heading_with_its_chapters() -> None:
@@ -132,7 +132,7 @@ LONG = " ".join(f"word{number}" for number in range(60))
     ],
 )
 def test_a_title_that_is_too_long_for_a_heading_is_not_cut(path: str, data: bytes) -> None:
-    found = converted(path, data)
+    found = Converter().convert(path, data)
 
     assert max(len(line) for line in found.split("\n") if line.startswith("#")) <= 210
     assert "word59" in found
@@ -177,7 +177,7 @@ OUTSIDE = (
 )
 def test_a_document_without_readable_text_is_refused_with_the_reason(path: str, data: bytes, reason: str) -> None:
     with pytest.raises(NotConverted) as found:
-        converted(path, data)
+        Converter().convert(path, data)
 
     assert str(found.value) == reason
 
@@ -194,7 +194,7 @@ def test_a_document_without_readable_text_is_refused_with_the_reason(path: str, 
 @pytest.mark.promise(20)
 def test_a_document_that_exceeds_a_limit_is_refused(text: str, limits: ConversionLimits, reason: str) -> None:
     with pytest.raises(NotConverted) as found:
-        converted("a.epub", epub({"Long": text}), limits)
+        Converter(SyncBudget(document=limits)).convert("a.epub", epub({"Long": text}))
 
     assert str(found.value) == reason
 
@@ -202,7 +202,9 @@ def test_a_document_that_exceeds_a_limit_is_refused(text: str, limits: Conversio
 @POSIX
 def test_the_converting_process_cannot_open_files_or_sockets() -> None:
     program = (
-        "import socket; from lore_etl.files.conversion.sandbox import open_nothing_more as close; close()\n"
+        "import socket\n"
+        "from lore_etl.files.conversion.sandbox import ConversionLimits, limit_resources\n"
+        "limit_resources(ConversionLimits())\n"
         "for attempt in (lambda: open('/etc/hostname'), socket.socket):\n"
         "    try: attempt()\n"
         "    except OSError as error: print(error.errno)\n"

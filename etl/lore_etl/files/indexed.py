@@ -6,14 +6,14 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
-from lore_etl.files.conversion.convert import MAX_BYTES, converted, format_of
+from lore_etl.files.conversion.convert import MAX_BYTES, Converter, format_of
 from lore_etl.files.ignore import IGNORE_FILE, Rules, rules_for
 from lore_etl.files.scan import (
     RACY_NS,
@@ -212,12 +212,13 @@ class ProjectFiles:
         root, below = self._where(path)
         return root / below
 
-    def read(self, entry: FileEntry, max_bytes: int, convert: Callable[[str, bytes], str] = converted) -> str:
+    def read(self, entry: FileEntry, max_bytes: int, converter: Converter | None = None) -> str:
         """Read a file as text, see `text_of`, or convert it to text. Raises Unreadable."""
         root, below = self._where(entry.path)
         if format_of(entry.path) is None:
             return text_of(read_bytes(root, below, entry, max_bytes, "index.max_file_bytes"), max_bytes)
-        return convert(entry.path, read_bytes(root, below, entry, MAX_BYTES, "for documents"))
+        data = read_bytes(root, below, entry, MAX_BYTES, "for documents")
+        return (converter or Converter()).convert(entry.path, data)
 
     def beginning(self, path: str, limit: int) -> bytes:
         """Return up to `limit` bytes of a file. Raises OSError."""

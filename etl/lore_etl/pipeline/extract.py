@@ -184,7 +184,7 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
     """Return a file's document with its row, still without facts, and remarks; None if it need not be chunked."""
     entry, path, old = claim.entry, claim.entry.path, run.known.get(claim.entry.path)
     try:
-        text = run.index.files.read(entry, run.index.settings.index.max_file_bytes, run.converter.convert)
+        text = run.index.files.read(entry, run.index.settings.index.max_file_bytes, run.converter)
     except Unreadable as error:
         if isinstance(error, NotText) and claim.is_script:  # a program that only begins like a script
             _leave_out(run, entry)

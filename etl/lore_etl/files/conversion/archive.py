@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from xml.etree import ElementTree
 
@@ -16,13 +17,14 @@ FIRST = 50  # paragraphs that may contain the title
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
-def from_archive(data: bytes, title: str, read: Callable[[zipfile.ZipFile], str]) -> str:
-    """Return the text that `read` finds in an archive. Raises NoText if it is too large, or not such a file."""
+@contextmanager
+def open_archive(data: bytes, title: str) -> Iterator[zipfile.ZipFile]:
+    """Open an archive. Raises NoText if it is too large, or turns out not to be such a file."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > MAX_UNPACKED:
                 raise NoText(f"too large: over {MAX_UNPACKED:,} bytes when unpacked")
-            return read(archive)
+            yield archive
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, RuntimeError) as error:
         raise NoText(f"damaged, or not {title} file") from error
 
@@ -32,30 +34,23 @@ def title_of(data: bytes) -> str:
 
     Its identifier is translated (`Titel`), its name is not. The package that reads the text does not return styles.
     """
-    return from_archive(data, "a Word", _first_title)
-
-
-def _first_title(archive: zipfile.ZipFile) -> str:
-    if "word/styles.xml" not in archive.namelist():
-        return ""
-    styles = xml_of(archive, "word/styles.xml").iterfind(f"{_WORD}style")
-    named = ((style.get(f"{_WORD}styleId"), style.find(f"{_WORD}name")) for style in styles)
-    titles = {id_ for id_, name in named if name is not None and name.get(f"{_WORD}val") == "Title"}
-    events = ElementTree.iterparse(io.BytesIO(checked(archive.read("word/document.xml"))))
-    for _, paragraph in islice((event for event in events if event[1].tag == f"{_WORD}p"), FIRST):
-        style = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
-        if style is not None and style.get(f"{_WORD}val") in titles:
-            return one_line("".join(part.text or "" for part in paragraph.iter(f"{_WORD}t")))
+    with open_archive(data, "a Word") as archive:
+        if "word/styles.xml" not in archive.namelist():
+            return ""
+        styles = ElementTree.fromstring(read_xml(archive, "word/styles.xml")).iterfind(f"{_WORD}style")
+        named = ((style.get(f"{_WORD}styleId"), style.find(f"{_WORD}name")) for style in styles)
+        titles = {id_ for id_, name in named if name is not None and name.get(f"{_WORD}val") == "Title"}
+        events = ElementTree.iterparse(io.BytesIO(read_xml(archive, "word/document.xml")))
+        for _, paragraph in islice((event for event in events if event[1].tag == f"{_WORD}p"), FIRST):
+            style = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
+            if style is not None and style.get(f"{_WORD}val") in titles:
+                return one_line("".join(part.text or "" for part in paragraph.iter(f"{_WORD}t")))
     return ""
 
 
-def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """Return the root of an XML file. Raises NoText."""
-    return ElementTree.fromstring(checked(archive.read(name)))
-
-
-def checked(data: bytes) -> bytes:
+def read_xml(archive: zipfile.ZipFile, name: str) -> bytes:
     """Return an XML file; reject declared entities, because they can expand without limit. Raises NoText."""
+    data = archive.read(name)
     if b"<!ENTITY" in data or b"\0" in data:  # in UTF-16 the check would miss them
         raise NoText("refused: it declares XML entities, or is not UTF-8")
     return data

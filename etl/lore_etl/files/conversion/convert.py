@@ -13,16 +13,15 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
-from lore_etl.files.conversion.sandbox import ORDINARY, OUT_OF_MEMORY, ConversionLimits, SyncBudget
+from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, ORDINARY, OUT_OF_MEMORY, ConversionLimits, SyncBudget
 from lore_etl.files.scan import Unreadable
 from lore_etl.system.processes import quiet
 
 MAX_BYTES = 50_000_000
 PATIENCE = 4  # times the limit of processor time: the time after which a child is ended
-
-DEFAULT_LIMITS = ConversionLimits()
-_OUT_OF_TIME = frozenset({-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)})
-_ABORTED = -getattr(signal, "SIGABRT", 0)
+_NONE = 256  # not a signal: Windows has none of these
+_OUT_OF_TIME = frozenset({-getattr(signal, "SIGXCPU", _NONE), -getattr(signal, "SIGKILL", _NONE)})
+_ABORTED = -getattr(signal, "SIGABRT", _NONE)
 CONVERSION_VERSION = "7"  # increase it with every change that produces a different text for the same document
 EXTRA = "documents"
 NEEDS_EXTRA = f"needs the extra `{EXTRA}`"
@@ -64,12 +63,12 @@ class Converter:
     that was reported as too large need not be tried again.
     """
 
-    def __init__(self, budget: SyncBudget) -> None:
+    def __init__(self, budget: SyncBudget = DEFAULT_BUDGET) -> None:
         self._budget = budget
         self._seconds, self._megabytes = 0.0, 0
 
     def convert(self, path: str, data: bytes) -> str:
-        """Return the text of a document. Raises NotConverted, Postponed."""
+        """Return the text, with a heading for each page, sheet, slide or chapter. Raises NotConverted, Postponed."""
         limits = self._budget.document
         is_over = self._megabytes + _counted(limits.megabytes) > self._budget.megabytes
         if self._seconds and (is_over or self._seconds + limits.seconds > self._budget.seconds):
@@ -82,7 +81,9 @@ class Converter:
             waited = (time.monotonic() - started) / PATIENCE  # a child that hangs uses no processor time
             self._seconds += max(waited, _children_seconds() - used)
             self._megabytes += _counted(megabytes)
-        return _text_in(reply)
+        if "text" not in reply:
+            raise NotConverted(reply["problem"])
+        return str(reply["text"])
 
 
 def _children_seconds() -> float:
@@ -95,17 +96,6 @@ def _counted(megabytes: int) -> int:
     return max(0, megabytes - ORDINARY)
 
 
-def converted(path: str, data: bytes, limits: ConversionLimits = DEFAULT_LIMITS) -> str:
-    """Return the text of a document, with a heading for each page, sheet, slide or chapter. Raises NotConverted."""
-    return _text_in(_reply(path, data, limits))
-
-
-def _text_in(reply: JSON) -> str:
-    if "text" not in reply:
-        raise NotConverted(reply["problem"])
-    return str(reply["text"])
-
-
 def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
     """Return the text or the problem of a document, and the megabytes that it took. Raises NotConverted."""
     kind = format_of(path)
@@ -114,24 +104,19 @@ def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
         raise NotConverted(NEEDS_EXTRA)
     too_slow = f"too large: reading it takes more than {limits.seconds} s"
     command = [sys.executable, "-I", "-m", "lore_etl.files.conversion.sandbox"]
-    arguments = [kind.reader, suffix.removeprefix("."), *map(str, limits)]
+    command += [kind.reader, suffix.removeprefix("."), *map(str, limits)]
+    patience = limits.seconds * PATIENCE
     try:
         done = subprocess.run(
-            [*command, *arguments],
-            input=data,
-            capture_output=True,
-            check=False,
-            timeout=limits.seconds * PATIENCE,
-            env={},
-            **quiet(),
+            command, input=data, capture_output=True, check=False, timeout=patience, env={}, **quiet()
         )
     except subprocess.TimeoutExpired as error:
         raise NotConverted(too_slow) from error
-    if code := done.returncode:
-        if code in _OUT_OF_TIME:
-            raise NotConverted(too_slow)
-        if code in (OUT_OF_MEMORY, _ABORTED):
-            raise NotConverted(f"too large: reading it needs more than {limits.megabytes:,} MB of memory")
+    if done.returncode in _OUT_OF_TIME:
+        raise NotConverted(too_slow)
+    if done.returncode in (OUT_OF_MEMORY, _ABORTED):
+        raise NotConverted(f"too large: reading it needs more than {limits.megabytes:,} MB of memory")
+    if done.returncode:
         raise NotConverted(f"damaged, or not a {kind.title} file")
     reply: JSON = json.loads(done.stdout)
     return reply

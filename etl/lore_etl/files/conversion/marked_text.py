@@ -71,7 +71,9 @@ def titled(title: str, parts: list[str]) -> str:
     parts = [part for part in parts if part.strip()]
     if all(_PLACE.fullmatch(part) for part in parts):
         return ""
-    above = heading(1, real_title(title))
+    title = _PROGRAM.sub("", one_line(title))
+    is_real = not _INVENTED.fullmatch(title) and title.isprintable()  # other titles are decoded wrongly
+    above = heading(1, title) if is_real else ""
     return joined(parts if above.lstrip("# ") == parts[0].lstrip("# ") else [above, *parts])
 
 
@@ -79,12 +81,6 @@ def margins(level: int, texts: Iterable[str]) -> list[str]:
     """Return a section with the headers and footers of pages, once each, without page numbers."""
     found = [text for text in dict.fromkeys(map(str.strip, texts)) if _WORD.search(text)]
     return [heading(level, "Header and footer"), *map(body, found)] if found else []
-
-
-def real_title(title: str) -> str:
-    """Return a title without the name of a program; empty if a program invented it, or it is decoded wrongly."""
-    title = _PROGRAM.sub("", one_line(title))
-    return "" if _INVENTED.fullmatch(title) or not title.isprintable() else title
 
 
 def joined(parts: list[str]) -> str:

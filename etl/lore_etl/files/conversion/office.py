@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, get_args
+from typing import Any
 
 from office_oxide import Document, OfficeOxideError
 
@@ -23,8 +23,6 @@ from lore_etl.files.conversion.marked_text import (
 )
 
 Node = Mapping[str, Any]
-Format = Literal["docx", "xlsx", "pptx", "doc", "xls", "ppt"]
-_FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}
 _ZIP = b"PK\x03\x04"
 _TEMPLATE = "Slide Master"  # the text of a template, which is not a slide
 _SEPARATE = frozenset({"paragraph", "heading", "list", "table", "footnote", "endnote", "text_box"})
@@ -33,24 +31,22 @@ _SEPARATE = frozenset({"paragraph", "heading", "list", "table", "footnote", "end
 def read(data: bytes, suffix: str) -> str:
     """Return the text with a heading for each sheet or slide, and the headings of texts. Raises NoText."""
     family = suffix[:3]
+    format_: Any = f"{family}x" if data.startswith(_ZIP) else suffix
     try:
-        with Document.from_bytes(data, _FORMATS[f"{family}x" if data.startswith(_ZIP) else suffix]) as document:
+        with Document.from_bytes(data, format_) as document:
             content = document.to_ir()
     except OfficeOxideError as error:
-        is_encrypted = "password" in str(error)
-        reason = "encrypted: it needs a password" if is_encrypted else "damaged, or not a file of its type"
-        raise NoText(reason) from error
+        encrypted = "encrypted: it needs a password" if "password" in str(error) else ""
+        raise NoText(encrypted or "damaged, or not a file of its type") from error
     sections = [section for section in content["sections"] if suffix != "ppt" or section.get("title") != _TEMPLATE]
     title = content["metadata"].get("title") or ""
     if sections and title == sections[0].get("title"):
         title = ""
-    styled = ""
+    above = 0
     if family == "doc" and data.startswith(_ZIP):
         with suppress(NoText):  # the package that reads the text accepts more files
-            styled = title_of(data)
-    if styled:
-        title = "" if _is_promoted(styled, sections) else styled
-    above = 1 if styled else 0
+            if styled := title_of(data):
+                title, above = "" if _is_promoted(styled, sections) else styled, 1
     parts = [part for number, section in enumerate(sections, 1) for part in _section(section, family, number, above)]
     return titled(title, [*parts, *margins(above + 1, _margins(sections))])
 
@@ -86,7 +82,9 @@ def _section(section: Node, family: str, number: int, above: int) -> list[str]:
             element for element in elements if not (element["type"] == "heading" and _text(element).strip() == title)
         ]
     elif family == "xls":
-        columns = ", ".join(filter(None, _columns(elements)))
+        rows = [row for element in elements if element["type"] == "table" for row in element["rows"][:1]]
+        cells = rows[0]["cells"] if rows else []
+        columns = ", ".join(filter(None, (_text(cell).strip() for cell in cells)))
         parts = [heading(2, f"Sheet {title}: {columns}" if columns else f"Sheet {title}")]
     else:
         levels = above
@@ -94,12 +92,6 @@ def _section(section: Node, family: str, number: int, above: int) -> list[str]:
     if notes := section.get("speaker_notes"):
         parts.append("Notes: " + body(_text({"content": notes} if isinstance(notes, list) else notes)).strip())
     return parts
-
-
-def _columns(elements: Sequence[Node]) -> list[str]:
-    """Return the first row of a sheet."""
-    rows = [row for element in elements if element["type"] == "table" for row in element["rows"][:1]]
-    return [_text(cell).strip() for cell in rows[0]["cells"]] if rows else []
 
 
 def _block(element: Node, levels: int) -> str:

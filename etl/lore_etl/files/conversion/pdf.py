@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 
 import pypdfium2
 
@@ -27,7 +26,10 @@ def read(data: bytes, suffix: str) -> str:
         raise NoText(f"too large: {len(document):,} pages, the limit is {MAX_PAGES:,}")
     parts = list[str]()
     chapters, chapter = _chapters(document), ""
-    for number, text in enumerate(_pages(document)):
+    for number, page in enumerate(document):
+        raw = page.get_textpage().get_text_bounded()
+        page.close()
+        text = _HYPHEN.sub(_rejoined, raw.replace("\r\n", "\n").replace("\r", "\n"))
         begun = chapters.get(number, [])
         title = "; ".join(begun[:SHOWN_TITLES]) or chapter
         chapter = begun[-1] if begun else chapter
@@ -36,13 +38,6 @@ def read(data: bytes, suffix: str) -> str:
     if not parts:
         raise NoText("it contains no text, only pictures")
     return titled(str(document.get_metadata_dict().get("Title", "")), parts)
-
-
-def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
-    for page in document:
-        text = page.get_textpage().get_text_bounded()
-        page.close()
-        yield _HYPHEN.sub(_rejoined, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _rejoined(hyphen: re.Match[str]) -> str:

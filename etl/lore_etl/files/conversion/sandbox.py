@@ -46,7 +46,12 @@ DEFAULT_BUDGET = SyncBudget()
 
 
 def limit_resources(limits: ConversionLimits) -> None:
-    """Limit this process. Windows has no such limits; there the parent limits only the time."""
+    """Limit this process, and make every further attempt to open a file, a socket or a pipe fail.
+
+    Windows has no such limits; there the parent limits only the time.
+    """
+    for name in _CODECS:
+        codecs.lookup(name)
     if sys.platform != "win32":
         import resource
 
@@ -54,15 +59,6 @@ def limit_resources(limits: ConversionLimits) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
         if sys.platform == "linux":  # macOS does not enforce it
             resource.setrlimit(resource.RLIMIT_AS, (limits.megabytes << 20,) * 2)
-
-
-def open_nothing_more() -> None:
-    """Make every further attempt to open a file, a socket or a pipe fail. Windows has no such limit."""
-    for name in _CODECS:
-        codecs.lookup(name)
-    if sys.platform != "win32":
-        import resource
-
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
@@ -92,7 +88,6 @@ def main() -> int:
     data = sys.stdin.buffer.read()
     megabytes = memory_meter()
     limit_resources(limits)
-    open_nothing_more()
     try:
         text = str(reader.read(data, suffix))
         if len(text) > limits.characters:
