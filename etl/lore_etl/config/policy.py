@@ -56,14 +56,11 @@ def _only(reason: str, *values: str) -> KeyPolicy:
 
 
 def _at_most(reason: str, bound: float) -> KeyPolicy:
-    def allows(value: object, root: Path) -> bool:
-        return isinstance(value, int | float) and value <= bound
-
-    return KeyPolicy(f"up to {bound:,}", allows, reason)
+    return KeyPolicy(f"up to {bound:,}", lambda value, root: isinstance(value, int | float) and value <= bound, reason)
 
 
-def _paths(value: object, root: Path) -> bool:
-    return isinstance(value, list) and all(is_inside(path, root) for path in value)
+def _all(section: str, keys: str, policy: KeyPolicy) -> dict[str, KeyPolicy]:
+    return {f"{section}.{key}": policy for key in keys.split()}
 
 
 _RANKING = "It only changes how this project is ranked."
@@ -93,45 +90,29 @@ RULES: dict[str, KeyPolicy] = {
     "embedding.shared": _user("Vectors are read from there, and sent there with `shared_writes`."),
     "embedding.shared_writes": _user("Vectors, which reveal much of a text, would be sent to `shared`."),
     "database.mode": _only(_VECTORS, "embedded", "server"),
-    "database.host": _user(_VECTORS),
-    "database.port": _user(_VECTORS),
-    "database.ssl": _user(_VECTORS),
+    **_all("database", "host port ssl tenant database", _user(_VECTORS)),
     "database.ca_file": _user("It reads a file outside the project and determines which server is trusted."),
     "database.headers": _user("Headers carry secrets from your environment to the server."),
-    "database.tenant": _user(_VECTORS),
-    "database.database": _user(_VECTORS),
     "database.timeout_seconds": _at_most("Calls wait that long for the server.", 30),
     "database.collection": _user("It names the collection that is created and deleted on the server."),
-    "database.ef_search": _project(_HNSW),
-    "database.ef_construction": _project(_HNSW),
-    "database.max_neighbors": _project(_HNSW),
-    "query.ranking": _project(_RANKING),
-    "query.nResults": _project(_RANKING),
-    "query.weights": _project(_RANKING),
+    **_all("database", "ef_search ef_construction max_neighbors", _project(_HNSW)),
+    **_all("query", "ranking nResults weights rerank_depth", _project(_RANKING)),
     "query.reranker": _only(_MODEL, ""),
-    "query.rerank_depth": _project(_RANKING),
     "docs.framework": KeyPolicy(
         "a path inside the project", lambda value, root: value == "" or is_inside(value, root), "Files there are read."
     ),
-    "docs.tag_weight": _project(_RANKING),
-    "docs.title_weight": _project(_RANKING),
-    "docs.recent_weight": _project(_RANKING),
-    "docs.recent_days": _project(_RANKING),
+    **_all("docs", "tag_weight title_weight recent_weight recent_days", _project(_RANKING)),
     "answer.provider": _only(_ANSWERS, "auto", "none"),
     "answer.model": _user(_ANSWERS),
     "answer.base_url": _user("Passages and your key would be sent there."),
     "answer.timeout_seconds": _at_most("Calls wait that long for the answer model.", 20),
     "answer.attempts": _at_most(_ANSWERS, 3),
     "answer.context_tokens": _at_most(_ANSWERS, 6000),
-    "answer.requests_per_minute": _user(_COST),
-    "answer.tokens_per_day": _user(_COST),
+    **_all("answer", "requests_per_minute tokens_per_day", _user(_COST)),
     "server.host": _only("It determines which machines can reach the server.", "127.0.0.1", "localhost", "::1"),
     "server.port": _project("The server listens on this machine only, unless you set `server.host`."),
     "server.allowed_hosts": _user("It determines the host names that the server accepts."),
-    "auth.issuer": _user(_ACCESS),
-    "auth.audience": _user(_ACCESS),
-    "auth.groups_claim": _user(_ACCESS),
-    "auth.groups": _user(_ACCESS),
+    **_all("auth", "issuer audience groups_claim groups", _user(_ACCESS)),
     "published.target": _user("The whole index is taken from there, and sent there by `lore publish`."),
     "published.keys": _user("Whoever has such a key determines what the index contains."),
     "owner.idle_minutes": _at_most("A background process stays alive that long.", 30),
@@ -139,7 +120,9 @@ RULES: dict[str, KeyPolicy] = {
     "owner.watch": _project("It only determines whether this project's files are watched."),
     "owner.auto_sync_files": _project("It only determines when this project is synced, and only with a local model."),
     "hook.memory_dirs": KeyPolicy(
-        "paths inside the project", _paths, "The files in these folders are sent to a server."
+        "paths inside the project",
+        lambda value, root: isinstance(value, list) and all(is_inside(path, root) for path in value),
+        "The files in these folders are sent to a server.",
     ),
     "insights.log": KeyPolicy(
         "`false`",
