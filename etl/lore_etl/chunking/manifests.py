@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-from lore_etl.core import commented_json
+from lore_etl.core.json_types import loads_with_comments
 from lore_etl.core.model import FileFacts
 
 MAX_PATHS = 200
@@ -51,7 +51,7 @@ def _package(text: str) -> FileFacts | None:
 
 def _tsconfig(text: str) -> FileFacts | None:
     """Return the paths of a TypeScript configuration as imports: pattern to (target, base folder)."""
-    options: Any = commented_json.loads(text).get("compilerOptions", {})
+    options: Any = loads_with_comments(text).get("compilerOptions", {})
     paths, base = options.get("paths", {}), options.get("baseUrl", ".")
     known: dict[str, tuple[str, str | None]] = {
         pattern: (targets[0], str(base))

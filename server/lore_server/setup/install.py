@@ -17,10 +17,9 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from lore_etl.config.project import merge
-from lore_etl.core import commented_json
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, InvalidPath, StorageError, os_errors_as
-from lore_etl.core.json_types import JSON
+from lore_etl.core.json_types import JSON, loads_with_comments
 from lore_etl.core.text import is_encodable
 from lore_server.knowledge.safe_files import Files
 from lore_server.setup.clients import Form, starts_lore
@@ -51,7 +50,7 @@ def parse(text: str, form: Form, file: str) -> JSON:
     try:
         if form == "toml":
             return tomllib.loads(text)
-        value = commented_json.loads(text) if text.strip() else {}
+        value = loads_with_comments(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid: {str(error)[:200]}.", HINT) from error
     if not isinstance(value, dict):
