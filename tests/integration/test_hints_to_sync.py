@@ -273,7 +273,7 @@ CASES = [
     Case("server/lore_server/cli/owner_commands.py", ANY, nothing, adoption),
 ]  # fmt: skip
 ELSEWHERE = {
-    "etl/lore_etl/pipeline/summary.py": "test_a_document_that_waits_is_converted_by_one_more_sync",
+    "etl/lore_etl/pipeline/extraction.py": "test_a_document_that_waits_is_converted_by_one_more_sync",
     "etl/lore_etl/models/embedder.py": "tests/integration/test_compiled_models.py",
     "server/lore_server/framework/index_file.py": "tests/integration/test_init.py",
 }

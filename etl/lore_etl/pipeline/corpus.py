@@ -63,8 +63,7 @@ def _changes(index: Index, documents: Sequence[Document], progress: Progress) ->
         chunks += found.records
         facts[document.source] = found.facts
     progress("reading", len(documents), len(documents))
-    titles = {document.source: document.title for document in documents}
-    relations = Relations(facts, titles.keys(), titles, "")
+    relations = Relations(facts, facts.keys(), lambda: {found.source: found.title for found in documents}, "")
     return Changes(list(relations.related(chunks)), None, classes=relations.tree.hierarchy)
 
 

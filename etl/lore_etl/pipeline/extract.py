@@ -21,8 +21,19 @@ from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.chunked import Chunked, all_chunked
-from lore_etl.pipeline.extraction import Changes, Claim, Extraction, Relations, check_guard, claim_of, tier_of
-from lore_etl.pipeline.summary import LEFT_OUT, WAITING, plan_of, report_files
+from lore_etl.pipeline.extraction import (
+    LEFT_OUT,
+    TIER,
+    WAITING,
+    Changes,
+    Claim,
+    Extraction,
+    Relations,
+    check_guard,
+    claim_of,
+    plan_of,
+    report_files,
+)
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import SourceSet
 from lore_etl.sources.kinds import REGISTRY
@@ -85,15 +96,10 @@ def _layout(index: Index, found: Scan) -> str:
     trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith(("tree.json", ATTRIBUTES))]
     sources = [(kind.name, kind.patterns) for kind in REGISTRY]
     patterns = [*sources, *PATTERNS.items(), ("scripts", tuple(sorted(PROGRAMS)))]
-    settings, embedding = index.settings, index.settings.embedding.model_dump()
-    configured = [settings.sources, settings.index.include, embedding]
-    versions = [*_versions(), CONVERSION_VERSION, *sorted(readable()), MARKERS_VERSION]
+    settings = index.settings
+    configured = [settings.sources, settings.index.include, settings.embedding.model_dump()]
+    versions = [CHUNKER_VERSION, redaction_version(), CONVERSION_VERSION, *sorted(readable()), MARKERS_VERSION]
     return sha256(canonical_json([*versions, patterns, index.root.name, configured, trees]))
-
-
-def _versions() -> tuple[str, str]:
-    """Return versions that change whenever the same text would produce different chunks."""
-    return CHUNKER_VERSION, redaction_version()
 
 
 def _read_changed(run: Extraction, to_read: Collection[str], progress: Progress, show: Show | None) -> None:
@@ -127,15 +133,9 @@ def _show(run: Extraction, waiting: Collection[str], show: Show) -> None:
 def _recipe(index: Index, claim: Claim) -> str:
     """Return `source:hash`, of scripts `source:hash:suffix`; the hash covers what determines chunks except the text."""
     source, embedding = claim.source, index.settings.embedding.model_dump(exclude={"cache_mb"})
-    hashed = sha256(canonical_json([*_versions(), source.fingerprint(claim.name), embedding]))[:16]
+    versions = CHUNKER_VERSION, redaction_version()
+    hashed = sha256(canonical_json([*versions, source.fingerprint(claim.name), embedding]))[:16]
     return ":".join(filter(None, (source.name, hashed, claim.name.removeprefix(claim.entry.path))))
-
-
-def _read_quietly(run: Extraction, path: str) -> str | None:
-    try:
-        return run.index.files.read(run.scan.files[path], run.index.settings.index.max_file_bytes)
-    except (Unreadable, KeyError):
-        return None
 
 
 def _documents(run: Extraction, to_read: Collection[str], progress: Progress) -> Iterator[Document]:
@@ -153,8 +153,14 @@ def _documents(run: Extraction, to_read: Collection[str], progress: Progress) ->
 def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
     """Return the claims of these files, the most useful ones first; keep the rows of the others."""
     settings = run.index.settings
-    project = SourceContext(list(run.scan.files), lambda path: _read_quietly(run, path), settings.index.include)
-    sources = SourceSet(project, settings.sources)
+
+    def read(path: str) -> str | None:
+        try:
+            return run.index.files.read(run.scan.files[path], settings.index.max_file_bytes)
+        except (Unreadable, KeyError):
+            return None
+
+    sources = SourceSet(SourceContext(list(run.scan.files), read, settings.index.include), settings.sources)
     found = list[Claim]()
     for path, entry in run.scan.files.items():
         if path not in to_read:
@@ -167,7 +173,7 @@ def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
     def turn(claim: Claim) -> tuple[bool, int, bool]:
         known = run.known.get(claim.entry.path)
         has_waited = known is not None and known.stamp == UNREAD + claim.entry.stamp
-        return format_of(claim.entry.path) is not None, tier_of(claim.source.type), not has_waited
+        return format_of(claim.entry.path) is not None, TIER[claim.source.type], not has_waited
 
     return sorted(found, key=turn)  # documents to convert come last, those first that have waited unchanged
 
@@ -302,9 +308,11 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[
     run.described["circles"] = json.dumps(relations.succession.circles)
     others = {path for path, row in run.rows.items() if row.recipe} - run.touched
     is_moved = run.same_layout and _only_lines_differ(run, recorded)
-    if run.same_layout and others:
-        is_simple = is_moved and not any(facts.supersedes for facts in recorded.values())
-        others &= set() if is_simple else relations.affected(_earlier(run, recorded))
+    if is_moved and not any(facts.supersedes for facts in recorded.values()):
+        others = set()
+    elif run.same_layout and others:
+        then = {path: recorded[path] for path, row in sorted(run.known.items()) if row.recipe}
+        others &= relations.affected(Relations(then, then.keys(), catalogue.titles, run.index.root.name))
     before = list(catalogue.records_of(sorted(others)))
     after = list(relations.related(before))
     tree = relations.tree.hierarchy
@@ -319,11 +327,10 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[
 
 def _only_lines_differ(run: Extraction, recorded: Mapping[str, FileFacts]) -> bool:
     """Return whether the touched files have the same facts as before, except for the lines of classes."""
-    for path in run.touched:
-        was, row = recorded.get(path), run.rows.get(path)
-        if was is None or row is None or _without_lines(was) != _without_lines(unpack(row.facts)):
-            return False
-    return True
+    if not run.touched <= recorded.keys() & run.rows.keys():
+        return False
+    now = {path: unpack(run.rows[path].facts) for path in run.touched}
+    return all(_without_lines(recorded[path]) == _without_lines(facts) for path, facts in now.items())
 
 
 def _without_lines(facts: FileFacts) -> FileFacts:
@@ -337,16 +344,10 @@ def _relations(run: Extraction, recorded: Mapping[str, FileFacts], paths: Iterab
     """
     rows = {path: row for path, row in sorted(run.rows.items()) if row.recipe}
     facts = {path: unpack(row.facts) if row.facts else recorded[path] for path, row in rows.items()}
-    titles = dict[str, str]()
-    if any(file.supersedes for file in facts.values()):
+
+    def titles() -> dict[str, str]:
         stored = run.index.catalogue.titles().items()
-        titles = {path: title for path, title in stored if path in rows and path not in run.touched}
-        titles |= {path: records[0].chunk.title for path, records in run.chunks.items() if records}
+        kept = {path: title for path, title in stored if path in rows and path not in run.touched}
+        return kept | {path: records[0].chunk.title for path, records in run.chunks.items() if records}
+
     return Relations(facts, rows.keys() | paths, titles, run.index.root.name)
-
-
-def _earlier(run: Extraction, recorded: Mapping[str, FileFacts]) -> Relations:
-    """Resolve the classes and superseded documents as the catalogue has them."""
-    facts = {path: recorded[path] for path, row in sorted(run.known.items()) if row.recipe}
-    titles = run.index.catalogue.titles() if any(file.supersedes for file in facts.values()) else {}
-    return Relations(facts, facts.keys(), titles, run.index.root.name)

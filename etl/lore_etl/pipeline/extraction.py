@@ -1,41 +1,49 @@
 """Hold the state of an extraction: the known files with their sources, the chunks found, and their relations.
 
-The guard protects an index from a sync that would delete much of it because files are missing.
+Its report has the counts of the files, their problems, and possible omissions. The guard protects an index from a sync
+that would delete much of it because files are missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
 from lore_etl.core.errors import GuardTripped
-from lore_etl.core.model import FileFacts, KnowledgeType, SyncReport
-from lore_etl.core.progress import Announce, unannounced
+from lore_etl.core.extras import install_advice
+from lore_etl.core.json_types import JSON
+from lore_etl.core.model import FileFacts, KnowledgeType, Problem, SyncReport, canonical_json
+from lore_etl.core.progress import Announce, Plan, unannounced
 from lore_etl.core.text import counted
-from lore_etl.files.conversion.convert import Converter
-from lore_etl.files.indexed import ProjectFiles, is_knowledge, is_library
+from lore_etl.files.conversion.convert import EXTRA, Converter, format_of
+from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, is_knowledge, is_library
 from lore_etl.files.scan import FileEntry, Scan
 from lore_etl.index import Index
-from lore_etl.relations.classes import Hierarchy, Resolved, resolve
-from lore_etl.relations.supersession import Succession, succession
+from lore_etl.relations.classes import Hierarchy, resolve
+from lore_etl.relations.supersession import succession
 from lore_etl.sources import SourceSet
+from lore_etl.sources.inventory import inventory
+from lore_etl.sources.kinds import REGISTRY, AgentFiles
 from lore_etl.sources.source import Source, suffix_in, suffix_of
 from lore_etl.stores.catalogue import ChunkKey, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord, relations_of
 from lore_etl.stores.uses import Uses
 
+LEFT_OUT, WAITING = "left_out", "waiting"
+"""The kinds of the notes that say why a file is not read; the others are `failed` and `warning`."""
+Notes = Mapping[str, Sequence[tuple[str, str]]]  # of files that have any, by path: (kind, text)
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 _T = KnowledgeType
-_TIERS: tuple[frozenset[KnowledgeType], ...] = (
-    frozenset({_T.GUIDE, _T.SRC, _T.RULE, _T.ADR, _T.KNOWLEDGE}),
-    frozenset({_T.PRP, _T.EXAMPLE, _T.TEST}),
-    frozenset({_T.TICKET, _T.MEMORY}),
-    frozenset({_T.RELEASE, _T.BLOG, _T.LIBRARY}),
+_TIERS = (
+    (_T.GUIDE, _T.SRC, _T.RULE, _T.ADR, _T.KNOWLEDGE),
+    (_T.PRP, _T.EXAMPLE, _T.TEST),
+    (_T.TICKET, _T.MEMORY),
+    (_T.RELEASE, _T.BLOG, _T.LIBRARY),
 )
-_TIER = {type_: tier for tier, types in enumerate(_TIERS) for type_ in types}
-_HISTORY = len(_TIERS) - 1
+TIER = {type_: tier for tier, types in enumerate(_TIERS) for type_ in types}
 _CLOSED = frozenset({"closed", "completed", "declined", "done", "duplicate", "fixed", "merged", "rejected", "resolved"})
 
 
@@ -53,14 +61,14 @@ class Claim(NamedTuple):
 
 def claim_of(files: ProjectFiles, sources: SourceSet, entry: FileEntry, known: FileRow | None) -> Claim | None:
     """Return the claim of the owning source, if any; a script counts as if its name had its language's extension."""
-    if source := sources.owner(entry.path):
-        return Claim(entry, source, entry.path)
-    try:
-        suffix = suffix_of(entry.path, files.beginning)
-    except OSError:
-        suffix = suffix_in(known.recipe) if known else ""  # so that the chunks of a script are kept
-    name = entry.path + suffix
-    return Claim(entry, source, name) if suffix and (source := sources.owner(entry.path, name)) else None
+    name, source = entry.path, sources.owner(entry.path)
+    if source is None:
+        try:
+            name += suffix_of(entry.path, files.beginning)
+        except OSError:
+            name += suffix_in(known.recipe) if known else ""  # so that the chunks of a script are kept
+        source = sources.owner(entry.path, name) if name != entry.path else None
+    return Claim(entry, source, name) if source else None
 
 
 @dataclass
@@ -112,15 +120,15 @@ class Changes:
 class Relations:
     """The classes and superseded documents of a project.
 
-    `paths` are all files that can be imported, `titles` the titles of documents, if any supersedes another.
+    `paths` are all files that can be imported; `titles` returns the titles of documents, if any supersedes another.
     """
 
     def __init__(
-        self, facts: Mapping[str, FileFacts], paths: Iterable[str], titles: Mapping[str, str], project: str
+        self, facts: Mapping[str, FileFacts], paths: Iterable[str], titles: Callable[[], dict[str, str]], project: str
     ) -> None:
-        self.tree: Resolved = resolve(facts, paths, project)
+        self.tree = resolve(facts, paths, project)
         supersedes = {source: file_facts.supersedes for source, file_facts in facts.items() if file_facts.supersedes}
-        self.succession: Succession = succession(supersedes, titles)
+        self.succession = succession(supersedes, titles() if supersedes else {})
         self._text = cache(self._text_of)
 
     def related(self, records: Iterable[ChunkRecord]) -> Iterator[ChunkRecord]:
@@ -155,9 +163,9 @@ def check_guard(run: Extraction) -> None:
     before = run.index.catalogue.chunks_by_source()
     empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
     left_out = set[str]()
-    for path in run.index.files.stamps(lost):  # it is on disk, and left out by a rule of the project
+    for path in before.keys() & run.index.files.stamps(lost):  # it is on disk, and left out by a rule of the project
         row = run.rows.get(path)
-        if path in before and (not row.recipe if row else run.index.files.is_skipped(path)):
+        if not row.recipe if row else run.index.files.is_skipped(path):
             left_out.add(path)
     kept = {path: number for path, number in before.items() if path not in left_out}
     _refuse_loss(kept, empty, set(lost).difference(empty), run.index.settings.index.guard_share)
@@ -194,18 +202,83 @@ def some_of(names: Sequence[str], limit: int = 3) -> str:
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
-def tier_of(type_: KnowledgeType) -> int:
-    return _TIER[type_]
-
-
 def most_useful_first(chunks: Iterable[ChunkKey]) -> list[ChunkKey]:
     """Return guides and source code first, then specifications, open tickets, and finally history and libraries.
 
     Closed tickets and superseded documents are history. Equally useful chunks keep their order.
     """
-    return sorted(chunks, key=_tier)
+
+    def tier(chunk: ChunkKey) -> int:
+        is_past = chunk.superseded_by is not None or chunk.state in _CLOSED
+        return len(_TIERS) - 1 if is_past else TIER[chunk.type]
+
+    return sorted(chunks, key=tier)
 
 
-def _tier(chunk: ChunkKey) -> int:
-    is_past = chunk.superseded_by is not None or chunk.state in _CLOSED
-    return _HISTORY if is_past else tier_of(chunk.type)
+def report_files(
+    index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport, circles: str | None = None
+) -> None:
+    """Report counts and all problems that still exist; `circles` supersede each other, as JSON, if determined again."""
+    report.files = sum(1 for row in rows.values() if row.recipe)
+    report.failed += found.unreadable
+    report.skipped += found.refused
+    notes = _notes(rows)
+    for path, said in notes.items():
+        for kind, text in said:
+            if kind == "failed":
+                report.failed.append(Problem(path, text))
+            elif kind == "warning":
+                report.warnings.append(text)
+    report.inventory = _counted(rows, notes)
+    inventory_ = canonical_json(report.inventory)
+    if index.catalogue.meta("inventory") != inventory_:
+        index.catalogue.set_meta(inventory=inventory_)
+    if not report.files:
+        report.warnings.append(" ".join(NOTHING_TO_INDEX))
+    report.warnings += _advice(rows, notes)
+    if some := json.loads(circles or index.catalogue.meta("circles") or "[]"):
+        report.warnings.append(f"These supersede each other, so they do not count as outdated: {some_of(some, 10)}.")
+    owners = {row.recipe.partition(":")[0] for row in rows.values()}
+    for name, patterns in index.settings.sources.items():
+        if patterns and name not in owners:
+            report.warnings.append(f"The configured source `sources.{name}` does not match any file.")
+
+
+def _notes(rows: Mapping[str, FileRow]) -> Notes:
+    return {path: json.loads(row.notes) for path, row in rows.items() if row.notes != "[]"}
+
+
+def _advice(rows: Mapping[str, FileRow], notes: Notes) -> Iterator[str]:
+    """Yield warnings about documents that an extra would read, and those for which the budget was too small."""
+    if count := sum(1 for path, row in rows.items() if not row.recipe and format_of(path) and row.notes == "[]"):
+        files = "1 document needs" if count == 1 else f"{count:,} documents need"
+        yield f"{files} the extra `{EXTRA}`. {install_advice(EXTRA)}, then sync again."
+    if paths := [path for path, said in notes.items() if any(kind == WAITING for kind, _ in said)]:
+        verb = "waits" if len(paths) == 1 else "wait"
+        yield (
+            f"{counted(len(paths), 'document')} {verb} for the next sync, because converting others took all the time "
+            f"or memory of this one: {some_of(paths, 10)}. Run `lore sync` again."
+        )
+
+
+def _counted(rows: Mapping[str, FileRow], notes: Notes) -> JSON:
+    """Return the files by type and language, and those without a source by extension."""
+    types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
+    owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
+    owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
+    unread = {path: dict(notes.get(path, ())) for path, row in rows.items() if not row.recipe}
+    left_out = {
+        path: said.get(LEFT_OUT) or said.get(WAITING, "") for path, said in unread.items() if "failed" not in said
+    }
+    return inventory(owned, left_out)
+
+
+def plan_of(run: Extraction, claims: Sequence[Claim]) -> Plan:
+    """Return what was found; the inventory takes a while in a large project, so not for the sync of an edit."""
+    rows = dict(run.rows)
+    for claim in claims:  # so that they are counted, though they have not been read yet
+        path = claim.entry.path
+        rows[path] = FileRow(path, "", "", f"{claim.source.name}::{claim.name.removeprefix(path)}", "{}", "[]")
+    deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
+    files = sum(1 for row in rows.values() if row.recipe)
+    return Plan(len(claims), files, deleted, _counted(rows, _notes(rows)) if len(claims) == files else None)
