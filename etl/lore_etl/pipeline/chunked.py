@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain, islice
 from queue import SimpleQueue
-from typing import NamedTuple, TypeAlias
+from typing import IO, NamedTuple, TypeAlias, cast
 
 from lore_etl.chunking import chunk
 from lore_etl.chunking.tokens import TokenCounter
@@ -59,15 +59,16 @@ def all_chunked(
     them too. If a child fails, this process does its work.
     """
     number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
-    number = number if expected > alone else 0
-    with _asking(number) as ask:
+    with _asking(number if expected > alone else 0) as ask:
         left = iter(documents)
         first = next(left, None)
         if first is None:
             return
         left, tokens = chain((first,), left), load_tokens()
-        for document in islice(left, alone) if number else left:
+        for document in islice(left, alone if ask else None):
             yield document, chunked(document, tokens)
+        if ask is None:
+            return
         waiting = deque[tuple[Batch, Reply]]()
         for batch in _batches(left):
             waiting.append((batch, ask(batch, tokens)))
@@ -111,10 +112,14 @@ def _received(batch: Batch, reply: Reply, tokens: TokenCounter) -> Iterator[tupl
 
 
 @contextmanager
-def _asking(number: int) -> Iterator[Callable[[Batch, TokenCounter], Reply]]:
-    """Start this number of children; return a function that passes a batch to the next idle child."""
-    children = [_Child() for _ in range(number)]
-    free = SimpleQueue[_Child]()
+def _asking(number: int) -> Iterator[Callable[[Batch, TokenCounter], Reply] | None]:
+    """Start this number of children; yield a function that passes a batch to the next idle child, None without any."""
+    children, free = list[_Child](), SimpleQueue[_Child]()
+    with suppress(OSError):  # this process does the work of those that cannot be started
+        children.extend(_Child() for _ in range(number))
+    if not children:
+        yield None
+        return
     for child in children:
         free.put(child)
 
@@ -125,52 +130,39 @@ def _asking(number: int) -> Iterator[Callable[[Batch, TokenCounter], Reply]]:
         finally:
             free.put(child)
 
-    pool = ThreadPoolExecutor(max(1, number), thread_name_prefix="chunking")
+    pool = ThreadPoolExecutor(len(children), thread_name_prefix="chunking")
     try:
         yield lambda batch, tokens: pool.submit(ask, batch, tokens)
     finally:
         for child in children:
-            child.kill()  # so that no thread waits for it
+            child.process.kill()  # so that no thread waits for it
         pool.shutdown(cancel_futures=True)
         for child in children:
-            child.close()
+            with suppress(OSError), child.process:
+                pass
 
 
 class _Child:
     """A process that chunks documents until its standard input ends, as happens when this process is killed."""
 
     def __init__(self) -> None:
-        self._is_new = True
-        self._process: subprocess.Popen[bytes] | None = None
         # isolated from the folder and the environment of this process: a project may have modules of any name
         command, pipe = [sys.executable, "-I", "-c", _CHILD], subprocess.PIPE
-        with suppress(OSError):
-            self._process = subprocess.Popen(
-                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={}, **quiet()
-            )
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={}, **quiet())
+        self._is_new = True
 
     def chunked(self, batch: Batch, tokens: TokenCounter) -> list[Chunked] | None:
         """Return the chunks of each document; None if the child has failed. The first call sets the token counter."""
-        if self._process is None or self._process.stdin is None or self._process.stdout is None:
-            return None
+        source, target = cast("IO[bytes]", self.process.stdin), cast("IO[bytes]", self.process.stdout)
         try:
-            self._process.stdin.write((pickle.dumps(tokens) if self._is_new else b"") + pickle.dumps(batch))
-            self._process.stdin.flush()
-            found: list[Chunked] = pickle.load(self._process.stdout)
+            source.write((pickle.dumps(tokens) if self._is_new else b"") + pickle.dumps(batch))
+            source.flush()
+            found: list[Chunked] = pickle.load(target)
         except _FAILURES:  # this process repeats the work, and reports its errors
-            self._process.kill()
+            self.process.kill()
             return None
         self._is_new = False
         return found
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-
-    def close(self) -> None:
-        if self._process is not None:
-            with suppress(OSError), self._process:
-                pass
 
 
 def serve() -> None:
