@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.model import Document, FileFacts, KnowledgeType, SyncReport, canonical_json, sha256
@@ -69,14 +70,11 @@ def _changes(index: Index, documents: Sequence[Document], progress: Progress) ->
 
 def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Document]:
     """Return the documents, each with a unique source, because several records may be parts of one file."""
-    seen: dict[str, int] = {}
     documents: dict[str, Document] = {}
     for record in records:
         document = _document(record, known)
-        number = seen.get(document.source, 0) + 1
-        while (source := document.source if number == 1 else f"{document.source}#{number}") in documents:
-            number += 1
-        seen[document.source] = number
+        more = (f"{document.source}#{number}" for number in count(2))
+        source = next(name for name in chain((document.source,), more) if name not in documents)
         title = source if document.title == document.source else document.title  # the title of code is its path
         documents[source] = replace(document, source=source, title=title)
     return list(documents.values())

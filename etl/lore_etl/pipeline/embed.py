@@ -62,15 +62,15 @@ class Filler:
             cached = self.index.cache.get({chunk.content_hash for chunk in batch})
             if cached:
                 self.progress("reusing vectors", start, len(chunks))
-                done += self._add(store, [chunk for chunk in batch if chunk.content_hash in cached], cached, mark)
+                done += self._add(store, batch, cached, mark)
             for chunk in batch:
                 if chunk.content_hash not in cached:
                     unknown.setdefault(chunk.content_hash, []).append(chunk)
-        with closing(self._embedded([same[0] for same in unknown.values()])) as batches:
+        with closing(self._embedded([first for first, *_ in unknown.values()])) as batches:
             for start, batch, vectors in batches:
                 self.progress("embedding", start, len(unknown))
-                some = [chunk for first in batch for chunk in unknown[first.content_hash]]
-                done += self._add(store, [chunk for chunk in some if chunk.content_hash in vectors], vectors, mark)
+                same = [chunk for first in batch for chunk in unknown[first.content_hash]]
+                done += self._add(store, same, vectors, mark)
         if unknown:
             self.progress("embedding", len(unknown), len(unknown))
         return done
@@ -78,6 +78,8 @@ class Filler:
     def _add(
         self, store: VectorStore, chunks: list[ChunkKey], vectors: dict[str, Vectors], mark: bool
     ) -> list[ChunkKey]:
+        """Add rows for the chunks that have one of these vectors, and return them."""
+        chunks = [chunk for chunk in chunks if chunk.content_hash in vectors]
         if chunks:
             rows = [chunk.row for chunk in chunks]
             store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in chunks])))

@@ -60,10 +60,6 @@ class _Load(Filler):
     deleted: set[str] = field(default_factory=set)
     replaced: int = 0
 
-    @property
-    def to_write(self) -> set[str]:
-        return self.new | self.changed | self.retagged
-
     def old_rows(self) -> list[str]:
         """Return the row ids of the vectors of changed and deleted contents."""
         gone = ((chunk_id, self.states[chunk_id]) for chunk_id in (*self.changed, *self.deleted))
@@ -97,8 +93,7 @@ def load(
 
     Raises StorageError, ProviderUnavailable; the next load continues from there.
     """
-    run = _begin(index, report, progress, changes)
-    _load_words(run, changes)
+    run = load_words(index, report, progress, changes)
     reason = _rebuild_reason(run)
     if index.catalogue.meta("refused") is None:  # else these vectors may be the wrong ones again
         take_shared(index, index.catalogue.chunk_keys(waiting_only=not reason), report)
@@ -107,11 +102,6 @@ def load(
     else:
         _load_vectors(run)
     _finish(run, looked)
-
-
-def load_words(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> None:
-    """Store the changes and make their words searchable. The vectors wait for the next `load`."""
-    _load_words(_begin(index, report, progress, changes), changes)
 
 
 def show_words(index: Index, records: Sequence[ChunkRecord]) -> None:
@@ -149,13 +139,15 @@ def _begin(index: Index, report: SyncReport, progress: Progress, changes: Change
     return run
 
 
-def _load_words(run: _Load, changes: Changes) -> None:
+def load_words(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _Load:
     """Make the new state visible, at first to keyword searches: they see either all changes of a file or none of them.
 
-    Changed contents have no vector yet. Afterwards the catalogue has the chunks, and those in memory are dropped.
+    The vectors of changed contents wait for `load`. Afterwards the catalogue has the chunks, and those in memory are
+    dropped.
     """
-    run.progress("indexing words", 0, len(changes.chunks))
-    index, to_write = run.index, run.to_write
+    run = _begin(index, report, progress, changes)
+    progress("indexing words", 0, len(changes.chunks))
+    to_write = run.new | run.changed | run.retagged
     changed = [record for record in changes.chunks if record.id in to_write]
     try:
         _write_words(run, changes, changed)
@@ -164,25 +156,18 @@ def _load_words(run: _Load, changes: Changes) -> None:
             raise
         index.reset_keywords()
         _write_words(run, changes, changed)
-        run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
+        report.warnings.append("The keyword index was damaged and has been rebuilt.")
     stored = ((record, run.has_vector(record)) for record in changed)
+    files, gone, described = changes.files, changes.gone, {**changes.described, "dirty": "1"}
     with index.gate.switching():
         index.keywords.publish()
-        index.catalogue.apply(
-            stored,
-            run.deleted,
-            changes.files,
-            changes.gone,
-            changes.classes,
-            changes.used,
-            dirty="1",
-            **changes.described,
-        )
+        index.catalogue.apply(stored, run.deleted, files, gone, changes.classes, changes.used, **described)
     changes.chunks.clear()
     if len(to_write) > MANY:
         release_unused_memory()
     if changes.is_whole:
         write_export(index.folder, index.catalogue)
+    return run
 
 
 def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -> None:
@@ -195,7 +180,7 @@ def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -
         wanted = {chunk_id: state.metadata_hash for chunk_id, state in catalogue.chunk_states().items()}
         wanted |= {record.id: record.metadata_hash for record in changes.chunks}
         wanted = {chunk_id: version for chunk_id, version in wanted.items() if chunk_id not in deleted}
-        known = run.to_write
+        known = {record.id for record in changed}
         more = [name for name, version in wanted.items() if present.get(name) != version and name not in known]
         deleted = deleted | (present.keys() - wanted.keys())
     if changed or more or deleted:
@@ -265,12 +250,11 @@ def _load_vectors(run: _Load) -> None:
 
 def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> bool:
     """Return whether too few vectors are missing from searches to justify a new generation; if so, warn."""
-    if len(lost) > run.index.limits.unreached * store.count():
-        return False
-    run.report.warnings.append(
-        f"{len(lost)} vectors cannot be found by a search. Keyword search still finds these chunks."
-    )
-    return True
+    is_tolerable = len(lost) <= run.index.limits.unreached * store.count()
+    if is_tolerable:
+        warning = f"{len(lost)} vectors cannot be found by a search. Keyword search still finds these chunks."
+        run.report.warnings.append(warning)
+    return is_tolerable
 
 
 def _rebuild(run: _Load, reason: str) -> None:
@@ -306,13 +290,8 @@ def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
             index.release_vectors()
     index.generations.keep_only(index.generation)
     with index.gate.switching():  # so that a reply does not call a search fresh that ran before this
-        catalogue.set_meta(
-            dirty=None,
-            loaded=str(time.time_ns()),
-            model=index.model,
-            replaced=str(run.replaced),
-            **looked,
-        )
+        loaded, replaced = str(time.time_ns()), str(run.replaced)
+        catalogue.set_meta(dirty=None, loaded=loaded, model=index.model, replaced=replaced, **looked)
     with suppress(StorageError):  # on a full disk, the space of replaced and deleted chunks is returned later
         index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
         if run.report.rebuilt:

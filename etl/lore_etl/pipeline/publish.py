@@ -15,6 +15,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +44,7 @@ PART_BYTES = 8_000_000
 INCOMING = "incoming"  # the folder for a snapshot that is not complete yet
 COMMITS, BRANCHES, PARTS = "commits", "branches", "parts"
 T = TypeVar("T")
+_KEYS = "docs/install.md tells how to make a pair of keys."
 _PROJECT = re.compile(r"[\w][\w .-]{0,99}")
 _FILE = re.compile(r"[\w.-]+(/[\w.-]+){0,3}")
 
@@ -186,12 +188,10 @@ def _is_signed(key: str, signature: bytes, text: bytes) -> bool:
         public = load_der_public_key(base64.b64decode(key, validate=True))
     except ValueError as error:
         raise ConfigError("An accepted key is not a public key.", _KEYS) from error
-    try:
+    with suppress(InvalidSignature):
         if isinstance(public, Ed25519PublicKey):
             public.verify(signature, text)
             return True
-    except InvalidSignature:
-        pass
     return False
 
 
@@ -206,9 +206,6 @@ def _private(key: str) -> Any:
     if not isinstance(found, Ed25519PrivateKey):
         raise ConfigError("The key is not an Ed25519 key.", _KEYS)
     return found
-
-
-_KEYS = "docs/install.md tells how to make a pair of keys."
 
 
 def _require_files(settings: DatabaseSettings) -> None:

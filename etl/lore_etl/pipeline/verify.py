@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Verification:
         for start in range(0, len(ids), self.portion):
             self.pause(start, len(ids))
             with self._unchanging():
-                self._try(CATALOGUE, lambda start=start: self._compare(ids[start : start + self.portion]))  # type: ignore[misc]
+                self._try(CATALOGUE, partial(self._compare, ids[start : start + self.portion]))
             if CATALOGUE in self._failed or (self.until_damage and self.is_damaged):
                 return
         with self._unchanging():
