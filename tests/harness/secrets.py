@@ -432,4 +432,5 @@ def _mnemonic(entropy: bytes) -> str:
     """Return the words of BIP-39 for some bytes: their bits and those of the checksum, eleven for each word."""
     bits = "".join(f"{byte:08b}" for byte in entropy)
     bits += f"{hashlib.sha256(entropy).digest()[0]:08b}"[: len(entropy) // 4]
-    return " ".join(bip39_words()[int(bits[start : start + 11], 2)] for start in range(0, len(bits), 11))
+    words = [word.decode() for word in bip39_words()]
+    return " ".join(words[int(bits[start : start + 11], 2)] for start in range(0, len(bits), 11))

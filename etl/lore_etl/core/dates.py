@@ -7,7 +7,6 @@ import re
 import time
 
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")  # YAML also accepts `2026-6-1` as a date
-EXPECTED = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T18:00:00Z"
 
 
 def timestamp(at: float | None = None) -> str:
@@ -39,14 +38,15 @@ def last_day(value: object) -> datetime.date | None:
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value
     try:
-        moment = value if isinstance(value, datetime.datetime) else _parsed(str(value).strip())
+        moment: datetime.date = value if isinstance(value, datetime.datetime) else _parsed(str(value).strip())
         if not isinstance(moment, datetime.datetime):
             return moment
         if moment.tzinfo is not None:
             return moment.astimezone().date()
     except (ValueError, OverflowError):
         pass
-    raise ValueError(f"valid_until `{str(value)[:50]}` is not {EXPECTED}")
+    expected = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T18:00:00Z"
+    raise ValueError(f"valid_until `{str(value)[:50]}` is not {expected}")
 
 
 def day_or_none(value: object) -> datetime.date | None:

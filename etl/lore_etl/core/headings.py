@@ -35,17 +35,11 @@ class Outline:
 
 
 class _Fence(NamedTuple):
+    """An open fence; `indent` is that of the list item around it, whose end closes it too."""
+
     line: int
     marks: str
     indent: int
-
-    def ends_with(self, text: str) -> bool:
-        end = _FENCE_END.match(text)
-        return bool(end and end[1].startswith(self.marks))
-
-    def is_outside(self, text: str) -> bool:
-        """Return whether the line is outside the list item around the fence, which closes it too."""
-        return bool(text.strip()) and _width(text) < self.indent
 
 
 def lines_of(text: str) -> list[str]:
@@ -68,13 +62,13 @@ def outline(text: str, skip: int = 0) -> Outline:
     for number in range(skip, len(lines)):
         line = lines[number].rstrip("\r\n").removeprefix("" if number else "\ufeff")
         if fence is not None:
-            is_end = fence.ends_with(line)
-            if is_end or not fence.is_outside(line):
+            end = _FENCE_END.match(line)
+            is_end = end is not None and end[1].startswith(fence.marks)
+            if is_end or not line.strip() or _width(line) >= fence.indent:
                 fenced.add(number)
                 fence = None if is_end else fence
                 continue
-        fence = _fence_at(number, line)
-        if fence is not None:
+        if fence := _fence_at(number, line):
             fenced.add(number)
         elif heading := heading_of(line):
             headings.append(Heading(number, *heading))
@@ -84,9 +78,7 @@ def outline(text: str, skip: int = 0) -> Outline:
 def heading_of(line: str) -> tuple[int, str] | None:
     """Return level and title of an ATX heading, or None. Setext headings do not count: rules look like them."""
     found = _HEADING.match(line)
-    if not found:
-        return None
-    return len(found[1]), one_line(_CLOSING.sub("", found[2] or ""))
+    return (len(found[1]), one_line(_CLOSING.sub("", found[2] or ""))) if found else None
 
 
 def heading_line(level: int, title: str) -> str:

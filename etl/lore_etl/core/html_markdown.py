@@ -47,18 +47,16 @@ def html_as_markdown(page: str) -> tuple[str, str]:
     tags = _tags(page)
     main = _main(tags)
     start = 0 if main is tags else main[0].first
-    writer = _Writer(has_permalinks=True)
     end = len(page) if main[-1:] == tags[-1:] else main[-1].last
-    writer.read(_pieces(page[:end], main, start, _is_skipped))
-    return "\n\n".join(writer.blocks()), "" if writer.has_title else _title(page, tags)
+    writer = _Writer(_pieces(page[:end], main, start, _is_skipped), has_permalinks=True)
+    return "\n\n".join(writer.blocks), "" if writer.has_title else _title(page, tags)
 
 
 def html_blocks(page: str) -> list[str]:
     """Return the headings, paragraphs, lists, tables and examples of a whole page, each as Markdown."""
     page = without_hidden(page)
-    writer = _Writer()
-    writer.read(_pieces(page, _tags(page), 0, lambda tag: tag.name in ("head", "title") and not tag.is_end))
-    return writer.blocks()
+    pieces = _pieces(page, _tags(page), 0, lambda tag: tag.name in ("head", "title") and not tag.is_end)
+    return _Writer(pieces).blocks
 
 
 def _tags(page: str) -> list[_Tag]:
@@ -145,7 +143,7 @@ def _is_skipped(tag: _Tag) -> bool:
 class _Writer:
     """Collects blocks of Markdown from texts and tags; headings may end with the sign of a permalink."""
 
-    def __init__(self, has_permalinks: bool = False) -> None:
+    def __init__(self, pieces: Iterable[tuple[str, _Tag | None]], has_permalinks: bool = False) -> None:
         self._has_permalinks = has_permalinks
         self._blocks: list[list[str]] = []
         self.has_title = False
@@ -156,9 +154,7 @@ class _Writer:
         self._code: list[str] | None = None
         self._language = self._outer_language = ""
         self._cells: list[str] | None = None
-        self._rows = 0
-
-    def read(self, pieces: Iterable[tuple[str, _Tag | None]]) -> None:
+        self._is_in_table = False
         for text, tag in pieces:
             if self._code is not None:
                 self._code.append(html.unescape(text))
@@ -166,6 +162,10 @@ class _Writer:
                 self._inline.append(_SPACES.sub(" ", html.unescape(text).replace("\n", " ")))
             if tag is not None:
                 self._tag(tag)
+        self._end_row()
+        self._end_code()
+        self._end_block()
+        self.blocks = ["\n".join(block) for block in self._blocks]
 
     def _tag(self, tag: _Tag) -> None:
         if tag.name == "pre":
@@ -181,7 +181,8 @@ class _Writer:
             self._heading = 0 if tag.is_end else _HEADINGS[tag.name]
         elif tag.name == "li":
             self._end_block()
-            self._item = "" if tag.is_end else self._marker()
+            indent = "  " * max(0, min(len(self._lists), 8) - 1)
+            self._item = "" if tag.is_end else indent + (self._lists[-1] if self._lists else "- ")
         elif tag.name == "code":
             self._inline.append("`")
         elif tag.name == "br":
@@ -190,12 +191,6 @@ class _Writer:
             self._inline.append(f" {html.unescape(tag.fact('alt'))} ")
         elif tag.name in _BLOCKS:
             self._block(tag)
-
-    def blocks(self) -> list[str]:
-        self._end_row()
-        self._end_code()
-        self._end_block()
-        return ["\n".join(block) for block in self._blocks]
 
     def _end_block(self) -> None:
         """Add the collected text as a paragraph, an item or a heading."""
@@ -227,10 +222,7 @@ class _Writer:
             elif self._lists:
                 self._lists.pop()
         if tag.name == "table":
-            self._cells, self._rows = None, 0
-
-    def _marker(self) -> str:
-        return "  " * max(0, min(len(self._lists), 8) - 1) + (self._lists[-1] if self._lists else "- ")
+            self._cells, self._is_in_table = None, False
 
     def _table(self, tag: _Tag) -> None:
         if tag.name == "tr":
@@ -248,11 +240,11 @@ class _Writer:
             self._end_block()
             return
         row = f"| {' | '.join(cells)} |"
-        self._rows += 1
-        if self._rows == 1:
-            self._blocks.append([row, f"|{'---|' * len(cells)}"])
-        else:
+        if self._is_in_table:
             self._blocks[-1].append(row)
+        else:
+            self._blocks.append([row, f"|{'---|' * len(cells)}"])
+            self._is_in_table = True
 
     def _preformatted(self, tag: _Tag) -> None:
         if not tag.is_end and self._code is None:

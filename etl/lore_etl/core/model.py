@@ -143,12 +143,8 @@ def parse_chunk(record: str | bytes) -> Chunk:
 
 
 def position_of(chunk: Chunk) -> int:
-    return position(chunk.lines[0], chunk.columns[0] if chunk.columns else None)
-
-
-def position(line: int, column: int | None) -> int:
-    """Return the sort key of a place in a file."""
-    return (line << 32) + (column or 0)
+    """Return the sort key of a chunk in its file."""
+    return (chunk.lines[0] << 32) + (chunk.columns[0] if chunk.columns else 0)
 
 
 @dataclass(frozen=True)

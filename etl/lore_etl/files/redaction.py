@@ -194,14 +194,10 @@ def redaction_version() -> str:
 
 
 @cache
-def bip39_words() -> tuple[str, ...]:
-    """Return the 2,048 English words of BIP-39 in their order."""
-    return tuple(Path(__file__).with_name("bip39.txt").read_text(encoding="ascii").split())
-
-
-@cache
-def _numbers() -> dict[bytes, int]:
-    return {word.encode(): number for number, word in enumerate(bip39_words())}
+def bip39_words() -> dict[bytes, int]:
+    """Return the 2,048 English words of BIP-39 with their numbers, in their order."""
+    words = Path(__file__).with_name("bip39.txt").read_bytes().split()
+    return {word: number for number, word in enumerate(words)}
 
 
 def _wallet_keys(data: bytes) -> Iterator[tuple[int, int]]:
@@ -216,7 +212,7 @@ def _wallet_keys(data: bytes) -> Iterator[tuple[int, int]]:
 
 def _mnemonics(data: bytes) -> Iterator[tuple[int, int]]:
     words = list(_WALLET_WORD.finditer(data))
-    numbers = [_numbers().get(word[0]) for word in words]
+    numbers = [bip39_words().get(word[0]) for word in words]
     if len(numbers) - numbers.count(None) < min(_LENGTHS):
         return
     for first in range(len(words)):
