@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Parser, Query, QueryCursor
 
 from lore_etl.chunking.code_languages import grammar_named
 from lore_etl.chunking.doubt import has_error_before_body
@@ -30,19 +30,19 @@ _GRAMMARS = {
 }
 _CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
 _INTERFACE = "interface_declaration"
+_NAMED = {*_CLASSES, _INTERFACE}
 _TYPES = {_INTERFACE: "interface", "type_alias_declaration": "type", "enum_declaration": "enum"}
 _FUNCTIONS = {"function_declaration", "generator_function_declaration", "function_signature"}
 _CALLABLE = {"arrow_function", "function_expression", "function", "generator_function"}
 _VARIABLES = {"lexical_declaration", "variable_declaration"}
 _METHODS = {"method_definition", "abstract_method_signature", "method_signature"}
 _FIELDS = {"field_definition", "public_field_definition", "property_signature"}
-_TYPE_CLAUSES = {"implements_clause", "extends_type_clause"}
 _MEMBERS = {"member_expression", "nested_type_identifier"}
-_TYPE_NAMES = {"type_identifier", "nested_type_identifier"}
 _SUITE_CALLS = {"describe", "suite", "context"}
 _TEST_CALLS = {"test", "it", "specify"}
 _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,200})\1")
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
+Match = dict[str, list[Node]]
 Names = dict[str, tuple[str, str | None]]
 """For each name the module that it is in, empty for the file itself, and its name there; None for the whole module."""
 _SCRIPT_TAG = re.compile(r"^[ \t]*<script\b(?P<attributes>[^>]{0,500})>", re.MULTILINE | re.IGNORECASE)
@@ -56,38 +56,42 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, "minified code; indexed as plain text")
     if document.text.count("/*", document.text.rfind("*/") + 1) > MAX_OPEN_COMMENTS:
         return parse_plain(document, "unclosed comment; indexed as plain text")
-    language = grammar_named(_GRAMMARS[document.syntax])
-    root = Parser(language).parse(document.text.encode("utf-8")).root_node
-    found = QueryCursor(_everywhere(document.syntax)).captures(root)
+    anywhere, below = _queries(document.syntax)
+    root = Parser(grammar_named(_GRAMMARS[document.syntax])).parse(document.text.encode("utf-8")).root_node
+    found = QueryCursor(anywhere).captures(root)
     comments = (whole_lines(_lines(node), node.start_point[1], lines) for node in found.get("leading", ()))
     leading = set(chain.from_iterable(comments))
     definitions = tuple(_definitions(root, ""))
-    outline = Outline(definitions, lines, leading.__contains__, list(_symbols(root)), list(_imports(root)))
-    classes = list(_classes(root))
-    imports, exports = _imported_and_exported(root, language)
+    cursor = QueryCursor(below)
+    cursor.set_max_start_depth(0)  # each pattern for modules begins with the root
+    matches = [match for _, match in cursor.matches(root)]
+    variables = [node for match in matches for node in match.get("variable", ())]
+    symbols = [Symbol(_text(node), *_lines(node)) for node in sorted(variables, key=lambda node: node.start_byte)]
+    spans = sorted({_lines(node) for match in matches for node in match.get("imports", ())})
+    outline = Outline(definitions, lines, leading.__contains__, symbols, spans)
+    classes = list(_classes(root, below))
+    imports, exports = _imported_and_exported(matches)
     functions = tuple(dict.fromkeys(one.name for one in definitions if one.kind == "function" and "." not in one.name))
-    own = {*functions, *(definition.name for definition, _ in classes)}
+    known = {*functions, *(definition.name for definition, _ in classes)}
     facts = FileFacts(
         classes=tuple(definition for definition, _ in classes),
         imports=imports,
         exports=exports,
         members={definition.name: tuple(_members(node)) for definition, node in reversed(classes)},
         functions=functions,
-        uses=counted_uses(_uses(found.get("use", ()), own, imports)),
+        uses=counted_uses(_uses(found.get("use", ()), known, imports)),
     )
     return Parsed(outline.sections(), facts)
 
 
 @cache
-def _everywhere(syntax: str) -> Query:
-    types = "" if syntax == "javascript" else " (type_identifier)"
-    query = f"[(identifier) (shorthand_property_identifier){types}] @use [(comment) (decorator)] @leading"
-    return Query(grammar_named(_GRAMMARS[syntax]), query)
-
-
-@cache
-def _names(language: Language) -> Query:
-    return Query(language, Path(__file__).with_name("script_names.scm").read_text(encoding="utf-8"))
+def _queries(syntax: str) -> tuple[Query, Query]:
+    """Return the query for nodes anywhere, and that for the children of a module or a class."""
+    text = Path(__file__).with_name("scripts.scm").read_text(encoding="utf-8")
+    anywhere, below, *own = text.split(";; part\n")
+    own_anywhere, own_below = own[:2] if syntax == "javascript" else own[2:]
+    language = grammar_named(_GRAMMARS[syntax])
+    return Query(language, anywhere + own_anywhere), Query(language, below + own_below)
 
 
 def _text(node: Node | None, field: str = "") -> str:
@@ -120,10 +124,10 @@ def _declared(node: Node) -> Node:
     return node
 
 
-def _declarators(node: Node) -> list[Node]:
-    """Return the variables of a declaration; none for any other node."""
-    is_variable = node.type in _VARIABLES
-    return [child for child in node.named_children if child.type == "variable_declarator"] if is_variable else []
+def _variables(node: Node) -> list[tuple[str, Node | None]]:
+    """Return the names in a declaration of variables with their values; none for any other node."""
+    declared = node.named_children if node.type in _VARIABLES else []
+    return [(_name(one), one.child_by_field_name("value")) for one in declared if one.type == "variable_declarator"]
 
 
 def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definition]:
@@ -159,8 +163,8 @@ def _methods(class_node: Node, name: str) -> tuple[Definition, ...]:
 
 
 def _variable(node: Node, prefix: str, lines: Span) -> Iterator[Definition]:
-    names = tuple(prefix + _name(variable) for variable in _declarators(node))
-    values = [variable.child_by_field_name("value") for variable in _declarators(node)]
+    variables = _variables(node)
+    names, values = tuple(prefix + name for name, _ in variables), [value for _, value in variables]
     if len(values) == 1 and values[0] is not None and values[0].type in _CLASSES:
         yield Definition(names[0], "class", *lines, _methods(values[0], names[0]))
     elif any(value is not None and value.type in _CALLABLE for value in values):
@@ -180,25 +184,6 @@ def _test(node: Node, prefix: str, lines: Span, depth: int) -> Iterator[Definiti
         yield Definition(name, "suite", *lines, children)
     elif called[0] in _TEST_CALLS:
         yield Definition(name, "test", *lines)
-
-
-def _imports(root: Node) -> Iterator[Span]:
-    """Yield the lines of each `import` and of each declaration of variables that `require` gives their values."""
-    for node in root.named_children:
-        values = [variable.child_by_field_name("value") for variable in _declarators(node)]
-        requires = (
-            value is not None and value.type == "call_expression" and _text(value, "function") == "require"
-            for value in values
-        )
-        if node.type == "import_statement" or (values and all(requires)):
-            yield _lines(node)
-
-
-def _symbols(root: Node) -> Iterator[Symbol]:
-    for variable in (variable for node in root.named_children for variable in _declarators(_declared(node))):
-        name, (first, _) = variable.child_by_field_name("name"), _lines(variable)
-        if name is not None and name.type == "identifier":
-            yield Symbol(_text(name), first, first)
 
 
 def _uses(nodes: Iterable[Node], own: Set[str], imports: Names) -> Iterator[tuple[str, int]]:
@@ -237,20 +222,17 @@ def _configs(member: Node) -> list[Node]:
     return [pair for pair in value.named_children if pair.type == "pair"] if value and is_object else []
 
 
-def _classes(root: Node) -> Iterator[tuple[ClassDefinition, Node]]:
+def _classes(root: Node, below: Query) -> Iterator[tuple[ClassDefinition, Node]]:
     comment = ""
     for node in root.named_children:
-        inner, lines = _declared(node), _lines(node)
-        is_interface = inner.type == _INTERFACE
-        if inner.type in _CLASSES or is_interface:
-            bases, implements = _bases(inner)
-            full, name = _full_name(inner, comment), _name(inner) or "default"
-            yield ClassDefinition(name, lines, bases, full, "", implements, is_interface), inner
-        for child in _declarators(inner):
-            value = child.child_by_field_name("value")
-            if value is not None and value.type in _CLASSES:
-                bases, implements = _bases(value)
-                yield ClassDefinition(_name(child), lines, bases, implements=implements), value
+        inner = _declared(node)
+        for name, class_node in ((_name(inner) or "default", inner), *_variables(inner)):
+            if class_node is None or class_node.type not in _NAMED:
+                continue
+            bases, implements = _bases(class_node, below)
+            full = _full_name(class_node, comment) if class_node == inner else None
+            is_interface = class_node.type == _INTERFACE
+            yield ClassDefinition(name, _lines(node), bases, full, "", implements, is_interface), class_node
         comment = _text(node) if node.type == "comment" else ""
 
 
@@ -264,45 +246,24 @@ def _full_name(node: Node, comment: str) -> str | None:
     return documented[1] if documented else None
 
 
-def _bases(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _bases(node: Node, below: Query) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the classes and interfaces that a class extends, implements or mixes in, and those that it implements."""
-    bases, implements = dict[str, None](), dict[str, None]()
     if has_error_before_body(node):
         return (), ()
-    for part in node.named_children:
-        is_heritage = part.type == "class_heritage"
-        for clause in part.named_children if is_heritage else [part]:
-            if clause.type in _TYPE_CLAUSES:
-                types = dict.fromkeys(filter(None, map(_type_name, clause.named_children)))
-                bases |= types
-                implements |= types if clause.type == "implements_clause" else {}
-            elif is_heritage:
-                base = clause.child_by_field_name("value") if clause.type == "extends_clause" else clause
-                if base is not None and base.type in ("identifier", "member_expression"):
-                    bases[_text(base)[:200]] = None
-    return tuple(bases | dict.fromkeys(_mixed_in(node))), tuple(implements)
+    cursor = QueryCursor(below)
+    cursor.set_max_start_depth(1)  # not the classes within it
+    found = cursor.captures(node)  # in any order
+    extended, implemented, mixed = (
+        [_text(name)[:200] for name in sorted(found.get(kind, ()), key=lambda name: name.start_byte)]
+        for kind in ("base", "interface", "mixin")
+    )
+    return tuple(dict.fromkeys((*extended, *implemented, *mixed))), tuple(dict.fromkeys(implemented))
 
 
-def _mixed_in(class_node: Node) -> Iterator[str]:
-    """Yield the classes in `static config = {mixins: [A, B]}`, the convention of Neo.mjs."""
-    for pair in (pair for member in _body(class_node) for pair in _configs(member)):
-        value = pair.child_by_field_name("value")
-        if _unquoted(pair, "key") == "mixins" and value is not None and value.type == "array":
-            yield from (_text(item)[:200] for item in value.named_children if item.type == "identifier")
-
-
-def _type_name(node: Node) -> str:
-    """Return the name of a type without its arguments; empty for a type that has no name."""
-    named = node.child_by_field_name("name") if node.type == "generic_type" else node
-    return _text(named)[:200] if named is not None and named.type in _TYPE_NAMES else ""
-
-
-def _imported_and_exported(root: Node, language: Language) -> tuple[Names, Names]:
+def _imported_and_exported(matches: list[Match]) -> tuple[Names, Names]:
     """Return the names that a module imports and exports; `* module` stands for all that another module exports."""
     imports, exports = Names(), Names()
-    cursor = QueryCursor(_names(language))
-    cursor.set_max_start_depth(0)  # each pattern begins with the root
-    for _, match in cursor.matches(root):
+    for match in (match for match in matches if not match.keys() & {"imports", "variable"}):
         found = {key: _unquoted(nodes[0]) for key, nodes in match.items() if key != "import"}
         module = found.get("module", "")
         names = imports if "import" in match else exports
