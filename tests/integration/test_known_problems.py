@@ -12,7 +12,7 @@ from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
-from lore_server.owner.watch import sync_if_few
+from lore_server.owner.process import sync_if_few
 from tests.harness.interfaces import through_http, through_stdio
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project

@@ -73,7 +73,7 @@ def test_the_project_that_was_unused_for_longest_makes_room_and_opens_again(root
 def test_the_threads_that_watch_open_projects_are_not_those_that_open_others(
     roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lore_server.owner.watch.LOOK_AGAIN_MS", 600_000)  # a watcher keeps its thread that long
+    monkeypatch.setattr("lore_server.owner.process.WATCH_AGAIN_MS", 600_000)  # a watcher keeps its thread that long
     titles = list[str]()
 
     def work(projects: Projects) -> None:

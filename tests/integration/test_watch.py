@@ -17,7 +17,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.files.scan import Scan
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.owner.watch import watch
+from lore_server.owner.process import watch
 from lore_server.query import freshness
 from lore_server.query.freshness import Freshness
 from tests.harness.models import HashModel

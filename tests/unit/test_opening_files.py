@@ -36,7 +36,7 @@ BY_PATH = {
     "server/lore_server/contract.py": "Lore's own files",
     "server/lore_server/http/page.py": "Lore's own files",
     "server/lore_server/http/application.py": "Lore's own files",
-    "server/lore_server/mcp/prompts.py": "Lore's own files",
+    "server/lore_server/mcp/mcp_server.py": "Lore's own files",
     "server/lore_server/mcp/resources.py": "Lore's own files",
     "server/lore_server/setup/clients.py": "Lore's own files",
     "server/lore_server/setup/companions.py": "Lore's own files",

@@ -9,18 +9,18 @@ from watchfiles import Change
 
 from lore_etl.core.model import Problem
 from lore_etl.files.scan import Scan
-from lore_server.owner.watch import _ProjectFilter
+from lore_server.owner.process import ignoring
 from lore_server.services.memory_service import _memory_id
 
 
 @pytest.mark.parametrize("name", ["index.md", "indexes/a.md", "index-notes/b.md", "other/index/c.md"])
 def test_a_folder_with_a_name_like_the_index_folder_is_watched(name: str) -> None:
-    assert _ProjectFilter(Path("/project/index"))(Change.modified, f"/project/{name}")
+    assert ignoring(Path("/project/index"))(Change.modified, f"/project/{name}")
 
 
 @pytest.mark.parametrize("name", ["index", "index/catalogue.sqlite", "index/keywords/x"])
 def test_the_index_folder_itself_is_not_watched(name: str) -> None:
-    assert not _ProjectFilter(Path("/project/index"))(Change.modified, f"/project/{name}")
+    assert not ignoring(Path("/project/index"))(Change.modified, f"/project/{name}")
 
 
 @pytest.mark.parametrize(

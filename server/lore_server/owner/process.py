@@ -1,4 +1,7 @@
-"""Run an owner: it holds the lock, answers at its socket (and over HTTP for `lore serve`), and shuts down cleanly."""
+"""Run an owner: it holds the lock, answers at its socket (and over HTTP for `lore serve`), and shuts down cleanly.
+
+It also watches the project's files, and syncs a few changed files automatically.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from anyio.abc import TaskGroup
 
 from lore_etl.config.project import place_of
 from lore_etl.config.settings import EmbeddingSettings, load_settings
-from lore_etl.core.errors import StorageError, os_errors_as
+from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.stores.claim import is_ours
@@ -31,8 +34,15 @@ from lore_server.owner.find import wanted
 from lore_server.owner.listen import LOOK_SECONDS, Connections, Entrance, SocketServer, until_quiet
 from lore_server.services.verification import Pace
 
-_LOOK_SECONDS = 0.2
+if TYPE_CHECKING:
+    from watchfiles import Change
+
+    from lore_server.replies.records import HealthOwnerRecord
+
 log = logging.getLogger(__name__)
+_LOOK_SECONDS = 0.2
+DEBOUNCE_MS = 400
+WATCH_AGAIN_MS = 5_000
 MOST_OPEN = 64  # projects in one process; they share the time in which one would be verified in the background
 CLOSE_SECONDS = 10.0  # `lore stop` waits for 30 seconds
 Serving = Callable[[App, Connections], Awaitable[None]]
@@ -52,10 +62,6 @@ async def stop_on_signal(stopping: anyio.Event) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             await anext(aiter(signals))
     stopping.set()
-
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import HealthOwnerRecord
 
 
 class Owner:
@@ -101,7 +107,7 @@ class Owner:
                 tasks.start_soon(self._stay_reachable, entrance, server, tasks)
                 tasks.start_soon(self._warm, server)
                 if self.settings.owner.watch:
-                    tasks.start_soon(self._watch)
+                    tasks.start_soon(watch, self.app, self._connections.stopping)
                 await serve(self.app, self._connections)
                 self._connections.stopping.set()
                 tasks.cancel_scope.cancel()
@@ -117,11 +123,6 @@ class Owner:
             self.app.verify_when_quiet()
 
         await anyio.to_thread.run_sync(warm, abandon_on_cancel=True)
-
-    async def _watch(self) -> None:
-        from lore_server.owner.watch import watch  # its import would delay the first client
-
-        await watch(self.app, self._connections.stopping)
 
     async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
         """Restore the note and the socket if they vanish, and end if the index folder does."""
@@ -176,6 +177,66 @@ class Owner:
             "version": __version__,
             "job": self.app.jobs.running_id(),
         }
+
+
+async def watch(app: App, stop: anyio.Event) -> None:
+    """Watch until `stop` is set. If the system cannot watch files, each reply checks them, as without an owner."""
+    try:
+        app.freshness.watched = True
+        must_look = False
+        while not stop.is_set():
+            await _watch(app, stop, app.index.files.folders(), must_look)
+            must_look = True  # once the next watcher runs, because nothing noticed earlier changes
+    except (OSError, RuntimeError) as error:  # the watcher raises RuntimeError at the system's limit of watches
+        log.warning("files are not watched: %s", error)
+    finally:
+        app.freshness.watched = False
+
+
+async def _watch(app: App, stop: anyio.Event, folders: list[Path], must_look: bool) -> None:
+    """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document."""
+    from watchfiles import awatch  # its import would delay the first client
+
+    settings = app.index.settings
+    is_local = settings.embedding.provider == "local"  # a sync with a remote model would send text and cost money
+    events = awatch(
+        *folders,
+        watch_filter=ignoring(app.index.index_folder),
+        debounce=DEBOUNCE_MS,
+        stop_event=stop,
+        rust_timeout=WATCH_AGAIN_MS,
+        yield_on_timeout=True,
+    )
+    async for changes in events:
+        has_moved = app.index.files.folders() != folders
+        if changes or has_moved or must_look:
+            if has_moved or must_look:
+                app.freshness.notice()
+            app.index.files.notice(path for _, path in changes)
+            must_look = False
+            if is_local:
+                await anyio.to_thread.run_sync(sync_if_few, app, settings.owner.auto_sync_files)
+        if has_moved:
+            return
+
+
+def sync_if_few(app: App, limit: int) -> None:
+    """Start a sync if there is an index and only a few files have changed since the last one."""
+    try:
+        may_sync = limit and app.index.exists() and not app.index.is_read_only and app.index.model
+        is_synced = may_sync and app.index.catalogue.meta("synced_at") is not None
+        if is_synced and 0 < len(app.freshness.changed_files()) <= limit:
+            app.jobs.begin_sync(must_scan=False)
+    except LoreError as error:
+        log.warning("changed files were not synced: %s %s", error.message, error.hint)
+
+
+def ignoring(folder: Path) -> Callable[[Change, str], bool]:
+    """Return a filter that ignores changes of the index and of the temporary files of editors and git."""
+    from watchfiles import DefaultFilter
+
+    usual = DefaultFilter()
+    return lambda change, path: not Path(path).is_relative_to(folder) and usual(change, path)
 
 
 def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
