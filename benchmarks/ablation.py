@@ -25,7 +25,7 @@ from lore_etl.config.settings import Settings
 from lore_server.evaluation.bench import opened
 from lore_server.evaluation.measures import ALPHA, compare, per_question
 from lore_server.evaluation.sets import read_set
-from lore_server.query.weights import HYBRID
+from lore_server.query.ranking import HYBRID
 
 MEASURE = "ndcg@10"
 ALL = "all terms"

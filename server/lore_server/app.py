@@ -34,7 +34,6 @@ from lore_server.execution.progress import NOBODY, Listener
 from lore_server.framework.index_file import Output
 from lore_server.framework.init_service import InitService
 from lore_server.framework.reading import DocReader
-from lore_server.framework.search_scope import Scopes
 from lore_server.framework.unified_search import UnifiedSearch
 from lore_server.framework.view import View
 from lore_server.operations.table import methods, render
@@ -115,7 +114,7 @@ class App:
             memories=MemoryService(self._library, self.index, queries, self.freshness),
             init=InitService(self.index, self.jobs, self._view, self._output),
             docs=DocReader(self.index.root, settings, self.index.files),
-            unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),
+            unified=UnifiedSearch(self.index, queries, self.freshness, self._view),
         )
         self._methods = methods(contract, services)
         self._calls = Lane[JSON]("call", CONCURRENT_CALLS, QUEUE_SECONDS, CALLS_OF_ONE)

@@ -22,7 +22,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
 from lore_server.framework.groups import SOURCES
-from lore_server.framework.search_scope import DEFAULT
+from lore_server.framework.unified_search import DEFAULT
 from lore_server.framework.view import View
 from lore_server.mcp.mcp_server import build_server
 from tests.harness.commands import run_lore

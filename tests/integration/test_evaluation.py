@@ -17,7 +17,7 @@ from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.evaluation.measures import MEASURES, Report
 from lore_server.evaluation.sets import read_set
 from lore_server.query.query_service import QueryService
-from lore_server.query.weights import CLASSIC, HYBRID
+from lore_server.query.ranking import CLASSIC, HYBRID
 from tests.harness.evaluation import commit, jsonl, qrels, write_set
 from tests.harness.models import HashModel, counter
 from tests.harness.projects import open_index, write_project

@@ -16,8 +16,7 @@ from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.framework.groups import SOURCES
-from lore_server.framework.search_scope import DEFAULT, Scopes
-from lore_server.framework.unified_search import DAY_SECONDS, THRESHOLD, UnifiedSearch
+from lore_server.framework.unified_search import DAY_SECONDS, DEFAULT, THRESHOLD, UnifiedSearch
 from lore_server.framework.view import View
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
@@ -245,8 +244,8 @@ def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_cloc
     sync(index)
 
     def scores(now: float) -> dict[str, float]:
-        queries, freshness, scopes = QueryService(index), Freshness(index), Scopes(index, View(index))
-        found = UnifiedSearch(index, queries, freshness, scopes, clock=lambda: now)
+        queries, freshness, view = QueryService(index), Freshness(index), View(index)
+        found = UnifiedSearch(index, queries, freshness, view, clock=lambda: now)
         reply = found.search(query="lantern", explain=True, max_tokens=2_000)
         return {
             result["path"]: {term["term"]: term["value"] for term in result["why"]}.get("recentlyChanged", 0)

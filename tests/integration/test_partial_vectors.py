@@ -18,8 +18,8 @@ from lore_etl.pipeline.corpus import CorpusRecord, load_records
 from lore_etl.stores.embedding_cache import CACHE
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService
+from lore_server.query.ranking import HYBRID
 from lore_server.query.retrieve import retrieve
-from lore_server.query.weights import HYBRID
 from tests.harness.models import HashModel
 
 ABOUT = ("anchor", "berth", "cargo", "engine", "hull")

@@ -19,7 +19,7 @@ from lore_etl.stores.claim import CATALOGUE
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
-from lore_server.query.weights import CLASSIC
+from lore_server.query.ranking import CLASSIC
 from lore_server.replies import budget
 from tests.harness.models import LOADED, HashModel
 from tests.harness.owners import wait_until

@@ -10,7 +10,7 @@ import pytest
 from lore_etl.config.settings import QuerySettings, Settings, load_settings
 from lore_etl.core.errors import ConfigError, InvalidArgument, StorageError
 from lore_server.evaluation.tune import SMALLEST_SET, STEPS, Fit, fit_folders, write
-from lore_server.query.weights import HYBRID, weights
+from lore_server.query.ranking import HYBRID, weights
 from tests.harness.evaluation import tuning_set
 from tests.harness.models import HashModel, counter
 

@@ -8,7 +8,7 @@ import pytest
 
 from lore_etl.core.model import Chunk
 from lore_server.query.classic import rank, total
-from lore_server.query.weights import CLASSIC
+from lore_server.query.ranking import CLASSIC
 from tests.harness.chunks import make_chunk
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Chunk
 from lore_etl.pipeline.corpus import CorpusRecord
-from lore_server.evaluation.excerpts import Places, Span, is_excerpt_set, overlap, read_excerpts
+from lore_server.evaluation.evaluate import Places, Span, is_excerpt_set, overlap, read_excerpts
 from tests.harness.chunks import make_chunk
 from tests.harness.evaluation import jsonl
 from tests.harness.texts import chunks_in, words

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_server.query.fuse import MAX_PASSAGES, files
-from lore_server.query.ranking import Ranked, Terms
-from lore_server.query.weights import HYBRID
+from lore_server.query.ranking import HYBRID, Ranked, Terms
 from tests.harness.chunks import make_chunk
 
 

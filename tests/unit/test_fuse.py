@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lore_server.query.fuse import MAX_SHARE, flatness, fuse, vector_share
 from lore_server.query.parse import parse
+from lore_server.query.ranking import HYBRID
 from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.weights import HYBRID
 from tests.harness.chunks import make_chunk
 
 CHUNK = make_chunk("a.md")

@@ -9,9 +9,8 @@ import pytest
 from lore_etl.core.model import Chunk
 from lore_server.query.hybrid import rank, score
 from lore_server.query.parse import parse
-from lore_server.query.ranking import Ranked
+from lore_server.query.ranking import HYBRID, Ranked, Weights, weights
 from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.weights import HYBRID, Weights, weights
 from tests.harness.chunks import candidate, make_chunk
 
 LOW = candidate(make_chunk("zzz/other.py", "src", kind="function"), 0.0, 0.0)

@@ -10,8 +10,8 @@ from lore_etl.sources.source import SourceContext
 from lore_server.query.classic import rank as classic_rank
 from lore_server.query.hybrid import are_mostly_libraries, names_library, rank, score
 from lore_server.query.parse import parse
+from lore_server.query.ranking import CLASSIC, HYBRID
 from lore_server.query.retrieve import Candidates
-from lore_server.query.weights import CLASSIC, HYBRID
 from tests.harness.chunks import candidate, make_chunk
 
 

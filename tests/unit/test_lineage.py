@@ -8,9 +8,8 @@ from lore_etl.core.model import Chunk
 from lore_server.query.hybrid import rank, score
 from lore_server.query.lineage import FOUND, LAST_PLACE, MAX_ADDED, wanted_ancestors
 from lore_server.query.parse import parse
-from lore_server.query.ranking import Ranked
+from lore_server.query.ranking import HYBRID, Ranked, weights
 from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.weights import HYBRID, weights
 from tests.harness.chunks import candidate, make_chunk
 
 CHAIN = [("Neo.component.Base", "src/component/Base.mjs"), ("Neo.core.Base", "src/core/Base.mjs")]

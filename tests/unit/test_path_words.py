@@ -14,8 +14,8 @@ from lore_server.query.path_words import (
     path_sureness,
     topic_matches,
 )
+from lore_server.query.ranking import HYBRID
 from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.weights import HYBRID
 from tests.harness.chunks import make_chunk
 
 LONG = "the dbshell command now supports the optional authority setting of the database for certificates"

@@ -7,10 +7,9 @@ import pytest
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.hybrid import rank, score
 from lore_server.query.parse import parse, sought_types
-from lore_server.query.ranking import Ranked
+from lore_server.query.ranking import HYBRID, Ranked
 from lore_server.query.reference import asks_only_for, references, tickets, written_paths
 from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.weights import HYBRID
 from tests.harness.chunks import candidate, make_chunk
 
 TICKET, RELEASE = KnowledgeType.TICKET, KnowledgeType.RELEASE

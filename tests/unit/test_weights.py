@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lore_etl.core.errors import ConfigError
-from lore_server.query.weights import CLASSIC, HYBRID, weights
+from lore_server.query.ranking import CLASSIC, HYBRID, weights
 from tests.harness.projects import ROOT
 
 

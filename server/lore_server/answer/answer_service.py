@@ -24,9 +24,9 @@ from lore_server.changes.file_history import ProjectHistory
 from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness
+from lore_server.query.lineage import functions_named
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.syntax import read_request
-from lore_server.query.usage import functions_named
 from lore_server.replies import budget
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import with_fields

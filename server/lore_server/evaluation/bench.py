@@ -25,9 +25,8 @@ from lore_server.evaluation.sets import EvaluationSet, Judgements, Question, rea
 from lore_server.query.history import History
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, Retrieved
-from lore_server.query.ranking import Ranked
+from lore_server.query.ranking import Ranked, Weights, weights
 from lore_server.query.retrieve import LEGS
-from lore_server.query.weights import Weights, weights
 
 RANKINGS = ("hybrid", *LEGS, "classic")
 DEPTH = 100  # maximum number of documents per question in a run

@@ -26,7 +26,7 @@ from lore_server.evaluation.bench import Bench, opened, read_chosen
 from lore_server.evaluation.measures import ALPHA, Comparison, compare, per_question
 from lore_server.evaluation.sets import EvaluationSet
 from lore_server.knowledge.safe_files import Files
-from lore_server.query.weights import weights
+from lore_server.query.ranking import weights
 
 MEASURE = "ndcg@10"
 FOLDS = 5

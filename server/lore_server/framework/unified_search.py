@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.config.settings import DocsSettings
-from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.errors import FrameworkNotFound, InvalidArgument
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, canonical_json, sha256
+from lore_etl.core.model import Chunk, KnowledgeType, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.source import origin_of_file
 from lore_etl.stores.catalogue import UNREAD
+from lore_etl.stores.snapshot import Derived
 from lore_server.framework.best_sentence import best_sentence
-from lore_server.framework.reading import check_root
-from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
-from lore_server.framework.view import ViewEntry
+from lore_server.framework.groups import SOURCES, group_of, is_system
+from lore_server.framework.reading import check_root, framework_folder
+from lore_server.framework.view import Entries, View, ViewEntry
 from lore_server.query.filters import Part
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import lower_outdated, outdated
@@ -33,16 +36,41 @@ from lore_server.services.search_service import head
 if TYPE_CHECKING:
     from lore_server.replies.records import KnowledgeFoundRecord, KnowledgeResultRecord
 
-
 LIMIT = 10  # results
 THRESHOLD = 0.3  # the score above which a document is a result, as in PRP-29.3
 DAY_SECONDS = 86_400
 READ_FOR_EXCERPT = 4  # passages of a file
+FRAMEWORK = "framework"
+DEFAULT = (FRAMEWORK, "prp", "example", "memory")
 LISTED = 20  # maximum number of tags, and of PRPs that name a pattern, in one result
 
 
 Hit = tuple[Ranked, ViewEntry | None]
 """A document that was found, or a single rule of a file."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Files, each with the first requested source that it belongs to, and their view."""
+
+    names: tuple[str, ...]
+    source_of: Mapping[str, str]
+    files: frozenset[str]
+    entries: Entries
+
+    @cached_property
+    def total(self) -> int:
+        """Return the number of documents, counting each rule of a file."""
+        return sum(max(1, len(self.entries.by_path.get(path, ()))) for path in self.files)
+
+    def tags(self, chunk: Chunk) -> tuple[str, ...]:
+        """Return the tags of a chunk's document: from the view, or from its front matter."""
+        known = self.entries.by_path.get(chunk.source)
+        return known[0].tags if known else chunk.tags
+
+
+SCOPES = Derived[Scope]("scopes of knowledge searches", kept=16)  # about 1 MB each for 10,000 files
+TAGGED = Derived[Mapping[str, set[str]]]("files by tag")
 
 
 class UnifiedSearch:
@@ -53,10 +81,10 @@ class UnifiedSearch:
         index: Index,
         queries: QueryService,
         freshness: Freshness,
-        scopes: Scopes,
+        view: View,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._index, self._queries, self._scopes = index, queries, scopes
+        self._index, self._queries, self._view = index, queries, view
         self._freshness, self._clock = freshness, clock
 
     def search(
@@ -85,7 +113,7 @@ class UnifiedSearch:
         self._index.require()
         mark = sha256(canonical_json([query, sources, tags, self._index.catalogue.meta("loaded")]))[:12]
         start = budget.offset_of(cursor, mark)
-        scope = self._scopes.of(sources, tags)
+        scope = self.scope(sources, tags)
         found = self._queries.find(query, part=Part(files=scope.files))
         hits = self._hits(found, scope)
         top = hits[start : start + limit]
@@ -120,7 +148,7 @@ class UnifiedSearch:
     def _suggestion(self, query: str, tags: Sequence[str]) -> str:
         """Return other sources that contain the words, or advice for another search."""
         for fields, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
-            scope = self._scopes.of(DEFAULT, with_tags)
+            scope = self.scope(DEFAULT, with_tags)
             holding = {
                 candidate.chunk.source
                 for candidate in self._queries.find(query, part=Part(files=scope.files)).candidates
@@ -130,6 +158,42 @@ class UnifiedSearch:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
                 return f"{fields}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
         return "Use other or fewer words, or query_documents, which searches all indexed files."
+
+    def scope(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:
+        """Return the files of these or the default sources; with tags, only files that have one of them."""
+        snapshot, entries = self._index.snapshot, self._view.entries()
+        wanted = tuple(dict.fromkeys(names)) or DEFAULT
+        scope = snapshot.read(SCOPES, wanted, lambda: self._scope_of(wanted, entries))
+        if not tags:
+            return scope
+        tagged = snapshot.read(TAGGED, None, lambda: self._by_tag(entries))
+        having = {path for tag in tags for path in tagged.get(tag.strip().casefold(), ())}
+        found = {path: scope.source_of[path] for path in having & scope.files}
+        return Scope(wanted, found, frozenset(found), entries)
+
+    def _scope_of(self, names: tuple[str, ...], entries: Entries) -> Scope:
+        pages: tuple[str, ...] = ()
+        with suppress(FrameworkNotFound):
+            pages = (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
+        found = dict[str, str]()
+        for path, type_ in self._index.catalogue.types().items():
+            group = group_of(path, KnowledgeType(type_))
+            is_framework = is_system(path) or path.startswith(pages)  # including the framework's own pages
+            for name in names:
+                if group in SOURCES[name] or (name == FRAMEWORK and is_framework):
+                    found[path] = name
+                    break
+        return Scope(names, found, frozenset(found), entries)
+
+    def _by_tag(self, entries: Entries) -> Mapping[str, set[str]]:
+        """Return the files by tag in lower case: from the view, or from the front matter."""
+        others = self._scope_of(DEFAULT, entries).files - entries.by_path.keys()
+        given = [(entry.path, entry.tags) for entry in entries.all]
+        found: dict[str, set[str]] = defaultdict(set)
+        for path, tags in (*given, *self._index.catalogue.tags_of(others).items()):
+            for tag in tags:
+                found[tag.casefold()].add(path)
+        return found
 
 
 def _rows(

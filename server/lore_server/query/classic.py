@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_server.query.weights import Weights
+from lore_server.query.ranking import Weights
 
 FOLDER_BONUS = 0.1
 BEST_FOLDERS = 5

@@ -1,14 +1,15 @@
-"""The filters of a search and the part of the index that it covers: which passages may be among its results."""
+"""The filters of a search: which passages may be among its results, and the counts that suggest further ones."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby
+from posixpath import commonprefix, splitext
 from typing import NamedTuple
 
 import re2
@@ -19,6 +20,8 @@ from lore_etl.index import Index
 from lore_etl.sources.source import CONVERTED, SYNTAXES, suffix_in
 from lore_etl.stores.tokenizer import SPACELESS, phrase_words
 
+MAX_FOLDERS = MAX_SUFFIXES = 20
+AGES = (1, 7, 31, 366)  # days until today, which counts as the first
 _WILDCARDS = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}  # only `**` does not stop at a slash
 _WILD = re.compile(r"(\*\*/|/\*\*$|\*+|\?)")
 _BOUNDED = re.compile(rf"[^\W{SPACELESS}]")  # scripts without spaces do not separate a word from its neighbours
@@ -197,3 +200,36 @@ def suffixes_of(name: str) -> tuple[str, ...]:
     languages, lowered = file_languages(), name.lower().removeprefix(".")
     is_suffix = any(lowered in suffixes for suffixes in languages.values())
     return languages.get(lowered) or ((lowered,) if is_suffix else ())
+
+
+def by_type(types: Iterable[str]) -> list[tuple[str, int]]:
+    return _sorted(Counter(types))
+
+
+def by_folder(sources: Iterable[str]) -> list[tuple[str, int]]:
+    """Return (pattern, files) for the entries of the deepest folder that contains all of these files."""
+    places = [source.split("/") for source in sources]
+    depth = len(commonprefix([parts[:-1] for parts in places]))  # it also takes lists of folders
+    counts: Counter[str] = Counter()
+    for parts in places:
+        place = "/".join(parts[: depth + 1])
+        # a pattern that selects exactly these files
+        counts[f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"] += 1
+    return _sorted(counts)[:MAX_FOLDERS]
+
+
+def by_suffix(sources: Iterable[str]) -> list[tuple[str, int]]:
+    suffixes = Counter(splitext(source)[1].removeprefix(".").lower() for source in sources)
+    return _sorted({suffix: files for suffix, files in suffixes.items() if suffixes_of(suffix)})[:MAX_SUFFIXES]
+
+
+def by_age(days: Iterable[str], today: datetime.date) -> list[tuple[str, int]]:
+    """Return (first day, files), newest first, for the documents of today, this week, this month and this year."""
+    dated = [*days]
+    since = [today - datetime.timedelta(days=age - 1) for age in AGES]
+    return [(day.isoformat(), sum(map(Filters(after=day).accept_day, dated))) for day in since]
+
+
+def _sorted(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return (value, files), largest first."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

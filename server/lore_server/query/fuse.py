@@ -14,9 +14,8 @@ from statistics import fmean
 
 from lore_etl.core.model import Chunk
 from lore_server.query.parse import Query
-from lore_server.query.ranking import Ranked, Terms
+from lore_server.query.ranking import Ranked, Terms, Weights
 from lore_server.query.retrieve import Candidate, Candidates
-from lore_server.query.weights import Weights
 
 FLATNESS_DEPTH = 100
 MIN_FLATNESS = 0.3

@@ -18,10 +18,9 @@ from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import MAX_WORDS, Query
 from lore_server.query.path_words import file_name_matches, former_versions, name_words, path_sureness, topic_matches
 from lore_server.query.proximity import proximities
-from lore_server.query.ranking import Ranked, Terms
+from lore_server.query.ranking import Ranked, Terms, Weights
 from lore_server.query.reference import is_version, lead, lead_with_named
 from lore_server.query.retrieve import Candidates
-from lore_server.query.weights import Weights
 
 READ = 60  # passages whose text is examined
 OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`

@@ -1,4 +1,4 @@
-"""Use the class tree: answer questions about inheritance, and add the ancestors of classes that a query finds.
+"""Use the class tree: answer questions about inheritance, add the ancestors of found classes, tell who uses a class.
 
 A class is hard to understand without its ancestors.
 """
@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from lore_etl.chunking.code_languages import code_languages
+from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_etl.core.text import is_named, last_part
+from lore_etl.core.text import counted, is_named, last_part
+from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
+from lore_etl.sources.source import syntax_of
 from lore_server.query.parse import Query, looks_like_name
-from lore_server.query.ranking import Ranked
-from lore_server.query.weights import Weights
+from lore_server.query.ranking import Ranked, Weights
 
 MAX_ANCESTORS = 6  # of one class, nearest first
 FOUND = 5  # the best files, whose ancestors are added
@@ -23,6 +26,8 @@ LAST_PLACE = 10  # and their last rank, below the answers
 NAMING_WORDS = 4  # a longer text mentions classes in passing
 STEP = 1e-6  # so close that no other result fits between
 MAX_FILES = 50
+SHOWN = 3  # users in a short line
+NOT_COVERED = "calls of methods through objects, dynamic calls, and names that several definitions share"
 MAX_WORDS = 16  # a longer text describes a situation in which classes extend others
 _ASKS = r"(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?)"
 _EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
@@ -151,3 +156,37 @@ def classes_in(text: str, hierarchy: Hierarchy) -> list[str]:
     tokens = [*_HYPHENATED.findall(text), *words]
     named = (name for token in dict.fromkeys(tokens) for name in hierarchy.named(token) if is_named(name, token))
     return list(dict.fromkeys(named))
+
+
+def functions_named(index: Index, name: str) -> list[str]:
+    """Return the full names of the functions that are used and have this name, perhaps after a package or module."""
+    folded = name.replace("::", ".")
+    package = folded.rpartition(".")[0].rpartition(".")[2]
+    found = (one for one in index.catalogue.used_names(last_part(folded)) if one not in index.hierarchy.nodes)
+    return [one for one in found if is_named(one, folded) or package in re.split(r"[/.]", one.rpartition(":")[0])]
+
+
+def not_covered(source: str | None) -> str:
+    """Return what the numbers of users leave out."""
+    syntax = syntax_of(source or "")
+    language = code_languages().get(syntax)
+    is_recorded = language.has_uses if language else syntax != "plain"
+    return NOT_COVERED if is_recorded else "uses, which are not recorded in this language"
+
+
+def relations_of(index: Index, chunk: Chunk) -> str:
+    """Return the relations of the class or function that a chunk defines in a short line, if it has any."""
+    if chunk.kind == "function" and chunk.symbols:
+        name: str | None = f"{chunk.source}:{chunk.symbols[0]}"
+    else:
+        name = chunk.class_name if chunk.kind in CLASS_KINDS else None
+    if not name:
+        return ""
+    users = [user.path for user in index.catalogue.users(name)]
+    tree = index.hierarchy
+    types = [last_part(child) for child in tree.children(name) if name in tree.nodes[child].implements]
+    parts = (
+        ("used by at least " + counted(len(users), "file"), users),
+        (f"implemented by at least {len(types)}", types),
+    )
+    return "; ".join(f"{text}: {', '.join(some[:SHOWN])}{', …' * (len(some) > SHOWN)}" for text, some in parts if some)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.dates import day_or_none
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_server.query.ranking import Ranked
-from lore_server.query.weights import Weights
+from lore_server.query.ranking import Ranked, Weights
 
 if TYPE_CHECKING:
     from lore_server.replies.records import OutdatedRecord

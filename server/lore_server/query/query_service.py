@@ -18,9 +18,8 @@ from lore_server.query import classic, confidence, hybrid, lineage, outdated, re
 from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files, type_or_none
 from lore_server.query.history import History
 from lore_server.query.parse import Query, parse
-from lore_server.query.ranking import Ranked
+from lore_server.query.ranking import Ranked, Weights, weights
 from lore_server.query.rerank import Reranker
-from lore_server.query.weights import Weights, weights
 
 SEARCHES = 10  # for one question, while near-copies are all that is found
 VERIFIED = 10  # first files and first passages whose shared vectors are recomputed, once: at most 20
@@ -41,6 +40,8 @@ class SearchOutcome:
     """A ranked list with the data needed to show it."""
 
     query: Query
+    type: str | None
+    vector: retrieve.QueryVector
     ranked: list[Ranked]  # each file once
     passages: list[Ranked]  # every candidate
     candidates: list[retrieve.Candidate]
@@ -110,11 +111,12 @@ class QueryService:
             snapshot = self._index.snapshot
             among = self._among(part, chosen, filters)
             watch.end("filter")
-            found = self._outcome(self.candidates(query, chosen, among, vector, watch), among, bool(filters.phrases))
+            retrieved = self.candidates(query, chosen, among, vector, watch)
+            found = self._outcome(retrieved, vector, among, bool(filters.phrases))
             watch.end("rank")
             if group_copies and (copies := self._copies(found)):
-                found = self._without_copies(found, copies, chosen, vector)
-            found = self._without_crowd(found, chosen, vector)
+                found = self._without_copies(found, copies)
+            found = self._without_crowd(found)
             watch.end("copies")
         shown = [result.chunk for result in (*found.ranked[:VERIFIED], *found.passages[:VERIFIED])]
         if vector.vector is not None and refuse_wrong(self._index, shown):
@@ -127,7 +129,9 @@ class QueryService:
             snapshot.put(RESULTS, question, found)
         return found
 
-    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None, is_quoted: bool) -> SearchOutcome:
+    def _outcome(
+        self, retrieved: Retrieved, vector: retrieve.QueryVector, among: Mapping[str, str] | None, is_quoted: bool
+    ) -> SearchOutcome:
         passages, ranked = self._ranked(retrieved, self._settings.ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors may come from anywhere in the index
             ranked = similar.spread([result for result in ranked if result.chunk.id in among])
@@ -138,6 +142,8 @@ class QueryService:
         reads_english_only = model_name(self._index.settings.embedding) in ENGLISH_ONLY
         return SearchOutcome(
             retrieved.query,
+            retrieved.type,
+            vector,
             ranked,
             passages,
             candidates.found,
@@ -158,9 +164,7 @@ class QueryService:
         texts = self._index.catalogue.texts(id_ for own in ids.values() for id_ in own)
         return similar.copies(some, {source: "\n".join(map(texts.__getitem__, own)) for source, own in ids.items()})
 
-    def _without_copies(
-        self, found: SearchOutcome, copies: list[list[Ranked]], type_: str | None, vector: retrieve.QueryVector
-    ) -> SearchOutcome:
+    def _without_copies(self, found: SearchOutcome, copies: list[list[Ranked]]) -> SearchOutcome:
         """Return the results with one of each group; if most candidates were copies, search again without them."""
         rows = {path: file.rows for path, file in self._all_files().items()}
         if found.among is not None:
@@ -168,7 +172,7 @@ class QueryService:
         groups = [similar.members(group, rows) for group in copies]
         ranked = similar.joined(found.ranked, copies)
         if 2 * len(ranked) <= len(found.ranked):
-            found = self._again_without([path for group in groups for path in group[1:]], found, type_, vector)
+            found = self._again_without([path for group in groups for path in group[1:]], found)
             ranked = similar.joined(found.ranked, self._copies(found))
         shown = {result.source for result in ranked}
         others = {
@@ -176,7 +180,7 @@ class QueryService:
         }
         return replace(found, ranked=ranked, similar=others)
 
-    def _without_crowd(self, found: SearchOutcome, type_: str | None, vector: retrieve.QueryVector) -> SearchOutcome:
+    def _without_crowd(self, found: SearchOutcome) -> SearchOutcome:
         """Search again without near-copies while they are all that was found; they are then the last results."""
         last: list[Ranked] = []
         for _ in range(SEARCHES):
@@ -184,20 +188,18 @@ class QueryService:
             if not near:
                 break
             last += near
-            again = self._again_without([result.source for result in last], found, type_, vector)
+            again = self._again_without([result.source for result in last], found)
             found = replace(again, among=found.among, similar=found.similar)
         return replace(found, ranked=[*found.ranked, *similar.lowered(last, found.ranked)]) if last else found
 
-    def _again_without(
-        self, sources: Iterable[str], found: SearchOutcome, type_: str | None, vector: retrieve.QueryVector
-    ) -> SearchOutcome:
+    def _again_without(self, sources: Iterable[str], found: SearchOutcome) -> SearchOutcome:
         """Return the outcome of the same search without these files."""
         files = self._all_files()
         gone = {id_ for source in sources for id_ in files[source].rows}
         every = found.among or {id_: row for file in files.values() for id_, row in file.rows.items()}
         among = {id_: row for id_, row in every.items() if id_ not in gone}
-        candidates = self.candidates(found.query, type_, among, vector, named=found.named)
-        return self._outcome(candidates, among, found.is_quoted)
+        candidates = self.candidates(found.query, found.type, among, found.vector, named=found.named)
+        return self._outcome(candidates, found.vector, among, found.is_quoted)
 
     def _among(self, part: Part | None, type_: str | None, filters: Filters) -> Mapping[str, str] | None:
         """Return the chunks in the scope and those that pass the filters, as chunk id -> row; None means all chunks."""

@@ -1,12 +1,76 @@
-"""The result of a ranking: ordered passages or files with their score terms."""
+"""The weights of both rankings, with the names used by Lore's predecessor, and the result: files with score terms."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from lore_etl.core.errors import ConfigError
 from lore_etl.core.model import Chunk
 
 Terms = list[tuple[str, float]]
+Weights = Mapping[str, float]
+
+CLASSIC: Weights = {
+    "baseIncrement": 1,
+    "sourcePathMatch": 40,
+    "fileNameMatch": 30,
+    "classNameMatch": 20,
+    "guideMatch": 50,
+    "blogMatch": 5,
+    "namePartMatch": 30,
+    "ticketPenalty": -70,
+    "releasePenalty": -50,
+    "libraryPenalty": -70,
+    "baseFileBonus": 20,
+    "releaseExactMatch": 1000,
+    "inheritanceBoost": 80,
+    "inheritanceDecay": 0.6,
+}
+"""Points, added for each matching word and chunk."""
+
+HYBRID: Weights = {
+    "baseIncrement": 100,  # points of a candidate that is the best of both legs
+    "vectorShare": 0.5,  # share of the vector leg if words discriminate or no passage is close
+    "adaptedShare": 10,  # more for few words, the more equally they fit and the closer the best passage is
+    "furtherPassages": 0.6,  # maximum share of its keyword score that the next passage of a file adds
+    "proximity": 120,  # all words of the question close together, times the share of the keyword leg
+    "sourcePathMatch": 20,  # the path that fits the words best, if it shares enough of them
+    "fileNameMatch": 12,  # the query has all words of the file's name
+    "topicMatch": 30,  # the few words of the query name the place of the file
+    "formerPenalty": -30,  # the file is in a folder for an earlier version
+    "namePartMatch": 45,  # the chunk defines a name in the query
+    "symbolMatch": 10,  # the query has all words of a longer name that the chunk defines
+    "historyMatch": 25,  # source files and guides, or files of the asked types, whose commits match best
+    "guideMatch": 0,
+    "sourceMatch": 4,
+    "codeMatch": 5,  # code, not data, if the wording of the question suggests no type
+    "testPenalty": -8,
+    "ticketPenalty": -36,
+    "releasePenalty": -24,
+    "libraryPenalty": -60,  # documentation of a library that the question does not name
+    "releaseExactMatch": 120,
+    "inheritanceBoost": 1,  # how far ancestors are raised to their place below the classes found: 0 to 1
+    "inheritanceDecay": 0.6,  # which ancestors are added: each step upwards counts this share of the one before
+    "structureMatch": 1,  # how far classes that answer a question about inheritance are raised to the best: 0 to 1
+    "intentMatch": 16,  # the question asks for this kind of document
+    "recency": 3,
+    "supersededPenalty": -20,  # another document replaced this one
+    "expiredPenalty": -20,  # its `valid_until` has passed
+}
+"""Points on the scale where the best fused candidate has `baseIncrement`."""
+
+
+def weights(ranking: str, overrides: Mapping[str, float]) -> Weights:
+    """Return the weights of a ranking, updated with the user's. Raises ConfigError for an unknown weight."""
+    defaults = CLASSIC if ranking == "classic" else HYBRID
+    for name in overrides:
+        if name not in defaults:
+            near = difflib.get_close_matches(name, defaults, n=1)
+            hint = f"Did you mean `{near[0]}`?" if near else f"Weights: {', '.join(defaults)}."
+            raise ConfigError(f"Unknown weight `query.weights.{name}` of the {ranking} ranking.", hint)
+    return {**defaults, **overrides}
 
 
 @dataclass(slots=True)

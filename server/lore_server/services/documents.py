@@ -20,7 +20,7 @@ from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.filters import type_or_none
 from lore_server.query.freshness import Freshness
-from lore_server.query.usage import functions_named, not_covered
+from lore_server.query.lineage import functions_named, not_covered
 from lore_server.replies import budget, paging
 from lore_server.replies.paging import whole_lines
 from lore_server.services.file_part import LineRange, file_part, place_of

@@ -12,16 +12,15 @@ from lore_etl.core.errors import DocumentNotFound, InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.source import origin_of_file
-from lore_server.query import facets as facet_counts
 from lore_server.query.confidence import SUGGESTION, Fit
-from lore_server.query.filters import Filters
+from lore_server.query.filters import Filters, by_age, by_folder, by_suffix, by_type
 from lore_server.query.freshness import Freshness, urgent
+from lore_server.query.lineage import relations_of
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Stopwatch
 from lore_server.query.syntax import ALL, Request, read_request
-from lore_server.query.usage import relations_of
 from lore_server.replies import budget, paging
 from lore_server.replies.paging import fitting_excerpt
 from lore_server.services.file_part import place_of
@@ -136,10 +135,10 @@ class SearchService:
 
 def _facets(found: SearchOutcome, of_any_type: SearchOutcome, max_tokens: int) -> records.FacetsRecord:
     room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
-    types = facet_counts.by_type(file.chunk.type.value for file in of_any_type.ranked)
-    folders = facet_counts.by_folder(file.source for file in found.ranked)
-    suffixes = facet_counts.by_suffix(file.source for file in found.ranked)
-    ages = facet_counts.by_age((file.chunk.day for file in found.ranked), found.today)
+    types = by_type(file.chunk.type.value for file in of_any_type.ranked)
+    folders = by_folder(file.source for file in found.ranked)
+    suffixes = by_suffix(file.source for file in found.ranked)
+    ages = by_age((file.chunk.day for file in found.ranked), found.today)
     return {
         "types": budget.fitting([{"type": type_, "files": number} for type_, number in types], room // 3),
         "folders": budget.fitting([{"path": path, "files": number} for path, number in folders], room // 3),
