@@ -21,9 +21,8 @@ from lore_etl.core.errors import DocumentNotFound, IndexMissing, InvalidArgument
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
-from lore_server.framework.groups import SOURCES
 from lore_server.framework.unified_search import DEFAULT
-from lore_server.framework.view import View
+from lore_server.framework.view import SOURCES, View
 from lore_server.mcp.mcp_server import build_server
 from tests.harness.commands import run_lore
 from tests.harness.framework import framework

@@ -15,9 +15,8 @@ from lore_etl.core.errors import InvalidArgument, PathRefused
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.framework.groups import SOURCES
 from lore_server.framework.unified_search import DAY_SECONDS, DEFAULT, THRESHOLD, UnifiedSearch
-from lore_server.framework.view import View
+from lore_server.framework.view import SOURCES, View
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
 from tests.harness.framework import framework

@@ -10,8 +10,7 @@ import pytest
 from lore_etl.core.errors import IndexMissing
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_server.framework.groups import Group
-from lore_server.framework.view import View
+from lore_server.framework.view import Group, View
 from tests.harness.framework import framework
 from tests.harness.projects import open_index, write_project
 

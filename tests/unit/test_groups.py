@@ -7,7 +7,7 @@ import pytest
 from lore_etl.core.model import KnowledgeType
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
-from lore_server.framework.groups import SOURCES, Group, group_of
+from lore_server.framework.view import SOURCES, Group, group_of
 
 LAYOUT = {
     ".ce/examples/system/patterns/error-recovery.py": "system_patterns",

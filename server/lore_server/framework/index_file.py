@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError
@@ -17,8 +16,18 @@ from lore_etl.core.model import SyncReport
 from lore_etl.core.text import counted
 from lore_etl.index import Index
 from lore_etl.system.open_folder import facts_below, target_of
-from lore_server.framework.groups import PATTERNS, SYSTEM, Group, layout_of
-from lore_server.framework.view import Entries, View, ViewEntry, endings
+from lore_server.framework.view import (
+    IN_INDEX,
+    PATTERNS,
+    PLACES,
+    SYSTEM,
+    Entries,
+    Group,
+    View,
+    ViewEntry,
+    endings,
+    existing_places,
+)
 from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.safe_files import Files
 from lore_server.query.freshness import Freshness
@@ -40,52 +49,39 @@ SENTENCES = {
 """The kinds of violations, with their messages."""
 
 
-@dataclass(frozen=True)
-class Violation:
-    """A violation: its kind, its document and key, and the path that it is about."""
-
-    kind: str
-    source: str
-    key: str
-    target: str
-
-    def record(self) -> ViolationRecord:
-        """Return the violation as stored in `.ce/syntropy-index.json`."""
-        message = SENTENCES[self.kind].format(key=self.key, target=self.target)
-        return {"type": self.kind, "source": self.source, "target": self.target, "message": message}
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The score, the violations by kind and place, and the number of checks."""
+class Drift(NamedTuple):
+    """The violations by kind and place, and the share of the checks that found them."""
 
     score: float
-    violations: tuple[Violation, ...]
-    checked: int
+    violations: list[ViolationRecord]
 
 
 def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: Collection[str]) -> Drift:
     """Return the checks that fail, and their share. Open PRPs are skipped: they name files not written yet."""
-    found = list(_checks(list(entries), exists, changed))
-    violations = tuple(violation for violation, holds in found if not holds)
-    return Drift(round(len(violations) / len(found), 4) if found else 0.0, violations, len(found))
+    checks = list(_checks(list(entries), exists, changed))
+    violations: list[ViolationRecord] = []
+    for kind, entry, target, holds in checks:
+        if not holds:
+            message = SENTENCES[kind].format(key=entry.key, target=target)
+            violations.append({"type": kind, "source": entry.path, "target": target, "message": message})
+    return Drift(round(len(violations) / len(checks), 4) if checks else 0.0, violations)
 
 
 def _checks(
     entries: list[ViewEntry], exists: Callable[[str], bool], changed: Collection[str]
-) -> Iterator[tuple[Violation, bool]]:
-    """Yield every check as the violation that it looks for, and whether it passed."""
+) -> Iterator[tuple[str, ViewEntry, str, bool]]:
+    """Yield the kind, the document and the path of every check, and whether it passed."""
     executed = [(entry, entry.spec) for entry in entries if entry.spec and entry.is_done]
     for entry, spec in executed:
         for path in spec.implementations:
-            yield Violation("missing_implementation", entry.path, entry.key, path), exists(path)
+            yield "missing_implementation", entry, path, exists(path)
     known = {ending for entry in entries if entry.group in PATTERNS for ending in endings(entry.path)}
     for entry, spec in executed:
         for path in spec.examples:
-            yield Violation("missing_pattern", entry.path, entry.key, path), path in known or exists(path)
+            yield "missing_pattern", entry, path, path in known or exists(path)
     first = {entry.path: entry for entry in reversed(entries)}
     for path in sorted(first):
-        yield Violation("changed_since_index", path, first[path].key, path), path not in changed
+        yield "changed_since_index", first[path], path, path not in changed
 
 
 class Output:
@@ -105,8 +101,7 @@ class Output:
     def drift_record(self) -> DriftRecord:
         """Return the drift of the indexed documents, with the first violations."""
         now = self._drift(self._view.entries() if self._index.exists() else Entries())
-        shown = (violation.record() for violation in now.violations[:SHOWN_VIOLATIONS])
-        violations = budget.fitting(shown, SHOWN_CHARACTERS)
+        violations = budget.fitting(now.violations[:SHOWN_VIOLATIONS], SHOWN_CHARACTERS)
         return {"score": now.score, "total": len(now.violations), "violations": violations}
 
     def create(self) -> list[str]:
@@ -137,15 +132,15 @@ class Output:
         """Write the file if it differs, and return remarks on it."""
         index = self._index
         entries = self._view.entries() if index.exists() else Entries()
-        now = self._drift(entries)
+        now, places = self._drift(entries), existing_places(index.root)
         record: JSON = {
             "version": VERSION,
             "project_root": str(index.root).encode("utf-8", "replace").decode(),
             "synced_at": index.catalogue.meta("synced_at") if index.exists() else None,
             "framework_version": FRAMEWORK_VERSION,
-            "paths": layout_of(index.root).paths(),
+            "paths": {role: places.get(role, PLACES[role][0]) for role in IN_INDEX},
             "knowledge": {group: {entry.key: entry.record() for entry in entries.by_group[group]} for group in Group},
-            "drift": {"score": now.score, "violations": [violation.record() for violation in now.violations]},
+            "drift": {"score": now.score, "violations": now.violations},
         }
         data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
         if data != before:

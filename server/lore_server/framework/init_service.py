@@ -18,11 +18,11 @@ from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_server.execution.progress import NOBODY, Listener
-from lore_server.framework.groups import GROUP_OF_PLACE, Group, Layout, layout_of
 from lore_server.framework.index_file import Output
 from lore_server.framework.reading import check_root
-from lore_server.framework.view import Entries, View
+from lore_server.framework.view import GROUP_OF_PLACE, PLACES, SYSTEM, Entries, Group, View, existing_places
 from lore_server.knowledge.safe_files import Files
+from lore_server.replies.paging import with_fields
 from lore_server.services.jobs import JobService
 
 if TYPE_CHECKING:
@@ -44,36 +44,33 @@ class InitService:
         """Set up Lore. A failed sync is reported in its job. Raises InvalidArgument, StorageError, Busy."""
         root, deadline = self._index.root, time.monotonic() + wait_seconds
         check_root(root, project_root, f"Omit it, or run `lore init {(project_root or '')[:300]}` in a shell.")
-        layout = layout_of(root)
-        if layout.found and sync:
-            listener.text(f"Found: {', '.join(layout.found.values())}.")
-        names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
+        found = existing_places(root)
+        if found and sync:
+            listener.text(f"Found: {', '.join(found.values())}.")
+        has_framework = "framework" in found
+        names = (CONFIG_NAME, VIEW_NAME) if has_framework else (CONFIG_NAME,)
         before = {name: self._content(name) for name in names}
         self._configure()
-        warnings = self._put_out(layout)
+        warnings = self._put_out() if has_framework else []
         job = self._synced(max(0.0, deadline - time.monotonic()), listener) if sync else None
         written = [name for name in names if self._content(name) != before[name]]
         entries = self._view.entries() if self._index.exists() else Entries()
-        groups = {group.value: len(found) for group, found in entries.by_group.items()}
+        groups = {group.value: len(own) for group, own in entries.by_group.items()}
         questions = None
         if job and job["state"] == "done":
-            warnings += _empty(layout, groups)
+            warnings += _empty(found, groups)
             questions = first_questions(self._index.catalogue.sources(None, None), self._index.hierarchy)
         reply: InitResultRecord = {
             "project_root": str(root).encode("utf-8", "replace").decode(),
-            "found": _places(layout.found),
-            "missing": _places(layout.missing),
+            "found": _places(found),
+            "missing": _places(_missing(found)),
             "written": written,
             "kept": [name for name in names if name not in written and before[name] is not None],
             "warnings": warnings,
             "groups": groups,
             "drift": self._output.drift_record(),
         }
-        if job:
-            reply["job"] = job
-        if questions:
-            reply["questions"] = questions
-        return reply
+        return with_fields(reply, job=job, questions=questions)
 
     def _configure(self) -> None:
         try:
@@ -83,10 +80,8 @@ class InitService:
             hint = "Make the project folder writable, then run `lore init` again."
             raise type(error)(error.message, hint) from error
 
-    def _put_out(self, layout: Layout) -> list[str]:
+    def _put_out(self) -> list[str]:
         """Write the file in its current state first; the sync updates it at its end, however long it takes."""
-        if "framework" not in layout.found:
-            return []
         try:
             self._index.own()
             return self._output.create()
@@ -106,13 +101,19 @@ class InitService:
             return error.message
 
 
-def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
+def _empty(places: Mapping[str, str], groups: Mapping[str, int]) -> Iterator[str]:
     """Yield warnings about existing places whose files are not in the index."""
-    for role, path in layout.found.items():
+    for role, path in places.items():
         group = GROUP_OF_PLACE.get(role)
         if group is not None and not groups[group.value]:
             reason = _NO_RULE if group is Group.SYSTEM_RULES else "it is empty, or"
             yield f"{path} has no entries: {reason} excluded by .gitignore, [index] or [sources] in lore.toml."
+
+
+def _missing(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the missing places with their usual paths; those of the framework only if there is one."""
+    usual = {role: paths[0] for role, paths in PLACES.items() if role not in found}
+    return {role: path for role, path in usual.items() if "framework" in found or path.split("/")[0] != SYSTEM}
 
 
 def _places(places: dict[str, str]) -> list[PlaceRecord]:

@@ -21,7 +21,7 @@ from lore_etl.files.scan import Unreadable, text_of
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.system.open_folder import facts_below, open_below, target_of
-from lore_server.framework.groups import SYSTEM
+from lore_server.framework.view import SYSTEM
 from lore_server.knowledge.names import has_unseen
 from lore_server.knowledge.safe_files import Files
 from lore_server.replies import budget, paging

@@ -21,9 +21,8 @@ from lore_etl.sources.source import origin_of_file
 from lore_etl.stores.catalogue import UNREAD
 from lore_etl.stores.snapshot import Derived
 from lore_server.framework.best_sentence import best_sentence
-from lore_server.framework.groups import SOURCES, group_of, is_system
 from lore_server.framework.reading import check_root, framework_folder
-from lore_server.framework.view import Entries, View, ViewEntry
+from lore_server.framework.view import SOURCES, Entries, View, ViewEntry, group_of, is_system
 from lore_server.query.filters import Part
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import lower_outdated, outdated
@@ -222,17 +221,12 @@ def _rows(
         }
         if rule and rule.line:
             row["title"], row["excerpt"], row["lines"] = rule.title, rule.excerpt, [rule.line, rule.line]
-        if len(tags) > LISTED:
-            row["tags_total"] = len(tags)
-        if len(referrers) > LISTED:
-            row["referenced_by_total"] = len(referrers)
-        if result.source in changed:
-            row["changed"] = True
-        if record := outdated(result.chunk, found.today):
-            row["outdated"] = record
         if explain:
             row["why"] = [{"term": term, "value": round(value, 3)} for term, value in result.why]
-        rows.append(row)
+        totals = {"tags_total": tags, "referenced_by_total": referrers}
+        row = paging.with_fields(row, **{name: len(all_) for name, all_ in totals.items() if len(all_) > LISTED})
+        is_changed, warning = result.source in changed, outdated(result.chunk, found.today)
+        rows.append(paging.with_fields(row, changed=is_changed, outdated=warning))
     return rows
 
 

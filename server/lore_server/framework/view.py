@@ -1,4 +1,8 @@
-"""The view: an entry for each pattern, PRP, memory and rule, built from the index."""
+"""The view: an entry for each pattern, PRP, memory and rule, built from the index.
+
+They are in groups, of the framework in `.ce/` or of the project. And the places, files and folders, in which the
+framework and its users keep them.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,103 @@ import threading
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
+from lore_etl.core.model import KnowledgeType
 from lore_etl.core.text import clip
 from lore_etl.digest import Digest, Spec
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import FileRow
 from lore_etl.stores.snapshot import Derived
-from lore_server.framework.groups import PATTERNS, PRPS, Group, group_of
+from lore_etl.system.nofollow import leads_elsewhere
+from lore_etl.system.open_folder import facts_below
 
-SOURCES = ("patterns", "examples", "prps", "memories", "rules")  # sources of the index whose files have a digest
+SYSTEM = ".ce"
+DIGESTED = ("patterns", "examples", "prps", "memories", "rules")  # sources of the index whose files have a digest
 COMMON = frozenset({"readme", "index", "main", "__init__", "conftest", "template"})  # not specific to any pattern
 DONE = frozenset({"executed", "done", "completed", "implemented"})
 LONGEST_KEY = 80  # characters
 LONGEST_TITLE = 100  # of a rule
 _PRP_ID = re.compile(r"PRP-\d+(?:\.\d+)*", re.IGNORECASE)
 _NOT_IN_KEY = re.compile(r"[\W_]+")
+
+
+class Group(StrEnum):
+    """A group, with its name in `.ce/syntropy-index.json`."""
+
+    SYSTEM_PATTERNS = "system_patterns"
+    USER_PATTERNS = "user_patterns"
+    SYSTEM_PRPS = "system_prps"
+    USER_PRPS = "user_prps"
+    MEMORIES = "memories"
+    SYSTEM_RULES = "system_rules"
+
+
+PATTERNS = (Group.SYSTEM_PATTERNS, Group.USER_PATTERNS)
+PRPS = (Group.SYSTEM_PRPS, Group.USER_PRPS)
+SOURCES: dict[str, tuple[Group, ...]] = {
+    "framework": (Group.SYSTEM_PATTERNS, Group.SYSTEM_PRPS, Group.SYSTEM_RULES),
+    "prp": PRPS,
+    "example": PATTERNS,
+    "memory": (Group.MEMORIES,),
+    **{group.value: (group,) for group in Group},
+}
+"""Every name that can restrict a search, and its groups."""
+
+PLACES = {
+    "framework": (SYSTEM,),
+    "system_prps": (".ce/PRPs/system", ".ce/PRPs"),
+    "system_examples": (".ce/examples/system", ".ce/examples"),
+    "system_rules": (".ce/RULES.md", ".ce/rules"),
+    "user_prps": ("PRPs", "prps", "context-engineering/PRPs"),
+    "user_examples": ("examples", "context-engineering/examples"),
+    "memories": (".serena/memories", ".ce/memories", "MEMORY", "memories"),
+    "claude_md": ("CLAUDE.md",),
+    "docs": ("docs", "doc"),
+}
+"""The role of a place -> its usual paths, the most common first."""
+
+GROUP_OF_PLACE = {
+    "system_prps": Group.SYSTEM_PRPS,
+    "system_examples": Group.SYSTEM_PATTERNS,
+    "user_prps": Group.USER_PRPS,
+    "user_examples": Group.USER_PATTERNS,
+    "memories": Group.MEMORIES,
+    "system_rules": Group.SYSTEM_RULES,
+}
+IN_INDEX = ("system_prps", "system_examples", "user_prps", "user_examples", "memories", "claude_md", "system_rules")
+_BY_TYPE: dict[KnowledgeType, tuple[Group | None, Group | None]] = {
+    KnowledgeType.EXAMPLE: (Group.SYSTEM_PATTERNS, Group.USER_PATTERNS),
+    KnowledgeType.PRP: (Group.SYSTEM_PRPS, Group.USER_PRPS),
+    KnowledgeType.MEMORY: (Group.MEMORIES, Group.MEMORIES),
+    KnowledgeType.RULE: (Group.SYSTEM_RULES, None),
+}
+
+
+def group_of(path: str, kind: KnowledgeType) -> Group | None:
+    """Return the group of a file; the project's own rules (CLAUDE.md) and other types are in none."""
+    system, user = _BY_TYPE.get(kind, (None, None))
+    return system if is_system(path) else user
+
+
+def is_system(path: str) -> bool:
+    """Return whether a file came with the framework."""
+    return SYSTEM in path.split("/")[:-1]
+
+
+def existing_places(root: Path) -> dict[str, str]:
+    """Return role -> path of the places of a project, without reading its files. Symlinks are not followed."""
+    found: dict[str, str] = {}
+    for role, usual in PLACES.items():
+        for path in usual:
+            facts = facts_below(root, path)
+            if facts is not None and not leads_elsewhere(facts):
+                found.setdefault(role, path)
+    return found
 
 
 @dataclass(frozen=True)
@@ -111,7 +193,7 @@ class View:
 
     def _read(self) -> Entries:
         catalogue, old = self._index.catalogue, self._files
-        rows = catalogue.files_of(SOURCES)
+        rows = catalogue.files_of(DIGESTED)
         kept = {path: old[path] for path, row in rows.items() if path in old and old[path].row == row}
         if len(kept) == len(old) == len(rows):
             return self._entries

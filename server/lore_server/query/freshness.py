@@ -102,7 +102,7 @@ class Freshness:
         return changed
 
 
-def from_one_state(index: Index, read: Callable[[], JSON], attempts: int = ATTEMPTS) -> JSON:
+def from_one_state(index: Index, read: Callable[[], JSON], attempts: int) -> JSON:
     """Return the reply of a read, repeated if the index changed; after the last attempt, call it stale."""
     for _ in range(attempts):
         # a sync between the search and the comparison of the files would make outdated passages look fresh

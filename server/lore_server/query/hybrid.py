@@ -99,7 +99,9 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
         scored.append(Ranked(chunk.source, sum([value for _, value in why]), chunk, why))
     scored.sort(key=_PLACE)  # decides between equal scores, because the next sorts are stable
     scored.sort(key=_SCORE, reverse=True)
-    _add_proximity(query, scored, (1 - share) * weights["proximity"])
+    texts = [passage.chunk.text for passage in scored[:READ]]
+    for passage, near in zip(scored, proximities(query.text, texts), strict=False):
+        passage.add("proximity", (1 - share) * weights["proximity"] * near)
     scored.sort(key=_SCORE, reverse=True)
     return scored
 
@@ -137,12 +139,6 @@ def rank(
     _lift_relatives(by_source, [chunk for chunk in relatives if type_ in (None, chunk.type)], weights)
     lower_outdated(by_source, of_type(heads), today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
-
-
-def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:
-    best = scored[:READ]
-    for passage, near in zip(best, proximities(query.text, [passage.chunk.text for passage in best]), strict=True):
-        passage.add("proximity", weight * near)
 
 
 def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[str, float], weight: float) -> None:
