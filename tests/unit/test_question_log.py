@@ -108,7 +108,7 @@ def test_a_secret_in_a_question_is_not_stored(state: Path) -> None:
     token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
     log = opened()
     note(log, f"why is {token} refused?")
-    log.mark(f"why is {token} refused?", "docs/a.md", is_right=True)
+    log.mark(f"why is {token} refused?", "docs/a.md", verdict="right")
     log.close()
 
     (file,) = (state / "insights").iterdir()
@@ -194,10 +194,10 @@ def test_the_question_of_an_older_answer_is_found_by_its_id(state: Path) -> None
 
 def test_a_later_mark_replaces_the_earlier_one_and_can_be_removed(state: Path) -> None:
     log = opened()
-    log.mark("q", "a.md", is_right=True)
-    log.mark("q", "a.md", is_right=False)
-    log.mark("q", "b.md", is_right=True)
-    log.mark("q", "b.md", is_right=None)
+    log.mark("q", "a.md", verdict="right")
+    log.mark("q", "a.md", verdict="wrong")
+    log.mark("q", "b.md", verdict="right")
+    log.mark("q", "b.md", verdict="none")
 
     assert [(mark["source"], mark["verdict"]) for mark in log.marks()] == [("a.md", "wrong")]
     assert log.clear() == (0, 1)

@@ -17,7 +17,6 @@ from lore_server.services.question_log import READ, USED_SECONDS, AskedQuestion,
 if TYPE_CHECKING:
     from lore_server.replies import records
 
-VERDICTS = {"right": True, "wrong": False, "none": None}
 AGAIN_SECONDS = 300  # within which a question with the same words means that the first had no answer
 SAME = 0.5  # share of the words
 CODE = (KnowledgeType.SRC, KnowledgeType.TEST, KnowledgeType.EXAMPLE)
@@ -53,10 +52,9 @@ class InsightsService:
     def mark(self, *, query: str, source: str, verdict: str) -> records.MarkRecord:
         """Mark a file as right or wrong for a question, or remove the mark. Raises DocumentNotFound, IndexMissing."""
         self._index.require()
-        is_right = VERDICTS[verdict]
-        if is_right is not None and not self._index.catalogue.of_source(source):
+        if verdict != "none" and not self._index.catalogue.of_source(source):
             raise DocumentNotFound(f"`{source[:200]}` is not indexed.", "`lore docs` lists the indexed files.")
-        return {"query": self._log.mark(query, source, is_right), "source": source, "verdict": verdict}
+        return {"query": self._log.mark(query, source, verdict), "source": source, "verdict": verdict}
 
     def marks(self) -> records.MarkListRecord:
         return {"marks": self._log.marks()}

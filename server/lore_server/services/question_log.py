@@ -102,14 +102,14 @@ class QuestionLog:
         rows = self._all(f"{_SELECT} answer = ? ORDER BY number DESC LIMIT 1", answer)
         return next((EarlierAnswer(one.searched, one.cited) for one in map(_question, rows)), None)
 
-    def mark(self, query: str, source: str, is_right: bool | None) -> str:
-        """Record a judgement, or remove it; return the question as stored, without secrets."""
+    def mark(self, query: str, source: str, verdict: str) -> str:
+        """Record a verdict, or with `none` remove it; return the question as stored, without secrets."""
         query = without_secrets(one_line(query))[:MAX_CHARACTERS]
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM mark WHERE query = ? AND source = ?", (query, source))
-            if is_right is not None:
-                row = query, source, is_right, timestamp(self._now())
+            if verdict != "none":
+                row = query, source, verdict == "right", timestamp(self._now())
                 connection.execute("INSERT INTO mark VALUES (?, ?, ?, ?)", row)
                 oldest = "SELECT rowid FROM mark ORDER BY rowid DESC LIMIT -1 OFFSET ?"
                 connection.execute(f"DELETE FROM mark WHERE rowid IN ({oldest})", (MAX_MARKS,))
