@@ -62,12 +62,6 @@ class DocSetReport:
         """Return whether there is anything to index."""
         return bool(self.added or self.changed or self.removed)
 
-    def count(self, is_new: bool | None) -> None:
-        """Count a page that `DocFolder.write` has written."""
-        self.added += is_new is True
-        self.changed += is_new is False
-        self.unchanged += is_new is None
-
     def record(self) -> JSON:
         pages = [{"page": page, "reason": reason} for page, reason in list(self.skipped.items())[:MAX_SKIPPED]]
         record: JSON = {"library": self.docs.record(), **asdict(self), "skipped": len(self.skipped)}
@@ -82,14 +76,15 @@ class DocFolder:
         self.below = f"{ADDED.removeprefix('@')}/{name}"
         self._files = Files(index)
 
-    def write(self, path: str, text: str, is_durable: bool = True) -> bool | None:
-        """Write a page if its text differs. Returns True if it is new, False if it changed, None if it is the same."""
+    def write(self, path: str, text: str, report: DocSetReport, is_durable: bool = True) -> None:
+        """Write a page if its text differs, and count it."""
         place, data = f"{self.below}/{path}", text.encode()
         before = self._files.read(place)
-        if before == data:
-            return None
-        self._files.write(place, data, is_durable)
-        return before is None
+        if before != data:
+            self._files.write(place, data, is_durable)
+        report.added += before is None
+        report.changed += before not in (None, data)
+        report.unchanged += before == data
 
     def exists(self, path: str) -> bool:
         return self._files.exists(f"{self.below}/{path}")
@@ -97,7 +92,7 @@ class DocFolder:
     def replace(self, pages: Mapping[str, str], report: DocSetReport) -> None:
         """Make these the only pages, and count the changes."""
         for path, text in pages.items():
-            report.count(self.write(path, text, is_durable=False))
+            self.write(path, text, report, is_durable=False)
         if report.is_change:
             sync_all_files()
         report.removed += self.keep_only(set(pages))

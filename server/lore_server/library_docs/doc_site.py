@@ -199,7 +199,7 @@ class SiteCopy:
             return page
         file = self._named(page)
         whole = markdown_page(text, self.docs.name, self.docs.version, reply.url)
-        self.report.count(self.folder.write(file, whole))
+        self.folder.write(file, whole, self.report)
         links = site_paths.pages_below(self.docs.origin, links_of(reply.text), reply.url) if self._follows_links else ()
         kept = SitePage(page.url, reply.etag, reply.modified, (file,), tuple(dict.fromkeys(links))[:MAX_LINKS])
         self.store.put(kept)
