@@ -208,7 +208,11 @@ def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> No
         for number, page in enumerate(pages):
             if page.data is None:
                 return
-            tag, reached = tag if number else page.tag, max(reached, _stored(store, stream, page.data))
+            if not isinstance(page.data, list) or not all(isinstance(item, dict) for item in page.data):
+                raise ProviderUnavailable("The tracker's reply is not a list.", "Check the address.")
+            store.take(page.data, stream.store)
+            tag = tag if number else page.tag
+            reached = max([reached, *(_earlier(str(item.get("updated_at") or "")) for item in page.data)])
             if stream.since and reached > since:  # otherwise more items of the same second than on a page
                 break
         if not stream.since or reached <= since:
@@ -216,14 +220,6 @@ def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> No
             return
         since, tag = reached, None
         store.move_to(stream.name, {"since": since})
-
-
-def _stored(store: TicketStore, stream: Stream, items: object) -> str:
-    """Store the items of a page, and return the time from which to continue."""
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise ProviderUnavailable("The tracker's reply is not a list.", "Check the address.")
-    store.take(items, stream.store)
-    return max((_earlier(str(item.get("updated_at") or "")) for item in items), default="")
 
 
 def _earlier(time: str) -> str:
