@@ -74,16 +74,16 @@ class Verifier:
             listener.progress("verifying", done, total)
 
         self._ending.set()
+        has_turn = self._turn.acquire(timeout=self._pace.look_seconds)
         try:
-            if not self._turn.acquire(timeout=self._pace.look_seconds):
+            if not has_turn:
                 raise Busy("The index is already being verified.")
-            try:
-                run = Verification(self._index, pause)
-                run.run()
-                return self._recorded(run, "verify")
-            finally:
-                self._turn.release()
+            run = Verification(self._index, pause)
+            run.run()
+            return self._recorded(run, "verify")
         finally:
+            if has_turn:
+                self._turn.release()
             if not self._stopping.is_set():
                 self._ending.clear()
 
