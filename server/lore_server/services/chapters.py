@@ -84,13 +84,12 @@ class ChapterService:
         ]
         now = self._library.store.now()
         text = chapter_edit.new_document(title, introduction, keywords, parts, now, supersedes, valid_until)
-        return self._create(request, request.filename, text)
+        name = self._library.named(request.project_id)
+        return self._library.store.create_document(name, request.filename, text, request.by)
 
     def save_answer(self, *, answer: str, title: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Create a document from a kept answer. Raises AnswerNotFound, FileExists, InvalidContent."""
-        return self._create(request, *answer_document(self._kept.whole(answer), title, self._library.store.now()))
-
-    def _create(self, request: WriteRequest, filename: str, text: str) -> records.KnowledgeWrittenRecord:
+        filename, text = answer_document(self._kept.whole(answer), title, self._library.store.now())
         name = self._library.named(request.project_id)
         return self._library.store.create_document(name, filename, text, request.by)
 

@@ -202,9 +202,12 @@ class DocumentService:
             )
         mark = self._mark("classes", root, str(depth))
         at = budget.offsets_of(cursor, mark, 2)
-        name = functions[0] if len(functions) == 1 else _full_name(tree, asked, functions) if asked else None
+        name = _full_name(tree, asked, functions) if asked else None
         nodes = [] if functions else tree.subtree(name, depth) if name else _all_classes(tree, depth)
-        parts: dict[str, list[Any]] = {"classes": _class_rows(tree, nodes)}
+        shown = {node.name for node in nodes}
+        deeper = [sum(child not in shown for child in tree.children(node.name)) for node in nodes]
+        rows = [paging.with_fields(node.record(), deeper=count) for node, count in zip(nodes, deeper, strict=True)]
+        parts: dict[str, list[Any]] = {"classes": rows}
         head: JSON = {"root": name, "total": len(nodes), "freshness": self._freshness.brief()}
         if name:
             users = self._index.catalogue.users(name)
@@ -234,13 +237,6 @@ class DocumentService:
 
     def _mark(self, *parts: str | None) -> str:
         return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))
-
-
-def _class_rows(tree: Hierarchy, nodes: Sequence[ClassNode]) -> list[JSON]:
-    """Return the records of classes, with the number of direct subclasses that are not among them."""
-    shown = {node.name for node in nodes}
-    deeper = [sum(child not in shown for child in tree.children(node.name)) for node in nodes]
-    return [paging.with_fields(node.record(), deeper=count) for node, count in zip(nodes, deeper, strict=True)]
 
 
 def _all_classes(tree: Hierarchy, depth: int | None) -> list[ClassNode]:
