@@ -153,9 +153,7 @@ class StoredJob:
         """Return the record as the contract defines it: an interrupted job has failed."""
         if not self.is_interrupted:
             return self.record
-        known = {
-            name: value for name, value in self.record.items() if name in ("id", "action", "started_at", "seconds")
-        }
+        known = {name: self.record[name] for name in ("id", "action", "started_at", "seconds")}
         return cast("JobRecord", {**known, "state": "failed", "problem": LOST})
 
     def cancelled(self) -> StoredJob:
@@ -172,7 +170,7 @@ def read_job(folder: Path) -> StoredJob | None:
     try:
         with open(folder / JOB, encoding="utf-8") as file:
             job = StoredJob(**json.loads(file.read(LONGEST)))
-        is_known = job.action in ACTIONS and {"state", "started_at", "seconds"} <= job.record.keys()
+        is_known = job.action in ACTIONS and {"id", "state", "started_at", "seconds"} <= job.record.keys()
         is_whole = isinstance(job.resumed, int) and isinstance(job.builds, list)
         return job if is_known and is_whole else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
