@@ -11,8 +11,7 @@ import pytest
 
 from lore_etl.core.errors import ChapterNotFound
 from lore_server.contract import Contract
-from lore_server.knowledge.activity_log import ACTIVITY, KEPT, ActivityLog
-from lore_server.services.call_log import activity
+from lore_server.services.call_log import ACTIVITY, KEPT, ActivityLog, activity
 
 
 def lines(home: Path) -> list[dict[str, object]]:

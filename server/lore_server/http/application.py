@@ -32,11 +32,11 @@ from lore_server.http.page import READY, Pulse, page_routes, pulse_route
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.http.rendering import rendering_route
 from lore_server.http.site import Site
-from lore_server.knowledge.activity_log import ActivityLog
 from lore_server.mcp.lines import MCPServer
 from lore_server.mcp.mcp_server import build_server
 from lore_server.mcp.tools import Context, result_of
 from lore_server.replies.problem import in_envelope, problem
+from lore_server.services.call_log import ActivityLog
 
 API = "/api"
 AUDIT = "audit.log"
