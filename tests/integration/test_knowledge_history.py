@@ -49,7 +49,7 @@ def test_any_text_survives_in_a_commit_message(store: KnowledgeStore, title: str
 
     store.edit(PROJECT, "guide", add_part(ChapterName(title), "x"), Author(title, title))
 
-    last = store.past.log(limit=1)[0]
+    last = store.projects.log(limit=1)[0]
     assert last.message == f"Update knowledge for {PROJECT}: Added chapter '{title}' to guide.md"
     assert git(store.home, "log", "-1", "--format=%B").startswith(last.message)
     assert_sound(store.home)
@@ -61,10 +61,10 @@ def test_any_message_and_author_make_a_valid_git_commit(
     tmp_path_factory: pytest.TempPathFactory, message: str, agent: str, session: str
 ) -> None:
     store = KnowledgeStore(tmp_path_factory.mktemp("home"))
-    with store.writer.writing():
-        store.writer.commit({"a.md": b"x"}, message, Author(agent, session))
+    with store.writing():
+        store.commit({"a.md": b"x"}, message, Author(agent, session))
 
-    assert len(store.past.log()) == 1
+    assert len(store.projects.log()) == 1
     git(store.home, "fsck", "--strict")
 
 
@@ -76,7 +76,7 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
     store.write_main("second", "y", AGENT)
 
     def subjects(*names: str, **options: bool) -> list[str]:
-        log: Callable[..., list[Commit]] = store.past.log
+        log: Callable[..., list[Commit]] = store.projects.log
         return [commit.message.partition(": ")[2] for commit in log(*names, **options)]
 
     assert subjects() == [
@@ -89,13 +89,13 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
     assert subjects(PROJECT) == ["Deleted other.md", "Created other.md", "Created guide.md", "Updated main.md"]
     assert subjects(PROJECT, "Other") == ["Deleted other.md", "Created other.md"]
     assert subjects(PROJECT, main=True) == ["Updated main.md"]
-    assert [commit.message for commit in store.past.log(limit=2, skip=1)] == [
-        commit.message for commit in store.past.log()
+    assert [commit.message for commit in store.projects.log(limit=2, skip=1)] == [
+        commit.message for commit in store.projects.log()
     ][1:3]
     store.delete_project(PROJECT, AGENT)
     assert subjects(PROJECT, "other") == ["Deleted other.md", "Created other.md"]
     with pytest.raises(ProjectNotFound):
-        store.past.log("never")
+        store.projects.log("never")
 
 
 def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: KnowledgeStore) -> None:
@@ -103,33 +103,33 @@ def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: Kn
     second = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "changed"), AGENT)["commit"]
     assert first and second
 
-    shown = store.past.show(second[:12])
+    shown = store.projects.show(second[:12])
     assert (shown["commits"][0]["author"], shown["commits"][0]["session"]) == AGENT
     assert shown["paths"] == ["projects/my-app/knowledge/guide.md"]
     assert "+changed" in shown["patch"] and "-Text of First." in shown["patch"]
-    assert store.past.diff(first, second, PROJECT, "guide") == shown["patch"]
-    assert "-changed" in store.past.diff(second, first)
-    assert store.past.diff(first, second, PROJECT, main=True) == ""
-    assert "index.json" in store.past.show(first)["paths"]
-    assert "Text of First." in store.past.at(first).document(PROJECT, "guide").document.text
-    assert not store.past.at(first).main(PROJECT)["exists"]
+    assert store.projects.diff(first, second, PROJECT, "guide") == shown["patch"]
+    assert "-changed" in store.projects.diff(second, first)
+    assert store.projects.diff(first, second, PROJECT, main=True) == ""
+    assert "index.json" in store.projects.show(first)["paths"]
+    assert "Text of First." in store.projects.at(first).document(PROJECT, "guide").document.text
+    assert not store.projects.at(first).main(PROJECT)["exists"]
     with pytest.raises(DocumentNotFound):
-        store.past.at(first).document(PROJECT, "later")
+        store.projects.at(first).document(PROJECT, "later")
 
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: str) -> None:
     reads: list[Callable[[], object]] = [
-        lambda: store.past.show(name), lambda: store.past.diff(None), lambda: store.past.at(name),
+        lambda: store.projects.show(name), lambda: store.projects.diff(None), lambda: store.projects.at(name),
     ]  # fmt: skip
     for read in reads:
         with pytest.raises(CommitNotFound):
             read()
     create(store)
     for act in (
-        lambda: store.past.show(name),
-        lambda: store.past.revert(name, AGENT),
-        lambda: store.past.diff(None, name),
+        lambda: store.projects.show(name),
+        lambda: store.revert(name, AGENT),
+        lambda: store.projects.diff(None, name),
     ):
         with pytest.raises(CommitNotFound):
             act()
@@ -141,12 +141,12 @@ def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: Know
     store.edit(PROJECT, "guide", update_part(ChapterName("Second"), "good"), AGENT)
     assert changed
 
-    reverted = store.past.revert(changed, AGENT)
+    reverted = store.revert(changed, AGENT)
 
     assert reverted["commit"] and reverted["paths"] == ["projects/my-app/knowledge/guide.md"]
     assert (chapter(store, "First"), chapter(store, "Second")) == ("Text of First.", "good")
     assert messages(store.home)[-1] == f"Revert \"Update knowledge for {PROJECT}: Updated chapter 'First' in guide.md\""
-    assert store.past.revert(str(reverted["commit"]), AGENT)["commit"]
+    assert store.revert(str(reverted["commit"]), AGENT)["commit"]
     assert chapter(store, "First") == "bad"
     assert_sound(store.home)
 
@@ -158,7 +158,7 @@ def test_a_commit_whose_lines_changed_since_is_not_reverted(store: KnowledgeStor
     assert changed
 
     with pytest.raises(Conflict, match="guide"):
-        store.past.revert(changed, AGENT)
+        store.revert(changed, AGENT)
     assert chapter(store, "First") == "two"
     assert len(messages(store.home)) == 3
 
@@ -167,14 +167,14 @@ def test_reverting_restores_a_deleted_project_and_keeps_later_documents_of_a_new
     begun = create(store)["commit"]
     create(store, "later")
     assert begun
-    store.past.revert(begun, AGENT)
+    store.revert(begun, AGENT)
     assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
 
     deleted = store.delete_project(PROJECT, AGENT)["commit"]
     assert store.reader.projects() == [] and deleted
-    store.past.revert(deleted, AGENT)
+    store.revert(deleted, AGENT)
     assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
-    assert store.past.revert(store.past.log()[0].id, AGENT)["paths"]
+    assert store.revert(store.projects.log()[0].id, AGENT)["paths"]
     assert store.reader.projects() == []
     assert_sound(store.home)
 
@@ -185,7 +185,7 @@ def test_restoring_a_document_restores_its_project(store: KnowledgeStore) -> Non
     store.delete_project(PROJECT, AGENT)
     assert deleted
 
-    store.past.revert(deleted, AGENT)
+    store.revert(deleted, AGENT)
 
     assert [project.id for project in store.reader.projects()] == [PROJECT]
     assert [document.filename for document in store.listing.documents(PROJECT)] == ["guide.md"]
@@ -198,7 +198,7 @@ def test_external_changes_are_committed_before_they_are_replaced(store: Knowledg
     store.edit(PROJECT, "guide", rewrite("by an agent"), AGENT)
 
     assert messages(store.home)[-2] == "Sync storage: 1 file updated"
-    assert store.past.at(store.past.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
+    assert store.projects.at(store.projects.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
     store.write_main("new", "x", AGENT)
     assert_sound(store.home)
 
@@ -253,9 +253,9 @@ def test_the_next_write_completes_a_killed_write(store: KnowledgeStore) -> None:
 def test_a_git_index_that_could_not_be_written_is_updated_by_the_next_write(store: KnowledgeStore) -> None:
     create(store)
     lock = store.home / ".git" / "index.lock"
-    with store.writer.writing():
+    with store.writing():
         lock.touch()  # like another git process at this moment
-        store.writer.commit({"projects/my-app/main.md": b"x"}, "x", AGENT)
+        store.commit({"projects/my-app/main.md": b"x"}, "x", AGENT)
     assert messages(store.home)[-1] == "x"
     assert git(store.home, "status", "--porcelain") != ""
 
@@ -329,7 +329,7 @@ def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
     again = KnowledgeStore(store.home)
     again.edit(PROJECT, "guide", update_part(ChapterName("First"), "x"), AGENT)
 
-    assert first and again.past.at(first).document(PROJECT, "guide")
+    assert first and again.projects.at(first).document(PROJECT, "guide")
     assert_sound(store.home)
 
 

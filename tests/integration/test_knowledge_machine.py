@@ -62,7 +62,7 @@ class Writers(RuleBasedStateMachine):
             assert_sound(self.store.home)
             for commit, model in self.past[::4]:
                 for project, name in {*model, *self.model}:
-                    assert text_of(self.store.past.at(commit), project, name) == model.get((project, name))
+                    assert text_of(self.store.projects.at(commit), project, name) == model.get((project, name))
         shutil.rmtree(self.home)
 
     def did(self, commit: str | None) -> object:
@@ -134,7 +134,7 @@ class Writers(RuleBasedStateMachine):
         after, was = self.past[number][1], self.past[number - 1][1] if number else {}
         changed = {key for key in {*after, *was} if after.get(key) != was.get(key)}
         try:
-            reverted = self.store.past.revert(commit, AGENT)
+            reverted = self.store.revert(commit, AGENT)
         except Conflict:
             assert any(before.get(key) not in (after.get(key), was.get(key)) for key in changed) or changed != set(
                 before
@@ -171,7 +171,7 @@ class Writers(RuleBasedStateMachine):
 
     @invariant()
     def the_history_has_every_write_in_order(self) -> None:
-        assert [commit.id for commit in self.store.past.log(limit=1000)] == [
+        assert [commit.id for commit in self.store.projects.log(limit=1000)] == [
             commit for commit, _ in reversed(self.past)
         ]
         if self.past:

@@ -86,7 +86,7 @@ def count_together(home: Path, processes: int, writes: int, names: list[str]) ->
     counted = [int(store.reader.document(PROJECT, name).document.chapter("Count").content) for name in names]
     assert counted == [processes * writes // len(names)] * len(names)
     assert len(messages(home)) == begun + processes * writes
-    assert {commit.agent for commit in store.past.log(limit=5000)} == {
+    assert {commit.agent for commit in store.projects.log(limit=5000)} == {
         "claude",
         *(f"agent {n}" for n in range(processes)),
     }

@@ -77,7 +77,7 @@ def test_reading_a_missing_document_creates_nothing(store: KnowledgeStore) -> No
     main = store.reader.main(PROJECT)
     assert (main["project_id"], main["exists"], main["content"], main["version"]) == (PROJECT, False, "", None)
     assert store.listing.documents(PROJECT) == []
-    assert store.past.log() == []
+    assert store.projects.log() == []
     assert store.history.exists is False
     assert not store.open()
     with pytest.raises(ProjectNotFound):
@@ -129,7 +129,7 @@ def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_autho
         "Deleted api-guide.md", "Deleted project",
     ]  # fmt: skip
     assert git(store.home, "log", "--format=%an %ae %cn") == "claude lore@localhost Lore\n" * 10
-    assert {commit.session for commit in store.past.log()} == {"session-1"}
+    assert {commit.session for commit in store.projects.log()} == {"session-1"}
     assert sorted(path.name for path in store.home.iterdir()) == [".git", ".gitignore", "index.json", "projects"]
     assert_sound(store.home)
 
@@ -236,7 +236,7 @@ def test_hostile_file_names_are_rejected_by_every_method(store: KnowledgeStore, 
         lambda: store.reader.document(PROJECT, name),
         lambda: store.delete_document(PROJECT, name, AGENT),
         lambda: store.edit(PROJECT, name, rewrite("x"), AGENT),
-        lambda: store.past.log(PROJECT, name),
+        lambda: store.projects.log(PROJECT, name),
     ):
         with pytest.raises(InvalidFilename):
             act()
@@ -360,7 +360,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
 
     assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
     assert store.history.branch == "master"
-    assert len(store.past.log()) == 4
+    assert len(store.projects.log()) == 4
     assert_sound(home)
 
 
@@ -396,7 +396,7 @@ def test_a_listing_includes_changes_made_in_place(store: KnowledgeStore) -> None
 
 def test_threads_queue_like_processes_and_time_out_at_the_deadline(tmp_path: Path) -> None:
     store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
-    with store.writer.writing():
+    with store.writing():
         for other in (store, KnowledgeStore(store.home, wait_seconds=0.05)):
             with pytest.raises(Busy):
                 other.write_main(PROJECT, "x", AGENT)
@@ -489,9 +489,9 @@ def test_a_branch_locked_briefly_by_git_is_waited_for(tmp_path: Path, monkeypatc
     store = KnowledgeStore(tmp_path / "home")
     main = store.home / create(store)["filepath"].replace("knowledge/guide.md", "main.md")
     lock = store.home / ".git" / "refs" / "heads" / "main.lock"
-    with store.writer.writing():
+    with store.writing():
         lock.touch()  # like another git process at this moment
-        writer = threading.Thread(target=store.writer.commit, args=({"projects/my-app/main.md": b"x"}, "x", AGENT))
+        writer = threading.Thread(target=store.commit, args=({"projects/my-app/main.md": b"x"}, "x", AGENT))
         writer.start()
         wait_until(main.exists)  # which is written before the branch is moved
         lock.unlink()

@@ -111,7 +111,7 @@ def test_a_long_memory_has_a_single_commit_and_id_and_is_deleted_with_all_its_pa
     stored, commit = memories.delete(PROJECT, done["id"], AGENT)
     assert (stored.id, stored.memory.body, files(home)) == (done["id"], LONG, [])
     assert [line.partition(": ")[2] for line in messages(home)] == ["Remembered 'A name'", "Forgot 'A name'"]
-    KnowledgeStore(home).past.revert(commit, AGENT)
+    KnowledgeStore(home).revert(commit, AGENT)
     assert len(files(home)) == 6
     assert_sound(home)
 

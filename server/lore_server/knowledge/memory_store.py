@@ -197,7 +197,7 @@ class MemoryStore:
 
     def add(self, project_id: str, memory: Memory, author: Author, replaces: str | None = None) -> MemoryAddedRecord:
         """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists."""
-        with self._store.writer.writing():
+        with self._store.writing():
             project, more = self._store.projects.begun(self._store.reader.project(project_id))
             old = self._found(project, replaces) if replaces is not None else None
             duplicate = self._duplicate(project, memory)
@@ -212,7 +212,7 @@ class MemoryStore:
             message = f"Forgot '{old.memory.name}'" if old and duplicate else f"Remembered '{memory.name}'"
             commit = None
             if changes:
-                commit = self._store.writer.save(project, changes, message, author, stored.paths[0])["commit"]
+                commit = self._store.save(project, changes, message, author, stored.paths[0])["commit"]
         return {
             "id": stored.id,
             "name": stored.memory.name,
@@ -241,13 +241,13 @@ class MemoryStore:
 
     def delete(self, project_id: str, memory_id: str, author: Author) -> tuple[StoredMemory, str]:
         """Delete a memory with all its parts; return it and the commit. Raises MemoryNotFound."""
-        with self._store.writer.writing():
+        with self._store.writing():
             project = self._store.reader.project(project_id)
             stored = self._found(project, memory_id)
             if stored is None:
                 raise MemoryNotFound(f"There is no memory `{memory_id[:300]}`.")
             message = f"Forgot '{stored.memory.name}'"
-            done = self._store.writer.save(project, dict.fromkeys(stored.paths), message, author, stored.paths[0])
+            done = self._store.save(project, dict.fromkeys(stored.paths), message, author, stored.paths[0])
             assert done["commit"] is not None, "its files were there"
         return stored, done["commit"]
 

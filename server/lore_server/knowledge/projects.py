@@ -7,25 +7,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
-from lore_server.knowledge.git.commits import Author, Commit
+from lore_server.knowledge.git.commits import Commit
 from lore_server.knowledge.git.history import Changes, History
 from lore_server.knowledge.names import project_slug
 from lore_server.knowledge.reader import DocumentReader, Project, possible_names
 from lore_server.knowledge.registry import INDEX, Identity, Registry, index_with, read_index, read_registry
-from lore_server.knowledge.remote import Clash, merge_all
 from lore_server.knowledge.safe_files import Files
-from lore_server.knowledge.writer import Writer
 
 if TYPE_CHECKING:
     from lore_server.replies import records
 
 RECORD = "lore-folders.json"
-_LATER = "Revert the later commits first, or edit the document."
-_BY_HAND = "Read the commit, then write again the parts you need."
 
 
 class Projects:
-    """The projects of a knowledge folder. `identity` returns the identity of the current folder, or None.
+    """The projects of a knowledge folder, and their commits.
+
+    `identity` returns the identity of the current folder, or None.
 
     Which folder uses which project is recorded below `.git`, where no pull, merge or checkout can write it.
     """
@@ -85,14 +83,14 @@ class Projects:
         slug, former = project_slug(project_id, taken), None
         while self._history.log([f"projects/{slug}"], limit=1):
             if former is None:
-                former = self.former_slug(project_id) or ""
+                former = self._former_slug(project_id) or ""
             if former and former not in taken:
                 return former
             taken.add(slug)
             slug = project_slug(project_id, taken)
         return slug
 
-    def former_slug(self, project_id: str) -> str | None:
+    def _former_slug(self, project_id: str) -> str | None:
         """Return the folder of a deleted project; None if it is not in the last 200 changes of the index."""
         for commit in self._history.log([INDEX], limit=200):
             for tip in (commit.id, *commit.parents):
@@ -100,16 +98,6 @@ class Projects:
                     if slug := read_index(self._history.content_at(tip, INDEX)).get(project_id):
                         return slug
         return None
-
-
-class Past:
-    """The commits of a knowledge folder, by project and document."""
-
-    def __init__(self, history: History, writer: Writer, projects: Projects) -> None:
-        self._files = history.files
-        self._history = history
-        self._writer = writer
-        self._projects = projects
 
     def log(
         self,
@@ -156,62 +144,11 @@ class Past:
 
         return DocumentReader(read)
 
-    def revert(self, commit: str, author: Author) -> records.KnowledgeRevertedRecord:
-        """Revert a commit with a new commit, if there is anything left to revert; later changes to other lines stay.
-
-        Raises CommitNotFound, and Conflict if lines that the commit wrote have changed since.
-        """
-        with self._writer.writing():
-            entry = self._history.entry(commit)
-            wanted = self._with_projects(entry, self._reverted_files(entry))
-            subject = entry.message.partition("\n")[0]
-            message = f'Revert "{subject}"\n\nThis reverts commit {entry.id}.'
-            done = self._writer.commit(wanted, message, author) if wanted else None
-            return {"success": True, "commit": done, "paths": list(wanted), "message": message}
-
-    def _reverted_files(self, entry: Commit) -> Changes:
-        changed = self._history.changed_between(next(iter(entry.parents), None), entry.id)
-        ours = {path: self._files.read(path) for path in changed}
-        self._writer.keep_foreign(ours)
-        try:
-            return merge_all(self._history, {path: (after, before) for path, (before, after) in changed.items()}, ours)
-        except Clash as clash:
-            raise Conflict(
-                f"Changed since: {clash}.", "Revert the later commits first, or edit the document."
-            ) from clash
-
-    def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
-        """Return the changes with an index that has every project with files.
-
-        Raises Conflict if a project now has a different folder, or a folder a different project.
-        """
-        now = read_index(self._files.read(INDEX))
-        data = wanted.get(INDEX, self._files.read(INDEX))
-        touched = {path.split("/")[1] for path in wanted if path.startswith("projects/")}
-        ends = [read_index(self._history.content_at(tip, INDEX)) for tip in (*entry.parents[:1], entry.id)]
-        owners = {name: slug for index in ends for name, slug in index.items() if slug in touched}
-        for name, slug in owners.items():
-            if now.get(name, slug) != slug:
-                raise Conflict(f"Project `{name}` now has another folder.", _BY_HAND)
-        for name, slug in now.items():
-            if slug in touched and owners.get(name) != slug:
-                raise Conflict(f"The folder {slug} is project `{name}`'s now.", _BY_HAND)
-        gone = {path for path, new in wanted.items() if new is None}
-        for name, slug in (now | owners).items():
-            if name in read_index(data):
-                continue
-            folder = f"projects/{slug}"
-            files = {*self._files.below(folder), *(path for path in wanted if path.startswith(f"{folder}/"))}
-            if files - gone:
-                data = index_with(data, name, slug)
-        rest = {path: new for path, new in wanted.items() if path != INDEX}
-        return rest if data == self._files.read(INDEX) else rest | {INDEX: data}
-
     def _paths(self, project_id: str | None, filename: str | None, main: bool) -> list[str]:
         if project_id is None:
             return []
-        project = self._projects.reader.project(project_id)
-        slug = project.slug or self._projects.former_slug(project.id)
+        project = self.reader.project(project_id)
+        slug = project.slug or self._former_slug(project.id)
         if slug is None:
             raise ProjectNotFound(f"Nothing has ever been written for project `{project.id}`.")
         project = Project(project.id, slug)

@@ -67,7 +67,7 @@ class Library:
 
     def documents(self, commit: str | None) -> DocumentReader:
         """Return a reader of the documents, in their current state or as of a commit. Raises CommitNotFound."""
-        return self.store.reader if commit is None else self.store.past.at(commit)
+        return self.store.reader if commit is None else self.store.projects.at(commit)
 
     def registry(self) -> Registry:
         """Return the record of the project that each folder uses. Raises StorageError."""
@@ -170,7 +170,7 @@ def _described(store: KnowledgeStore, registry: Registry, project_id: str) -> JS
     groups = store.files.folders(project.memories_path)
     names = [name for group in groups for name in store.files.names(f"{project.memories_path}/{group}")]
     places = [place for name in names if (place := file_place(name))]
-    last = next(iter(store.past.log(project_id, limit=1)), None)
+    last = next(iter(store.projects.log(project_id, limit=1)), None)
     return {
         "project_id": project_id,
         "origin": registry.origins.get(project_id),

@@ -147,19 +147,19 @@ class ProjectService:
         """Return commits, the changes of one commit, or the changes since a commit."""
         store = self._library.store
         if commit is not None and since is None:
-            return store.past.show(commit)
+            return store.projects.show(commit)
         project = None if everything else self._library.named(project_id)
         record: records.KnowledgeHistoryRecord = {"success": True, "commits": []}
         if project is not None:
             record["project_id"] = project
         if since is not None:
-            record["patch"] = store.past.diff(since, commit, project, filename, main)
+            record["patch"] = store.projects.diff(since, commit, project, filename, main)
         else:
-            record["commits"] = [commit.record() for commit in store.past.log(project, filename, main, limit, skip)]
+            record["commits"] = [commit.record() for commit in store.projects.log(project, filename, main, limit, skip)]
         return record
 
     def revert(self, *, commit: str, request: WriteRequest) -> records.KnowledgeRevertedRecord:
-        return self._library.store.past.revert(commit, request.by)
+        return self._library.store.revert(commit, request.by)
 
 
 def _remote(remote: RemoteState, branch: str) -> str:
