@@ -31,9 +31,6 @@ class GeminiWriter:
                 headers = getattr(error.response, "headers", None) or {}
                 raise answer_model.failed_status(error.code, headers.get("retry-after")) from error
 
-    def close(self) -> None:
-        self._client.close()
-
     def _replies(self, prompt: str, is_streamed: bool) -> Iterator[types.GenerateContentResponse]:
         config = types.GenerateContentConfig(
             system_instruction=answer_model.INSTRUCTION,

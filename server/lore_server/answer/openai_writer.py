@@ -49,9 +49,6 @@ class OpenAIWriter:
             except openai.APIError as error:  # an error within a stream
                 raise ModelFailure("the answer model failed while it wrote") from error
 
-    def close(self) -> None:
-        self._client.close()
-
     def _reply(self, prompt: str, is_streamed: bool) -> ChatCompletion | openai.Stream[ChatCompletionChunk]:
         messages = [{"role": "system", "content": answer_model.INSTRUCTION}, {"role": "user", "content": prompt}]
         limited = {"model": self.name, "messages": messages, self._limit: answer_model.MAX_OUTPUT_TOKENS}
