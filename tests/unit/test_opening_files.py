@@ -34,6 +34,8 @@ BY_PATH = {
     "etl/lore_etl/chunking/code_languages.py": "Lore's own files",
     "etl/lore_etl/chunking/javascript.py": "Lore's own files",
     "etl/lore_etl/files/redaction.py": "Lore's own files",
+    "server/lore_server/answer/answer_model.py": "Lore's own files",
+    "server/lore_server/answer/wording.py": "Lore's own files",
     "server/lore_server/contract.py": "Lore's own files",
     "server/lore_server/http/page.py": "Lore's own files",
     "server/lore_server/http/application.py": "Lore's own files",

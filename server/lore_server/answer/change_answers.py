@@ -17,6 +17,7 @@ from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import MembersOf
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation
 from lore_server.answer.release_facts import asked_event, first_release
+from lore_server.answer.wording import wording
 from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
@@ -25,31 +26,10 @@ from lore_server.replies.paging import whole_lines
 if TYPE_CHECKING:
     from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
 
+_FORM = wording("changes")
+_QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what_caused", "history_of"))
 SHOWN = 3  # commits
 CITED = 5  # tickets
-_CHANGED = (
-    r"(?:chang(?:ed?|es)|modif(?:y|ied|ies)|edit(?:ed)?|touch(?:ed)?|rewritten|rewrote|fix(?:ed)?|renamed?|moved?)"
-)
-_PLACE = (
-    r"(?:the )?(?:(?:file|class|function|method|interface|struct|trait) )?[`'\"]?(?P<place>[\w$./@:-]+)(?:\(\))?[`'\"]?"
-)
-_LINES = r"(?:lines? (?P<first>\d+)(?:(?:-| to | and )(?P<last>\d+))? (?:of|in) )?"
-_CAUSE = r"(?:commits?|tickets?|issues?|changes?)"
-_QUESTIONS = tuple(
-    re.compile(rf"\W*{pattern}\W*", re.IGNORECASE)
-    for pattern in (
-        rf"(?:why|when)(?: and (?:why|when))? (?:was|were|is|are|has|have|did|does) {_LINES}{_PLACE} "
-        rf"(?:been )?(?:last |recently )?{_CHANGED}(?: last)?",
-        rf"(?:which|what|who)(?: {_CAUSE})? (?:last |recently )?{_CHANGED} {_LINES}{_PLACE}(?: last)?",
-        rf"(?:which|what) {_CAUSE} (?:led to|caused|explains?) {_LINES}{_PLACE}",
-        rf"history of {_LINES}{_PLACE}",
-    )
-)
-_OF_TICKET = re.compile(
-    r"\W*(?:which|what) commits? (?:clos|fix|resolv|mention|nam|refer|belong|implement)\w*(?: to)?"
-    r" (?:the )?(?:ticket |issue )?(?P<ticket>#?\d+|[A-Za-z][A-Za-z0-9]+-\d+)\W*",
-    re.IGNORECASE,
-)
 _NUMBERED = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 
@@ -152,7 +132,7 @@ class ChangedPlace(NamedTuple):
 
 def ticket_of(question: str) -> str | None:
     """Return the name of the ticket in a question about its commits."""
-    if (found := _OF_TICKET.fullmatch(question)) is None:
+    if (found := _FORM["of_ticket"].fullmatch(question)) is None:
         return None
     name = f"#{found['ticket']}" if found["ticket"].isdecimal() else found["ticket"].upper()
     return next(iter(names(name)), None)

@@ -10,47 +10,15 @@ from lore_etl.core.model import ClassNode, Member
 from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.uses import User
+from lore_server.answer.wording import wording
 from lore_server.query.lineage import NAME, classes_in
 from lore_server.query.parse import looks_like_name
 
+_FORM = wording("classes")
 MAX_WORDS = 20  # a longer question describes a situation in which classes extend others
 MAX_NAMED = 60
 SHOWN_USERS = 10
 MAX_MEANT = 5  # definitions of one name
-_EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
-_DOWNWARDS = re.compile(
-    r"\b(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?|how many|number)\b"
-    rf".{{0,60}}\b(?:{_EXTENDS}|kinds? of|below)\b"
-    r"|^\W*(?:extends|inherits|derives|sub-?classes)\s|\babove (?:them|it)\b|\bclasses that are an?\b"
-    r"|\b(?:sub-?class(?:es)?|child(?:ren)?(?: class(?:es)?)?|descendants?|implementations?|implementers?) of\b"
-    r"|\bderived (?:class(?:es)? )?(?:of|from)\b",
-    re.IGNORECASE,
-)
-_UPWARDS = re.compile(
-    r"\b(?:base|super|parent)[ -]?class(?:es)?\b|\b(?:parents?|ancestors?) of\b"
-    rf"|\b(?:what|which)(?: class(?:es)?)? (?:does|do|did) \S+ {_EXTENDS}"
-    r"|\bmixins? (?:does|do|did|of)\b",
-    re.IGNORECASE,
-)
-_USED = re.compile(
-    r"\b(?:who|what|which|where|list|find|show|all|how many)\b.{0,40}"
-    r"\b(?:calls?|called|callers? of|uses?|used|usages? of|imports?|imported|depends? on|references?)\b"
-    r"|\b(?:what|who|which)\b.{0,40}\b(?:breaks?|(?:is|are) affected)\b|^\W*(?:callers|users|usages) of\b",
-    re.IGNORECASE,
-)
-_USES = re.compile(r"\b(?:do|does|did)\b.{1,80}\b(?:use|call|import|reference|depend)\b", re.IGNORECASE)
-_AFFECTED = re.compile(r"\b(?:breaks?|affected|chang\w+)\b", re.IGNORECASE)
-_INHERITED = re.compile(
-    r"\b(?:inherit(?:s|ed)?|gets?|comes?|brings?)\b.{0,80}|\bdoes not define\b", re.IGNORECASE | re.DOTALL
-)
-_ASKS_ORIGIN = re.compile(r"\b(?:where|which class|what class|from which|in which)\b", re.IGNORECASE)
-_MEMBERS = re.compile(r"\b(?:members?|methods?|attributes?|fields?|properties)\b", re.IGNORECASE)
-_ASKS_LIST = re.compile(r"\b(?:which|what|list|show|all)\b|\bmembers of\b", re.IGNORECASE)
-_DEFINED = re.compile(
-    r"\bwhere\b.{1,80}\b(?:defined|declared|implemented|located)\b|\bdefinition of\b|\bwhich file defines\b",
-    re.IGNORECASE,
-)
-_DIRECT = re.compile(r"\b(?:direct|immediate)(?:ly)?\b", re.IGNORECASE)
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
@@ -79,10 +47,10 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     """Return the answer to a question about classes; None for other questions, or if it names no class."""
     if len(question.split()) > MAX_WORDS:
         return None
-    asks_origin = _ASKS_ORIGIN.search(question) and _INHERITED.search(question)
-    upwards, downwards, members = (form.search(question) for form in (_UPWARDS, _DOWNWARDS, _MEMBERS))
-    asks_place, asks_users = _DEFINED.search(question), _USED.search(question) and not _USES.search(question)
-    asks_list = members and _ASKS_LIST.search(question)
+    asks = {name for name, form in _FORM.items() if form.search(question)}
+    upwards, downwards, asks_place = "upwards" in asks, "downwards" in asks, "defined" in asks
+    asks_origin, asks_list = asks >= {"asks_origin", "inherited"}, asks >= {"members", "asks_list"}
+    asks_users = "used" in asks and "uses" not in asks
     if not (asks_origin or upwards or downwards or asks_place or asks_users or asks_list):
         return None
     nodes: list[ClassNode] = []
@@ -105,7 +73,7 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     if downwards:
         if "implement" in question.casefold() and (fact := _implementers(nodes, tree)):
             return fact
-        return _subclasses(nodes, tree, is_direct=bool(_DIRECT.search(question)))
+        return _subclasses(nodes, tree, is_direct="direct" in asks)
     if asks_place:
         return _definition(nodes)
     return _members(nodes, members_of) if asks_list else None
@@ -130,7 +98,8 @@ def _called(token: str, question: str, tree: Hierarchy) -> tuple[list[ClassNode]
 
 def structural_names(question: str) -> list[str]:
     """Return the identifiers in a question about inheritance or for a definition; none for other questions."""
-    if len(question.split()) > MAX_WORDS or not any(form.search(question) for form in (_UPWARDS, _DOWNWARDS, _DEFINED)):
+    is_structural = any(_FORM[name].search(question) for name in ("upwards", "downwards", "defined"))
+    if len(question.split()) > MAX_WORDS or not is_structural:
         return []
     return [name for name in NAME.findall(question) if looks_like_name(name)]
 
@@ -170,7 +139,8 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
         more = f" and {len(users) - SHOWN_USERS} more" * (len(users) > SHOWN_USERS)
         texts.append(f"`{full}` is used by at least {counted(len(users), 'file')}: {marks}{more}.")
         places += [DefinedPlace(last_part(full), user.path, (user.line, user.line)) for user in users[:SHOWN_USERS]]
-    below = _subclasses(nodes, tree, is_direct=False) if _AFFECTED.search(question) and len(found) == 1 else None
+    is_affected = _FORM["affected"].search(question) is not None and len(found) == 1
+    below = _subclasses(nodes, tree, is_direct=False) if is_affected else None
     if below and len(tree.subtree(nodes[0].name)) > 1:
         texts.append(re.sub(r"\{(\d+)\}", lambda number: f"{{{int(number[1]) + len(places)}}}", below.text))
         places += below.places

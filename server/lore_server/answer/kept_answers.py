@@ -14,34 +14,18 @@ from lore_etl.core.errors import AnswerNotFound
 from lore_etl.core.model import sha256
 from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.tokenizer import STOPWORDS
+from lore_server.answer.wording import wording
 from lore_server.query.parse import looks_like_name
 
 if TYPE_CHECKING:
     from lore_server.replies.records import AnswerRecord
 
+_FORM = wording("follow_up")
 KEPT = 200  # some 10 kB each
 ID_DIGITS = 12
 MAX_BORROWED = 12  # words
 OWN_WORDS = 2  # words with which a question can be understood on its own
 _TOKEN = re.compile(r"[\w$]+(?:[./:#-]+[\w$]+)*(?:\(\))?")
-_CONTINUES = re.compile(
-    r"^\W*(?:and|but|or|so|then|also|plus|what about|how about|what if|why|since when|und|et|y|e)\b", re.IGNORECASE
-)
-_REFERENCE = re.compile(
-    r"\b(?:it|its|itself|they|them|their|theirs|he|she|this|that|these|those|there|ones?|same|other|others|both|"
-    r"former|latter)\b(?! project\b)",
-    re.IGNORECASE,
-)
-_OWNED = re.compile(r"\b(?:its|their)\s+((?:[a-z]+\s+){0,2}[a-z]+)", re.IGNORECASE)
-_SUBJECT = re.compile(r"\b(?:it|they|them)\b", re.IGNORECASE)
-_GENERIC = frozenset(
-    "add allow apply avoid bad best call called change changed configure configured create default define defined "
-    "delete describe detail details difference disable disabled documented effect enable enabled example examples "
-    "exist explain fail fails file files find fix give given good happen help implement implemented instead know "
-    "like limit list long look made mean means move much name need needed new occur off old option options place "
-    "possible prevent problem purpose reason reasons run runs see set setting settings show start stop support "
-    "supported switch tell test tested tests thing turn turned type understand value way write written wrong".split()
-)
 
 
 @dataclass(frozen=True)
@@ -104,8 +88,8 @@ def completed(question: str, earlier: str) -> str:
     names = dict.fromkeys(word for word in _specific(earlier) if looks_like_name(word))
     name = next(iter(names), "")
     if len(names) == 1 and name.casefold() not in question.casefold():
-        replaced = _OWNED.sub(lambda match: f"{match[1]} of {name}", question)
-        replaced = _SUBJECT.sub(lambda _: name, replaced)
+        replaced = _FORM["owned"].sub(lambda match: f"{match[1]} of {name}", question)
+        replaced = _FORM["subject"].sub(lambda _: name, replaced)
         return replaced if replaced != question else f"{question} ({name})"
     known = {token.casefold() for token in _TOKEN.findall(question)}
     words = [word for word in _words(earlier) if word.casefold() not in known] or [earlier.strip()]
@@ -115,9 +99,10 @@ def completed(question: str, earlier: str) -> str:
 def depends_on_earlier(question: str) -> bool:
     """Return whether a question refers to an earlier one, or has too few words to stand alone."""
     own = _specific(question)
+    is_short, continues = len(own) < OWN_WORDS, _FORM["continues"].match(question) is not None
     if any(looks_like_name(word) for word in own):
-        return bool(_CONTINUES.match(question)) and len(own) < OWN_WORDS
-    return len(own) < OWN_WORDS or bool(_CONTINUES.match(question)) or bool(_REFERENCE.search(question))
+        return continues and is_short
+    return is_short or continues or _FORM["reference"].search(question) is not None
 
 
 def _words(text: str) -> list[str]:
@@ -130,4 +115,4 @@ def _words(text: str) -> list[str]:
 
 def _specific(text: str) -> list[str]:
     """Return the words that identify the subject of a question."""
-    return [word for word in _words(text) if word.casefold() not in _GENERIC]
+    return [word for word in _words(text) if not _FORM["generic"].fullmatch(word)]

@@ -77,11 +77,9 @@ def chosen(settings: AnswerSettings, environment: Mapping[str, str] = os.environ
     key = environment.get("OPENAI_API_KEY", "")
     if not key and base_url and is_this_machine(base_url):
         key = UNUSED_KEY
-    missing = ""
+    missing = "" if key else "OPENAI_API_KEY is not set"
     if not settings.model:
         missing = "answer.model is not set"
-    elif not key:
-        missing = "OPENAI_API_KEY is not set"
     try:
         require("openai", 'answer.provider = "openai"')
     except PackageMissing as error:
@@ -148,7 +146,6 @@ class ModelAnswers:
     def close(self) -> None:
         with self._opening:
             if self._opened is not None:
-                self._opened[0].close()
                 self._opened[1].client.close()
             self._opened = None
 
@@ -253,8 +250,7 @@ class Spending:
 
     def __init__(self, folder: Path, settings: AnswerSettings, now: Callable[[], float]) -> None:
         self._file = folder / SPENDING
-        self._per_minute = settings.requests_per_minute
-        self._per_day = settings.tokens_per_day
+        self._per_minute, self._per_day = settings.requests_per_minute, settings.tokens_per_day
         self._now = now
 
     def admit(self) -> None:

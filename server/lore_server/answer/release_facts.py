@@ -10,25 +10,11 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.stores.tokenizer import phrase_words
+from lore_server.answer.wording import wording
 from lore_server.query.reference import spelled
 
-_DONE = r"(?:introduc|add|bring|brought|first|g[oa]t|gain|remov|drop|delet|fix|deprecat|renam)\w*"
-_QUESTIONS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version|commit)s? (?:has |that )?(?P<done>{_DONE}) (?P<subject>.+)",
-        rf"\b(?:which|what) (?:[\w-]+ )?(?:release|version|commit)s? (?:was|were|is|are|has|have|did)(?: we| they)? "
-        rf"(?P<subject>.+?) (?:been )?(?P<done>{_DONE})\W*$",
-        rf"\bwhen (?:was|were|has|have|did)(?: we| they)? (?P<subject>.+?) (?:been )?(?:first )?(?P<done>{_DONE})\W*$",
-    )
-)
-_AROUND = re.compile(
-    r"^(?:the|an?|new|support for) |"
-    r" (?:parameters?|options?|flags?|methods?|class|commands?|functions?|features?|plugins?|arguments?|settings?)$",
-    re.IGNORECASE,
-)
-_NEW = re.compile(r"introduc|add|br[io]|first|g[oa]", re.IGNORECASE)
-_NOTES = re.compile(r"(?:release|change|history|news)", re.IGNORECASE)
+_FORM = wording("releases")
+_QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
 _TITLE = re.compile(r"^#+\s+(.+)|^(.+)\n-{3,}$", re.MULTILINE)
 _VERSION = re.compile(
@@ -42,9 +28,9 @@ def asked_event(question: str) -> tuple[str, str] | None:
     if asked is None:
         return None
     subject = re.sub(r"^[\W_]+|[\W_]+$", "", asked["subject"])
-    while (shorter := _AROUND.sub("", subject)) != subject:
+    while (shorter := _FORM["around"].sub("", subject)) != subject:
         subject = re.sub(r"^[\W_]+|[\W_]+$", "", shorter)
-    return subject, "" if _NEW.match(asked["done"]) else asked["done"].casefold()
+    return subject, "" if _FORM["new"].match(asked["done"]) else asked["done"].casefold()
 
 
 def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
@@ -72,7 +58,7 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
 def release_of(chunk: Chunk) -> str | None:
     """Return the version whose release note the passage belongs to."""
     path = PurePosixPath(chunk.source)
-    if chunk.type != KnowledgeType.RELEASE and not _NOTES.search(path.stem):
+    if chunk.type != KnowledgeType.RELEASE and not _FORM["notes"].search(path.stem):
         return None
     places = (*reversed(chunk.heading), chunk.title, path.stem)
     return next((match[1] for match in map(_VERSION.search, places) if match), None)

@@ -43,8 +43,7 @@ def problem(error: BaseException) -> ErrorRecord | KnowledgeErrorRecord:
 
 def error_record(error: BaseException) -> ErrorRecord:
     """Return the record of an error; an unexpected error is logged, and its text is not disclosed."""
-    own_id = error.trace_id if isinstance(error, LoreError) else None
-    trace_id = own_id or secrets.token_hex(8)
+    trace_id = getattr(error, "trace_id", None) or secrets.token_hex(8)
     if isinstance(error, OSError):
         log.info("system error, trace_id=%s", trace_id, exc_info=error)  # it is no bug, so users see no traceback
         error = StorageError(f"System error: {error.strerror or type(error).__name__}.")
