@@ -198,7 +198,7 @@ def take_forged_vectors(project: Path) -> None:
     synced_with(write_project(project.parent / "origin", PAGES), str(target), writes=True)
     forged(target)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lore_etl.pipeline.shared.COMPARED", 0)
+        patch.setattr("lore_etl.pipeline.embed.COMPARED", 0)
         synced_with(project, str(target))
     told(project, "query_documents", {"query": QUESTION})
 

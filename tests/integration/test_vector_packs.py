@@ -161,7 +161,7 @@ def test_a_vector_that_is_wrong_alone_is_refused_when_a_search_finds_it(tmp_path
         closing(Index(write_project(tmp_path / "second", FILES), settings, HashModel())) as index,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr("lore_etl.pipeline.shared.COMPARED", 0)  # as if chance had chosen only right ones
+        patch.setattr("lore_etl.pipeline.embed.COMPARED", 0)  # as if chance had chosen only right ones
         assert sync(index).embedded == 0
         outcome = QueryService(index).find(QUESTION)
         assert outcome.degraded and outcome.ranked[0].source == "docs/7.md"

@@ -44,8 +44,7 @@ from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.file_facts import pack, unpack
 
 Find = Callable[[Mapping[str, str]], Scan]
-Show = Callable[[list[ChunkRecord]], None]
-"""Make chunks searchable by keywords while a first sync reads further files."""
+Show = Callable[[list[ChunkRecord]], None]  # makes chunks searchable while a first sync reads further files
 
 
 def extract(

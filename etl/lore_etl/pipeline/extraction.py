@@ -34,6 +34,7 @@ from lore_etl.stores.uses import Uses
 
 LEFT_OUT, WAITING = "left_out", "waiting"
 """The kinds of the notes that say why a file is not read; the others are `failed` and `warning`."""
+Begun = tuple[FileRow, list[list[str]]]  # a row that still lacks its facts, and remarks
 Notes = Mapping[str, Sequence[tuple[str, str]]]  # of files that have any, by path: (kind, text)
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 _T = KnowledgeType
@@ -78,21 +79,17 @@ class Extraction:
     index: Index
     report: SyncReport
     scan: Scan
-    known: dict[str, FileRow]
-    """The recorded files; unchanged files have empty facts if the layout is the same."""
+    known: dict[str, FileRow]  # the recorded files; unchanged files have empty facts if the layout is the same
     stored: Collection[str]  # the files that may have chunks in the catalogue
     same_layout: bool
     converter: Converter
-    chunks: dict[str, list[ChunkRecord]] = field(default_factory=dict)
-    """The chunks of the files that were read."""
+    chunks: dict[str, list[ChunkRecord]] = field(default_factory=dict)  # those of the files that were read
     rows: dict[str, FileRow] = field(default_factory=dict)
-    begun: dict[str, tuple[FileRow, list[list[str]]]] = field(default_factory=dict)
-    """The rows and remarks of files that are being chunked."""
+    begun: dict[str, Begun] = field(default_factory=dict)  # the files that are being chunked
     described: dict[str, str | None] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)  # the files whose chunks were recreated or deleted
     uses: dict[str, Uses] = field(default_factory=dict)  # the names that the files use that were read
     related: bool = False  # whether the class tree or the superseded documents may have changed
-
     announce: Announce = unannounced
     to_read: int = 0  # the number of files that a source owns and that may have changed
 

@@ -35,9 +35,8 @@ from lore_etl.core.model import SyncReport, row_id_of
 from lore_etl.core.progress import Progress
 from lore_etl.core.text import counted
 from lore_etl.index import KEYWORDS, Index
-from lore_etl.pipeline.embed import Filler
+from lore_etl.pipeline.embed import Filler, take_shared
 from lore_etl.pipeline.extraction import Changes, most_useful_first
-from lore_etl.pipeline.shared import take_shared
 from lore_etl.stores.catalogue import ChunkKey, ChunkState
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.chunk_record import ChunkRecord

@@ -14,10 +14,10 @@ from lore_etl.core.progress import Announce, Progress, silent, unannounced
 from lore_etl.files.git_folder import head
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
+from lore_etl.pipeline.embed import share
 from lore_etl.pipeline.extract import extract
 from lore_etl.pipeline.extraction import Changes
 from lore_etl.pipeline.load import is_loaded, load, load_words, show_words
-from lore_etl.pipeline.shared import share
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.export import CHUNKS, HIERARCHY, write_export
 

@@ -12,7 +12,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
 from lore_etl.models.embedder import model_name
 from lore_etl.models.model_cache import ENGLISH_ONLY
-from lore_etl.pipeline.shared import refuse_wrong
+from lore_etl.pipeline.embed import refuse_wrong
 from lore_etl.stores.snapshot import Derived
 from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar
 from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files, type_or_none

@@ -20,7 +20,7 @@ from lore_etl.core.errors import (
     ProviderError,
     StorageError,
 )
-from lore_etl.core.model import Chunk, row_ids
+from lore_etl.core.model import Chunk, row_id
 from lore_etl.index import Index
 from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.sync import emptiness
@@ -136,7 +136,7 @@ def retrieve(
     known = index.catalogue.kept_chunks([*(id_ for id_, _ in by_word), *hits, *by_name])
     known = {id_: chunk for id_, chunk in known.items() if type_ is None or chunk.type == type_}
     by_word = [(id_, score) for id_, score in by_word if id_ in known]
-    own = row_ids(known.values())
+    own = {chunk.id: row_id(chunk) for chunk in known.values()}
     # during a sync, a row of earlier content may still exist
     by_meaning = [(id_, rows[row]) for id_, row in hits.items() if own.get(id_) == row]
     found = {id_: known[id_] for id_ in (*dict(by_word), *dict(by_meaning), *by_name) if id_ in known}
@@ -180,7 +180,7 @@ def _similarities(index: Index, vector: Vectors, chunks: Sequence[Chunk]) -> dic
         with suppress(StorageError):  # the store has the same vectors, but takes ten times as long
             cached = index.cache.similarities(vector, [chunk.content_hash for chunk in chunks])
     found = {chunk.id: cached[chunk.content_hash] for chunk in chunks if chunk.content_hash in cached}
-    others = {row: id_ for id_, row in row_ids(chunk for chunk in chunks if chunk.id not in found).items()}
+    others = {row_id(chunk): chunk.id for chunk in chunks if chunk.id not in found}
     with index.patience.limited():
         return found | {others[row]: score for row, score in index.vectors.similarities(vector, list(others)).items()}
 
