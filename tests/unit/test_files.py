@@ -16,7 +16,8 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.model import Problem
 from lore_etl.files.ignore import lenient, rules_for
-from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, read_bytes, scan, text_of
+from lore_etl.files.indexed import ProjectFiles
+from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, scan
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 
@@ -39,7 +40,7 @@ def text_at(root: Path, path: str) -> str:
 
 
 def read_text(root: Path, path: str, entry: FileEntry) -> str:
-    return text_of(read_bytes(root, path, entry, LIMIT, "index.max_file_bytes"), LIMIT)
+    return ProjectFiles(root, [], root / ".lore").read(FileEntry(path, entry.size, entry.stamp), LIMIT)
 
 
 def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:

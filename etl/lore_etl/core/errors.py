@@ -44,7 +44,6 @@ class InvalidSearchQuery(InvalidArgument, code="INVALID_SEARCH_QUERY"):
 
 
 class StaleCursor(InvalidArgument, code="STALE_CURSOR", http=409):
-    # of another query, or of an earlier state of the index
     default_hint = "Call again without cursor."
 
 
@@ -65,7 +64,6 @@ class Forbidden(UsageError, code="FORBIDDEN", http=403):
 
 
 class LimitReached(UsageError, code="LIMIT_REACHED", http=429):
-    # the token has made its requests of this minute
     default_hint = "Wait for a minute."
 
 
@@ -94,7 +92,6 @@ class InvalidGroupId(UsageError, code="INVALID_GROUP_ID"):
 
 
 class PathRefused(UsageError, code="PATH_REFUSED", http=403):
-    # a path outside its folder, or of a file that may not be read
     default_hint = "Give a relative path with plain names and slashes, such as `PRPs/executed/PRP-1.md`."
 
 
@@ -156,7 +153,6 @@ class SectionExists(LoreError, code="SECTION_ALREADY_EXISTS", http=409):
 
 
 class Conflict(LoreError, code="CONFLICT", http=409):
-    # it has changed since the caller read it
     default_hint = "Read it again, then repeat the change on the current version."
 
 
@@ -165,7 +161,6 @@ class IndexMissing(LoreError, code="INDEX_MISSING", http=409):
 
 
 class GuardTripped(LoreError, code="SYNC_GUARD", http=409):
-    # a sync would delete more than seems intended
     default_hint = "If the files are really gone, repeat with `--allow-mass-delete` (allow_mass_delete=true)."
 
 
@@ -175,7 +170,6 @@ class Cancelled(LoreError, code="CANCELLED", http=409):
 
 
 class ModelMismatch(LoreError, code="MODEL_MISMATCH", http=409):
-    # the index contains vectors of another model or input recipe
     default_hint = "Run `lore sync` to build new vectors next to the old ones and then switch."
 
 
@@ -212,12 +206,10 @@ class ForeignIndex(StorageError, code="FOREIGN_INDEX", http=409):
 
 
 class DatabaseUnavailable(StorageError, code="DATABASE_UNAVAILABLE", http=503):
-    # Chroma does not respond or denies access; nothing is lost
     default_hint = "Check that Chroma runs at the address in `[database]` of your configuration, then try again."
 
 
 class IndexDamaged(StorageError, code="INDEX_DAMAGED"):
-    # a store cannot be read; a sync rebuilds it without the model
     default_hint = "Run `lore sync` to rebuild the damaged store from the files and cached vectors."
 
 
@@ -226,12 +218,10 @@ class CatalogueDamaged(IndexDamaged, code="CATALOGUE_DAMAGED"):
 
 
 class Busy(LoreError, code="BUSY", http=503, exits=75):
-    # another process owns the index, or too many calls are running
     default_hint = "Wait for it to finish and try again."
 
 
 class Unavailable(Busy, code="UNAVAILABLE"):
-    # the owner exited during a call, which may have completed
     default_hint = "Check whether it was done, then call again."
 
 

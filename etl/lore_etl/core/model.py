@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -276,10 +276,6 @@ def chunk_id(scope: str, source: str, anchor: str) -> str:
 
 def row_id(chunk: Chunk) -> str:
     return row_id_of(chunk.id, chunk.content_hash)
-
-
-def row_ids(chunks: Iterable[Chunk]) -> dict[str, str]:
-    return {chunk.id: row_id(chunk) for chunk in chunks}
 
 
 def row_id_of(id_: str, content_hash: str) -> str:

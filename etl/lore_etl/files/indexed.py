@@ -19,9 +19,9 @@ from lore_etl.files.scan import (
     RACY_NS,
     FileEntry,
     Scan,
+    Unreadable,
     is_skipped,
     lasting_stamp,
-    read_bytes,
     stamp_of,
     text_of,
     walk,
@@ -29,10 +29,8 @@ from lore_etl.files.scan import (
 from lore_etl.system.open_folder import facts_below, open_below, read_below
 
 KNOWLEDGE = "@lore"  # the name of the folder under which documents written by agents appear in the index
-PULLED = "@tickets"
-"""The name under which tickets from a tracker appear; they are in the folder `tickets` of the index."""
-ADDED = "@docs"
-"""The name under which documentation of libraries appears; it is in the folder `docs` of the index."""
+PULLED = "@tickets"  # the same for tickets from a tracker, which are in the folder `tickets` of the index
+ADDED = "@docs"  # the same for documentation of libraries, which is in the folder `docs` of the index
 EVERYTHING = "."  # the root of the project, for a change that cannot be assigned to a file
 _RESERVED = {
     KNOWLEDGE: "documents that agents wrote",
@@ -48,11 +46,10 @@ NOTHING_TO_INDEX = (
 
 
 class KnowledgeFolder(Protocol):
-    """The folder with the documents written by agents about the project."""
+    """The documents written by agents; those of all projects are in `home`, which is not part of the project."""
 
     @property
-    def home(self) -> Path:
-        """The knowledge folder of all projects. If it is inside the project, it is not part of the project."""
+    def home(self) -> Path: ...
 
     def folder(self) -> Path | None:
         """Return the folder of this project, or None before the first write. Raises LoreError if it is ambiguous."""
@@ -214,11 +211,15 @@ class ProjectFiles:
 
     def read(self, entry: FileEntry, max_bytes: int, converter: Converter | None = None) -> str:
         """Read a file as text, see `text_of`, or convert it to text. Raises Unreadable."""
-        root, below = self._where(entry.path)
-        if format_of(entry.path) is None:
-            return text_of(read_bytes(root, below, entry, max_bytes, "index.max_file_bytes"), max_bytes)
-        data = read_bytes(root, below, entry, MAX_BYTES, "for documents")
-        return (converter or Converter()).convert(entry.path, data)
+        is_document = format_of(entry.path) is not None
+        limit, setting = (MAX_BYTES, "for documents") if is_document else (max_bytes, "index.max_file_bytes")
+        if entry.size > limit:
+            raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {limit:,} ({setting})")
+        try:
+            data = self.beginning(entry.path, limit + 1)
+        except OSError as error:
+            raise Unreadable(f"cannot be read: {error.strerror}") from error
+        return (converter or Converter()).convert(entry.path, data) if is_document else text_of(data, max_bytes)
 
     def beginning(self, path: str, limit: int) -> bytes:
         """Return up to `limit` bytes of a file. Raises OSError."""

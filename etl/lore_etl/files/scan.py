@@ -14,7 +14,7 @@ from lore_etl.core.model import Problem
 from lore_etl.core.text import is_encodable
 from lore_etl.files.ignore import IGNORE_FILE, Rules, is_uninteresting, rules_for
 from lore_etl.system.nofollow import changed_ns, entry_facts, is_link
-from lore_etl.system.open_folder import OpenFolder, open_below, read_below, target_of
+from lore_etl.system.open_folder import OpenFolder, open_below, target_of
 
 MAX_IGNORE_BYTES = 1_000_000
 RACY_NS = 20_000_000  # a file changed within a clock tick of the scan may change again under the same stamp
@@ -150,16 +150,6 @@ class Unreadable(Exception):
 
 class NotText(Unreadable):
     """The error for a file that is not text."""
-
-
-def read_bytes(root: Path, path: str, entry: FileEntry, max_bytes: int, setting: str) -> bytes:
-    """Return the content of a file, up to one byte more than the limit. Raises Unreadable."""
-    if entry.size > max_bytes:
-        raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} ({setting})")
-    try:
-        return read_below(root, path, max_bytes + 1)
-    except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}") from error
 
 
 def text_of(data: bytes, max_bytes: int) -> str:
