@@ -180,7 +180,7 @@ def test_keys_are_those_of_the_chunks_in_order_without_their_texts(catalogue: Ca
     assert keys[0].row == (f"{ticket.id}.{ticket.content_hash[:16]}", "ticket", "a.md")
     assert [key.id for key in keys] == [ticket.id, first.id, second.id]
     assert [key.id for key in catalogue.chunk_keys(waiting_only=True)] == [second.id]
-    assert catalogue.keys_of([second.id, "unknown"]) == [keys[2]]
+    assert catalogue.chunk_keys([second.id, "unknown"]) == [keys[2]]
 
 
 def test_a_switch_records_exactly_the_given_vectors(catalogue: Catalogue) -> None:

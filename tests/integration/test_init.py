@@ -8,7 +8,6 @@ import threading
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -414,7 +413,7 @@ def test_29_3_an_index_file_over_10_mb_causes_a_warning(tmp_path: Path, contract
 def test_files_indexed_by_an_older_lore_are_missing_until_a_sync_and_this_is_reported(app: App) -> None:
     sync(app)
     catalogue = app.index.catalogue
-    old = replace(catalogue.files()["PRPs/executed/PRP-10-task.md"], facts="{}", recipe="prps:of an older Lore")
+    old = catalogue.files()["PRPs/executed/PRP-10-task.md"]._replace(facts="{}", recipe="prps:of an older Lore")
     catalogue.apply((), (), [old])
     catalogue.set_meta(layout="of an older Lore", synced_at="2026-01-01T00:00:00Z")
 

@@ -39,7 +39,7 @@ from lore_etl.sources import SourceSet
 from lore_etl.sources.kinds import REGISTRY
 from lore_etl.sources.source import PROGRAMS, SourceContext
 from lore_etl.stores import uses
-from lore_etl.stores.catalogue import UNREAD, FileRow
+from lore_etl.stores.catalogue import COUNT, TITLE, UNREAD, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.file_facts import pack, unpack
 
@@ -74,7 +74,7 @@ def extract(
         report_files(index, found, known, report)
         return None
     known |= catalogue.files(changed if layout == now else None) if known else {}
-    stored = {path for path, row in known.items() if row.recipe} if known else catalogue.chunks_by_source().keys()
+    stored = {path for path, row in known.items() if row.recipe} if known else catalogue.of_sources(COUNT).keys()
     converter = Converter(index.limits.conversion)
     run = Extraction(index, report, found, known, stored, layout == now, converter, announce=announce)
     run.related = not run.same_layout
@@ -206,7 +206,7 @@ def _read(run: Extraction, claim: Claim) -> tuple[Document, FileRow, list[list[s
     seal, recipe = sha256(text), _recipe(run.index, claim)
     remarks: list[list[str]] = []
     if old and old.hash == seal and old.recipe == recipe:
-        run.rows[path] = replace(old, stamp=entry.stamp)
+        run.rows[path] = old._replace(stamp=entry.stamp)
         return None
     text, secrets = redact(text)
     if format_of(path) and (cut := cuts(text.split("\n"))):
@@ -253,7 +253,7 @@ def _keep(run: Extraction, document: Document, found: Chunked, row: FileRow, rem
         run.chunks[path] = [record.related(relations) for record in found.records]
     else:
         run.related = True
-    run.rows[path] = replace(row, facts=pack(found.facts, digest(document)), notes=canonical_json(remarks))
+    run.rows[path] = row._replace(facts=pack(found.facts, digest(document)), notes=canonical_json(remarks))
 
 
 def _kept_relations(run: Extraction, old: FileRow | None, found: Chunked, title: str) -> str | None:
@@ -345,7 +345,7 @@ def _relations(run: Extraction, recorded: Mapping[str, FileFacts], paths: Iterab
     facts = {path: unpack(row.facts) if row.facts else recorded[path] for path, row in rows.items()}
 
     def titles() -> dict[str, str]:
-        stored = run.index.catalogue.titles().items()
+        stored = run.index.catalogue.of_sources(TITLE).items()
         kept = {path: title for path, title in stored if path in rows and path not in run.touched}
         return kept | {path: records[0].chunk.title for path, records in run.chunks.items() if records}
 

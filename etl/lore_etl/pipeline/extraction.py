@@ -28,7 +28,7 @@ from lore_etl.sources import SourceSet
 from lore_etl.sources.inventory import inventory
 from lore_etl.sources.kinds import REGISTRY, AgentFiles
 from lore_etl.sources.source import Source, suffix_in, suffix_of
-from lore_etl.stores.catalogue import ChunkKey, FileRow
+from lore_etl.stores.catalogue import COUNT, ChunkKey, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord, relations_of
 from lore_etl.stores.uses import Uses
 
@@ -157,7 +157,7 @@ def check_guard(run: Extraction) -> None:
     lost = [path for path in run.touched if not run.chunks.get(path)]
     if len(lost) < GUARD_SOURCES:
         return
-    before = run.index.catalogue.chunks_by_source()
+    before = run.index.catalogue.of_sources(COUNT)
     empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
     left_out = set[str]()
     for path in before.keys() & run.index.files.stamps(lost):  # it is on disk, and left out by a rule of the project

@@ -220,7 +220,7 @@ def _differing_rows(run: _Load) -> tuple[list[ChunkKey], list[str]]:
     catalogue, store = run.index.catalogue, run.index.vectors
     if not run.was_dirty and store.count() == catalogue.with_vector() + len(run.old_rows()):
         retagged = [chunk_id for chunk_id in run.retagged if run.states[chunk_id].has_vector]
-        return catalogue.keys_of(retagged), run.old_rows()
+        return catalogue.chunk_keys(retagged), run.old_rows()
     present, wanted = store.rows(), {key.row_id: key for key in catalogue.chunk_keys()}
     catalogue.mark_vectors([key.id for row, key in wanted.items() if row not in present], present=False)
     changed = [key for row, key in wanted.items() if row in present and present[row] != key.row[1:]]

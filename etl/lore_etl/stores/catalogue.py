@@ -9,7 +9,6 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from sys import intern
@@ -28,6 +27,8 @@ from lore_etl.stores.uses import User, replace_uses
 
 T = TypeVar("T")
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
+TITLE, TYPE, COUNT = "min(json_extract(own, '$.title'))", "min(type)", "count(*)"  # of the chunks of a file
+TAGS = "min(json_extract(own, '$.tags'))"  # as JSON; the chunks of a file have the same
 FILES_AT = "files_at"  # the value that changes whenever records of files do
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(own, '$.updated'), json_extract(own, '$.created'))"
@@ -42,8 +43,7 @@ _FILE = "SELECT path, stamp, hash, recipe, facts, notes, seal FROM file"
 _DATES = f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"
 
 
-@dataclass(frozen=True)
-class FileRow:
+class FileRow(NamedTuple):
     """The record of a file from the time it was last read."""
 
     path: str
@@ -52,10 +52,6 @@ class FileRow:
     recipe: str
     facts: str
     notes: str
-
-    @property
-    def seal(self) -> str:
-        return row_seal(self.path, self.stamp, self.hash, self.recipe, self.facts, self.notes)
 
 
 class ChunkState(NamedTuple):
@@ -97,20 +93,15 @@ class Catalogue(CatalogueFile):
         """Return the records of the given files that are recorded, or of all files, by path."""
         return {row.path: row for row in self._made(_file_of, self._matching(_FILE, "path", paths))}
 
-    def files_without_facts(self) -> dict[str, FileRow]:
-        """Return the records of all files without their facts, which are most of their size."""
-        rows = self._rows("SELECT path, stamp, hash, recipe, '', notes FROM file")
-        return {row[0]: FileRow(*row) for row in rows}
+    def files_without_facts(self, recipes: Sequence[str] = ()) -> dict[str, FileRow]:
+        """Return the records of the files that these sources own, or of all, without facts, most of their size."""
+        where = " OR ".join(["recipe LIKE ?"] * len(recipes)) or "1"
+        sql = f"SELECT path, stamp, hash, recipe, '', notes FROM file WHERE {where}"
+        return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{recipe}:%" for recipe in recipes])}
 
     def stamps(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         """Return the stamp of each of these files that is recorded, or of all, by path: enough to detect changes."""
         return self._by_key("SELECT path, stamp FROM file", "path", paths)
-
-    def files_of(self, recipes: Sequence[str]) -> dict[str, FileRow]:
-        """Return the records of the files that these sources own, without facts and notes: enough to detect changes."""
-        where = " OR ".join(["recipe LIKE ?"] * len(recipes))
-        sql = f"SELECT path, stamp, hash, recipe, '', '' FROM file WHERE {where} ORDER BY path"
-        return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{recipe}:%" for recipe in recipes])}
 
     def recipes_of_scripts(self) -> dict[str, str]:
         """Return the recipes of scripts without an extension, by path: those with a third part."""
@@ -126,15 +117,18 @@ class Catalogue(CatalogueFile):
     def _matching(self, sql: str, key: str, keys: Iterable[str] | None, order: str = "") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement, only those with these values of a column, in portions, unless it is None."""
         if keys is None:
-            yield from self._rows(sql)
+            yield from self._rows(f"{sql} {order}")
             return
         for marks, some in in_portions(dict.fromkeys(keys)):
             yield from self._rows(f"{sql} WHERE {key} IN ({marks}) {order}", some)
 
-    def _made(self, make: Callable[[Sequence[Any]], T], rows: Iterable[Sequence[Any]]) -> list[T]:
-        """Return what is made of each row; `make` raises sqlite3.DatabaseError if it is damaged."""
+    def _made(self, make: Callable[[Any], T], rows: Iterable[Sequence[Any]]) -> list[T]:
+        """Return what is made of each row; `make` raises an error if it is damaged."""
         with self._reporting():
-            return [make(row) for row in rows]
+            try:
+                return [make(row) for row in rows]
+            except (TypeError, ValueError, AttributeError) as error:
+                raise sqlite3.DatabaseError("a record differs from its hash") from error
 
     def chunk_states(self, sources: Iterable[str] | None = None, ids: Iterable[str] = ()) -> dict[str, ChunkState]:
         """Return the state of every chunk of the given sources and with the given ids, or of all, by id."""
@@ -171,9 +165,9 @@ class Catalogue(CatalogueFile):
     def _column(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         return [row[0] for row in self._rows(sql, values)]
 
-    def titles(self) -> dict[str, str]:
-        """Return the title of every file that has chunks, by path."""
-        return self._by_key("SELECT source, min(json_extract(own, '$.title')) FROM chunk GROUP BY source")
+    def of_sources(self, value: str, sources: Iterable[str] | None = None) -> dict[str, Any]:
+        """Return a value of the chunks of every file that has chunks, or of the given ones, by path."""
+        return dict(self._matching(f"SELECT source, {value} FROM chunk", "source", sources, "GROUP BY source"))
 
     def hierarchy(self) -> Hierarchy:
         return Hierarchy(self._made(_class_of, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
@@ -190,9 +184,6 @@ class Catalogue(CatalogueFile):
     def used_names(self, last: str) -> list[str]:
         """Return the full names of the classes and functions with this last part that are used."""
         return self._column("SELECT DISTINCT name FROM used WHERE last = ?", (last,))
-
-    def chunks_by_source(self) -> dict[str, int]:
-        return self._by_key("SELECT source, count(*) FROM chunk GROUP BY source")
 
     def content_hashes(self) -> set[str]:
         return set(self._column("SELECT content_hash FROM chunk"))
@@ -220,8 +211,8 @@ class Catalogue(CatalogueFile):
             connection.executemany("DELETE FROM chunk WHERE id = ?", [(chunk_id,) for chunk_id in touched])
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values())
             connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in paths))
-            stored = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes, f.seal) for f in rows)
-            connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", stored)
+            sealed = ((*row, row_seal(*row)) for row in rows)
+            connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", sealed)
             if rows or paths:
                 meta = {FILES_AT: str(time.time_ns()), **meta}
             replace_uses(connection, used, paths)
@@ -242,13 +233,10 @@ class Catalogue(CatalogueFile):
             connection.executemany("UPDATE chunk SET has_vector = 1 WHERE id = ?", ((chunk_id,) for chunk_id in ids))
             set_values(connection, meta)
 
-    def chunk_keys(self, waiting_only: bool = False) -> list[ChunkKey]:
-        """Return the keys of all chunks, or of those without a vector, by source and line."""
-        where = "WHERE has_vector = 0" if waiting_only else ""
-        return self._made(_key_of, self._rows(f"{_KEYS} {where} {_ORDER}"))
-
-    def keys_of(self, ids: Iterable[str]) -> list[ChunkKey]:
-        return self._made(_key_of, self._matching(_KEYS, "id", ids))
+    def chunk_keys(self, ids: Iterable[str] | None = None, waiting_only: bool = False) -> list[ChunkKey]:
+        """Return the keys of the given chunks, or of all or those without a vector by source and line."""
+        sql = f"{_KEYS} WHERE has_vector = 0" if waiting_only else _KEYS
+        return self._made(_key_of, self._matching(sql, "id", ids, _ORDER))
 
     def with_vector(self) -> int:
         return self._count("chunk WHERE has_vector = 1")
@@ -280,16 +268,6 @@ class Catalogue(CatalogueFile):
         where, values = _where(type=type_)
         return self._column(f"SELECT DISTINCT source FROM chunk {where}", values)
 
-    def types(self) -> dict[str, str]:
-        """Return the type of every file that has chunks, by path."""
-        return self._by_key("SELECT DISTINCT source, type FROM chunk")
-
-    def tags_of(self, sources: Iterable[str]) -> dict[str, list[str]]:
-        """Return the tags in the front matter of the given files that have chunks, by path."""
-        # the chunks of a file have the same tags
-        found = self._by_key("SELECT DISTINCT source, json_extract(own, '$.tags') FROM chunk", "source", sources)
-        return {source: json.loads(tags) for source, tags in found.items()}
-
     def rows_of(self, sources: Iterable[str], type_: str | None) -> dict[str, str]:
         """Return the rows in the vector store of these files' chunks, by chunk id; only of a type, if given."""
         rows = self._matching("SELECT id, content_hash, type FROM chunk", "source", sources)
@@ -317,7 +295,7 @@ class Catalogue(CatalogueFile):
         return self._by_key("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
-        return {chunk.id: chunk for chunk in self._made(_chunk_of, self._matching(_CHUNK, "id", ids))}
+        return {chunk.id: chunk for chunk in self._made(chunk_of, self._matching(_CHUNK, "id", ids))}
 
     def kept_chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id, and keep them for later searches."""
@@ -330,27 +308,20 @@ class Catalogue(CatalogueFile):
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""
-        return self._made(_chunk_of, self._matching(_CHUNK, "source", [source], _ORDER))
+        return self._made(chunk_of, self._matching(_CHUNK, "source", [source], _ORDER))
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""
         where, values = _where(type=type_, source=source)
         total = int(self._column(f"SELECT count(*) FROM chunk {where}", values)[0])
         rows = self._rows(f"{_CHUNK} {where} {_ORDER} LIMIT ? OFFSET ?", [*values, limit, offset])
-        return total, self._made(_chunk_of, rows)
+        return total, self._made(chunk_of, rows)
 
 
 def _where(**wanted: str | None) -> tuple[str, list[str]]:
     """Return the condition that these columns have these values, except None, and the values."""
     given = {column: value for column, value in wanted.items() if value is not None}
     return " AND ".join(["WHERE 1", *(f"{column} = ?" for column in given)]), list(given.values())
-
-
-def _chunk_of(row: Any) -> Chunk:
-    try:
-        return chunk_of(row)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise sqlite3.DatabaseError("a record differs from its hash") from error
 
 
 def _file_of(row: Sequence[str]) -> FileRow:
@@ -365,10 +336,7 @@ def _class_of(row: Sequence[str]) -> ClassNode:
 
 def _key_of(row: Sequence[str]) -> ChunkKey:
     id_, source, type_, *others = row
-    try:
-        return ChunkKey(id_, intern(source), KnowledgeType(type_), *others)
-    except (TypeError, ValueError) as error:
-        raise sqlite3.DatabaseError("a row is damaged") from error
+    return ChunkKey(id_, intern(source), KnowledgeType(type_), *others)
 
 
 def _replace_classes(connection: sqlite3.Connection, classes: Hierarchy) -> None:

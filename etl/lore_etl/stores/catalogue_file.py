@@ -9,8 +9,6 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pydantic import ValidationError
-
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import position_of
 from lore_etl.stores import integrity, uses
@@ -144,10 +142,10 @@ class CatalogueFile:
             yield
         except sqlite3.ProgrammingError:
             raise  # a mistake in the code, not damage
-        except (sqlite3.DatabaseError, ValidationError) as error:
-            if isinstance(error, sqlite3.Error) and not is_damage(error):
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
                 raise StorageError(f"The catalogue is not usable: {error}.") from error
-            self.report_damage("a record is damaged" if isinstance(error, ValidationError) else str(error))
+            self.report_damage(str(error))
 
     def report_damage(self, problem: str) -> NoReturn:
         """Mark the file as damaged, so that the next sync rebuilds it, and raise CatalogueDamaged."""

@@ -50,7 +50,7 @@ class ChangeAnswers:
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
         else:
-            paths = self._index.catalogue.types
+            paths = self._index.catalogue.paths
             place = changed_place(question, paths, self._index.hierarchy, self._members_of, chunks)
         return self._written(place, found) if place else None
 

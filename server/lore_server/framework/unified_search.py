@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
@@ -18,7 +19,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, KnowledgeType, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.source import origin_of_file
-from lore_etl.stores.catalogue import UNREAD
+from lore_etl.stores.catalogue import TAGS, TYPE, UNREAD
 from lore_etl.stores.snapshot import Derived
 from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.reading import check_root, framework_folder
@@ -175,7 +176,7 @@ class UnifiedSearch:
         with suppress(FrameworkNotFound):
             pages = (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
         found = dict[str, str]()
-        for path, type_ in self._index.catalogue.types().items():
+        for path, type_ in self._index.catalogue.of_sources(TYPE).items():
             group = group_of(path, KnowledgeType(type_))
             is_framework = is_system(path) or path.startswith(pages)  # including the framework's own pages
             for name in names:
@@ -189,7 +190,8 @@ class UnifiedSearch:
         others = self._scope_of(DEFAULT, entries).files - entries.by_path.keys()
         given = [(entry.path, entry.tags) for entry in entries.all]
         found: dict[str, set[str]] = defaultdict(set)
-        for path, tags in (*given, *self._index.catalogue.tags_of(others).items()):
+        own = self._index.catalogue.of_sources(TAGS, others).items()
+        for path, tags in (*given, *((path, json.loads(tags)) for path, tags in own)):
             for tag in tags:
                 found[tag.casefold()].add(path)
         return found

@@ -193,7 +193,7 @@ class View:
 
     def _read(self) -> Entries:
         catalogue, old = self._index.catalogue, self._files
-        rows = catalogue.files_of(DIGESTED)
+        rows = catalogue.files_without_facts(DIGESTED)
         kept = {path: old[path] for path, row in rows.items() if path in old and old[path].row == row}
         if len(kept) == len(old) == len(rows):
             return self._entries
