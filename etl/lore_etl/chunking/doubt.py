@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection
 
 from tree_sitter import Node
 
@@ -15,15 +14,6 @@ MAX_PARTS = 20  # with more doubtful parts, a whole class is in doubt
 _BODY = re.compile(r"(?:_body|_block|_declaration_list|(?:struct|interface)_type)$")
 
 
-class _Place(NamedTuple):
-    """A node within a class: whether it belongs to the body, and the statement of the body around it."""
-
-    node: Node
-    owner: Node | None
-    is_inside: bool
-    statement: Node | None
-
-
 def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
     """Return the doubtful bytes of each class by its own bytes; `classes` are the ids of their nodes.
 
@@ -31,10 +21,27 @@ def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
     body, and one within a member only that member.
     """
     found: dict[Span, list[Span]] = defaultdict(list)
-    for owner, doubt in _doubts(root, classes):
-        parts = found[owner.byte_range]
-        if len(parts) < MAX_PARTS:
-            parts.append(doubt if len(parts) < MAX_PARTS - 1 else owner.byte_range)
+    # a node with the class around it, whether it belongs to the body, and the statement of the body around it
+    stack: list[tuple[Node, Node | None, bool, Node | None]] = [(root, None, False, None)]
+    while stack:
+        node, owner, is_inside, statement = stack.pop()
+        body = node.child_by_field_name("body")
+        for child in node.children if node.has_error else ():
+            if not child.has_error:
+                continue
+            if owner is not None and (child.is_error or child.is_missing):
+                doubt = _doubt(child, owner, is_inside, statement)
+                parts = found[owner.byte_range]
+                if doubt and len(parts) < MAX_PARTS:
+                    parts.append(doubt if len(parts) < MAX_PARTS - 1 else owner.byte_range)
+            if child.id in classes:
+                stack.append((child, child, False, None))
+            elif owner is None or statement is not None:
+                stack.append((child, owner, is_inside, statement))
+            elif child == body or _BODY.search(child.type):
+                stack.append((child, owner, True, None))
+            else:
+                stack.append((child, owner, is_inside, child if is_inside else None))
     return found
 
 
@@ -44,36 +51,12 @@ def has_error_before_body(class_node: Node) -> bool:
     return class_node.has_error and any(child.has_error for child in class_node.children if child != body)
 
 
-def _doubts(root: Node, classes: Collection[int]) -> Iterator[tuple[Node, Span]]:
-    """Yield each class with a doubtful part. Only nodes that contain errors are visited."""
-    stack = [_Place(root, None, False, None)] if root.has_error else []
-    while stack:
-        place = stack.pop()
-        body = place.node.child_by_field_name("body")
-        for child in place.node.children:
-            if not child.has_error:
-                continue
-            if place.owner is not None and (child.is_error or child.is_missing):
-                yield from _doubt(place, place.owner, child)
-            stack.append(_below(place, child, child.id in classes, child == body))
-
-
-def _below(place: _Place, child: Node, is_class: bool, is_body: bool) -> _Place:
-    if is_class:
-        return _Place(child, child, False, None)
-    if place.statement is not None or place.owner is None:
-        return place._replace(node=child)
-    if is_body or _BODY.search(child.type):
-        return place._replace(node=child, is_inside=True)
-    return place._replace(node=child, statement=child if place.is_inside else None)
-
-
-def _doubt(place: _Place, owner: Node, error: Node) -> Iterator[tuple[Node, Span]]:
-    if not place.is_inside:
-        name = owner.child_by_field_name("name")
-        if name is None or error.start_byte >= name.start_byte:  # an annotation before the name changes nothing
-            yield owner, owner.byte_range
-    elif place.statement is None:
-        yield owner, (error.start_byte, owner.end_byte)
-    else:
-        yield owner, place.statement.byte_range
+def _doubt(error: Node, owner: Node, is_inside: bool, statement: Node | None) -> Span | None:
+    """Return the bytes of a class that an error puts in doubt."""
+    if statement is not None:
+        return statement.byte_range
+    if is_inside:
+        return error.start_byte, owner.end_byte
+    name = owner.child_by_field_name("name")
+    is_before = name is not None and error.start_byte < name.start_byte  # an annotation there changes nothing
+    return None if is_before else owner.byte_range
