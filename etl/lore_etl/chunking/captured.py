@@ -38,12 +38,8 @@ _BASE = re.compile(r"[\w.]+")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
 
-class ParsedTooSlowly(Exception):
-    """The error for a file that takes longer to parse than any usual code."""
-
-
-class IsFragment(Exception):
-    """A short text that is only part of a file: it does not parse, and its definitions would break it up."""
+class NotParsed(Exception):
+    """The error for a file that becomes plain text; its message is the warning, if there is one."""
 
 
 class Mark(NamedTuple):
@@ -115,7 +111,7 @@ class Captured:
 
 
 def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
-    """Return all that a language's query captures. Raises ParsedTooSlowly, IsFragment, ImportError."""
+    """Return all that a language's query captures. Raises NotParsed, ImportError."""
     matches, doubts, uses = _matches(language.readable(text.encode("utf-8")), language)
     found = Captured()
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
@@ -176,17 +172,16 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
         return Mark(node.start_byte, node.end_byte, (row + 1, last), column, _text(data, node), is_prefix)
 
     try:
-        tree = Parser(grammar_named(language.grammar)).parse(read, progress_callback=is_over)
-    except ValueError as error:
-        raise ParsedTooSlowly from error
-    if _is_hopeless(tree.root_node):
-        raise ParsedTooSlowly
-    root = tree.root_node
+        root = Parser(grammar_named(language.grammar)).parse(read, progress_callback=is_over).root_node
+    except ValueError:
+        root = None
+    if root is None or _is_hopeless(root):
+        raise NotParsed(f"{language.title} that takes too long to parse; indexed as plain text")
     if root.has_error and len(data) <= FRAGMENT_BYTES and _is_torn(data, root):
-        raise IsFragment
+        raise NotParsed  # a part of a file, which its definitions would break up
     # a progress callback for `matches` crashes tree-sitter 0.26.1
     definitions, use = language.queries
-    found = QueryCursor(definitions, match_limit=MATCH_LIMIT).matches(tree.root_node)
+    found = QueryCursor(definitions, match_limit=MATCH_LIMIT).matches(root)
     found.sort(key=lambda match: match[0])  # the order of the patterns
     classes = {node.id for _, match in found for kind in match.keys() & CLASS_KINDS for node in match[kind]}
     marks = [{name: [mark(node) for node in nodes] for name, nodes in match.items()} for _, match in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from lore_etl.chunking.captured import Captured, IsFragment, Item, ParsedTooSlowly, captured
+from lore_etl.chunking.captured import Captured, Item, NotParsed, captured
 from lore_etl.chunking.code_languages import CodeLanguage, code_languages
 from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses, parse_plain
@@ -31,10 +31,8 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, "minified code; indexed as plain text")
     try:
         found = captured(document.text, lines, language)
-    except ParsedTooSlowly:
-        return parse_plain(document, f"{language.title} that takes too long to parse; indexed as plain text")
-    except IsFragment:
-        return parse_plain(document)
+    except NotParsed as reason:
+        return parse_plain(document, str(reason) or None)
     except ImportError:
         return parse_plain(document, f"the grammar of {language.title} is not installed; indexed as plain text")
     definitions = [_definition(item) for item in found.top if item.kind != "variable"]
