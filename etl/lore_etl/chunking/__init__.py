@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
 
 from lore_etl.chunking import grammar, headed, javascript, jsdoc, markdown, python
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
-from lore_etl.chunking.manifests import manifest_facts
 from lore_etl.chunking.recipe import below_header
 from lore_etl.chunking.section import Parsed, parse_plain, trimmed
 from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.json_types import loads_with_comments
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 from lore_etl.core.text import one_line, storable
 
 CHUNKER_VERSION = "20"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 MAX_TITLE = 300
+MAX_PATHS = 200  # of a `tsconfig.json`
 _PARSERS = {
     "markdown": markdown.parse,
     "rst": headed.parse,
@@ -81,7 +88,7 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
 def parse(document: Document) -> Parsed:
     parser = _PARSERS.get(document.syntax) or (grammar.parse if document.syntax in code_languages() else None)
     parsed = parser(document) if parser else parse_plain(document)
-    facts = manifest_facts(document.source, document.text)
+    facts = _manifest_facts(document.source, document.text)
     return replace(parsed, facts=facts) if facts else parsed
 
 
@@ -90,3 +97,57 @@ def title_of(text: str, syntax: str) -> str | None:
     find = {"markdown": markdown.first_heading, "notebook": markdown.first_heading_of_notebook}.get(syntax)
     title = find(text) if find else headed.title_of(text, syntax)
     return storable(one_line(title))[:MAX_TITLE].strip() or None if title else None
+
+
+def _manifest_facts(path: str, text: str) -> FileFacts | None:
+    """Return the names by which other files import a project; None if the file is no manifest, or cannot be read."""
+    name = PurePosixPath(path).name
+    read = _READERS.get("tsconfig.json" if re.fullmatch(r"[jt]sconfig(\.\w+)?\.json", name) else name)
+    try:
+        return read(text) if read else None
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        return None
+
+
+def _go(text: str) -> FileFacts | None:
+    found = re.search(r"^module[ \t]+\"?([\w./~-]+)", text, re.MULTILINE)
+    return FileFacts(family="manifest:go", package=found[1]) if found else None
+
+
+def _cargo(text: str) -> FileFacts | None:
+    name = tomllib.loads(text).get("package", {}).get("name")
+    return FileFacts(family="manifest:rust", package=name) if isinstance(name, str) else None
+
+
+def _package(text: str) -> FileFacts | None:
+    """Return the name of an npm package, and its main files as exports."""
+    value = json.loads(text)
+    name = value.get("name")
+    if not isinstance(name, str):
+        return None
+    mains: dict[str, tuple[str, str | None]] = {
+        key: (value[key], None)
+        for key in ("source", "module", "main", "types", "typings")
+        if isinstance(value.get(key), str)
+    }
+    return FileFacts(family="manifest:node", package=name, exports=mains)
+
+
+def _tsconfig(text: str) -> FileFacts | None:
+    """Return the paths of a TypeScript configuration as imports: pattern to (target, base folder)."""
+    options: Any = loads_with_comments(text).get("compilerOptions", {})
+    paths, base = options.get("paths", {}), options.get("baseUrl", ".")
+    known: dict[str, tuple[str, str | None]] = {
+        pattern: (targets[0], str(base))
+        for pattern, targets in list(paths.items())[:MAX_PATHS]
+        if isinstance(targets, list) and targets and isinstance(targets[0], str)
+    }
+    return FileFacts(family="manifest:tsconfig", package=str(base) if "baseUrl" in options else "", imports=known)
+
+
+_READERS: dict[str, Callable[[str], FileFacts | None]] = {
+    "go.mod": _go,
+    "Cargo.toml": _cargo,
+    "package.json": _package,
+    "tsconfig.json": _tsconfig,
+}

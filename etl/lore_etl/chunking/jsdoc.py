@@ -26,7 +26,11 @@ def parse(document: Document) -> Parsed:
         doclets = [(doclet, span) for doclet, span in _values(document.text) if isinstance(doclet, dict)]
     except (ValueError, RecursionError):
         return parse_plain(document, "not JSDoc's JSON; indexed as plain text")
-    documented = [(doclet, _text(doclet), span) for doclet, span in doclets if _is_documented(doclet)]
+    documented = [
+        (doclet, _text(doclet), span)
+        for doclet, span in doclets
+        if _name(doclet) and (doclet.get("description") or doclet.get("comment"))
+    ]
     if not documented:
         return Parsed([]) if doclets else parse_plain(document)
     placed = _placed([text for _, text, _ in documented], [span for _, _, span in documented])
@@ -70,10 +74,6 @@ def _placed(texts: list[list[str]], spans: list[Span]) -> list[tuple[list[str], 
         placed.append((rows, (line, line + len(rows) - 1)))
         line += len(rows) + 1
     return placed
-
-
-def _is_documented(doclet: JSON) -> bool:
-    return bool(_name(doclet) and (doclet.get("description") or doclet.get("comment")))
 
 
 def _name(doclet: JSON) -> str | None:

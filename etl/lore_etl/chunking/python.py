@@ -75,9 +75,11 @@ class _Definitions:
             elif isinstance(node, _FUNCTIONS):
                 definitions.append(Definition(prefix + node.name, "method" if owner else "function", *lines))
                 members.append(Member(node.name, "method", lines))
-            for name in _assigned(node):
-                self.symbols.append(Symbol(prefix + name, *lines))
-                members.append(Member(name, "attribute", lines))
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            for target in targets if isinstance(node, ast.Assign | ast.AnnAssign) else ():
+                if isinstance(target, ast.Name):
+                    self.symbols.append(Symbol(prefix + target.id, *lines))
+                    members.append(Member(target.id, "attribute", lines))
         if owner:
             self.members.setdefault(owner, tuple(members))
         return tuple(definitions)
@@ -103,11 +105,6 @@ def _only_imports(node: ast.stmt) -> bool:
 
 def _last(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
-
-
-def _assigned(node: ast.stmt) -> list[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -67,7 +67,11 @@ class Packages:
                 self._functions[file.family, _joined(self._package[path], name)].append(f"{path}:{name}")
         self._last_names = {key.rpartition(".")[2] for _, key in (*self._known, *self._functions)}
         self._last_names |= {name for file in self._facts.values() if file.family == "rust" for name in file.imports}
-        self._spaces = {path: self._spaces_of(file) for path, file in self._facts.items()}
+        self._spaces = {
+            path: sorted({one.full_name.removesuffix(one.name).rstrip(".") for one in file.classes if one.full_name})
+            for path, file in self._facts.items()
+            if file.family not in ("go", "rust")
+        }
         self._shown = self._names(taken)
         self._declared = {*self._shown.values(), *taken}
 
@@ -177,13 +181,6 @@ class Packages:
                 found[class_] = class_.shown if is_unique else f"{place.path}:{place.definition.name}"
         return found
 
-    def _spaces_of(self, file: FileFacts) -> list[str]:
-        if file.family in ("go", "rust"):
-            return []
-        return sorted(
-            {class_.full_name.removesuffix(class_.name).rstrip(".") for class_ in file.classes if class_.full_name}
-        )
-
     def _resolved(self, path: str, class_: ClassDefinition, bases: Iterable[str]) -> Iterator[str]:
         for base in bases:
             target = self._find(path, class_.name, base)
@@ -232,7 +229,7 @@ class Packages:
                 return
             name = full  # an alias of what the file sees
         yield _joined(package, name)
-        spaces = self._spaces[path]
+        spaces = self._spaces.get(path, ())
         yield from (_joined(space, name) for space in spaces)
         if file.family in NESTED:
             yield from (_joined(outer, name) for space in (package, *spaces) for outer in _outer(space))
