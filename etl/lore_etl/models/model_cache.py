@@ -17,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -30,6 +31,7 @@ from lore_etl.core.errors import ConfigError, PackageMissing, ProviderUnavailabl
 from lore_etl.core.extras import require
 from lore_etl.core.progress import Progress, silent
 
+T = TypeVar("T")
 LARGE_BYTES = 1_000_000
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -184,7 +186,9 @@ def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silen
     if not (folder / "info.json").exists():
         require("models", f"Preparing the model `{name}`")
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder, progress):
+        lock = FileLock(f"{folder}.lock")
+        busy = f"Another process has been preparing the model for over {EXPORT_SECONDS} s."
+        with _awaited(lambda: lock.acquire(timeout=STEP_SECONDS), "preparing the model", progress, busy):
             if not (folder / "info.json").exists():
                 is_offline = Path(source).is_dir() or not needs_download(source, kind, progress)
                 _export(source, folder, kind, is_offline, progress)
@@ -204,24 +208,6 @@ def remove_superseded(name: str, current: Path) -> None:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > SUPERSEDED_SECONDS:
                 path.unlink() if path.is_file() else shutil.rmtree(path)
-
-
-@contextmanager
-def _locked(folder: Path, progress: Progress) -> Iterator[None]:
-    """Wait for another process that compiles the same model, and report it."""
-    lock = FileLock(str(folder) + ".lock")
-    for second in range(EXPORT_SECONDS):
-        try:
-            lock.acquire(timeout=STEP_SECONDS)
-            break
-        except Timeout:
-            progress("preparing the model", second, 0)
-    else:
-        raise ProviderUnavailable(f"Another process has been preparing the model for over {EXPORT_SECONDS} s.")
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
@@ -271,7 +257,9 @@ def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progre
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=root, env=environment
         )
         try:
-            code = _waited(child, "preparing the model" if is_offline else "downloading the model", progress)
+            stage = "preparing the model" if is_offline else "downloading the model"
+            late = f"Preparing the model took over {EXPORT_SECONDS} s."
+            code = _awaited(lambda: child.wait(STEP_SECONDS), stage, progress, late)
         finally:
             child.kill()
             child.wait()
@@ -285,9 +273,10 @@ def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progre
         raise ProviderUnavailable(f"The model cannot be compiled: {reason}", f"Check `{kind.key}`, then sync again.")
 
 
-def _waited(child: subprocess.Popen[bytes], stage: str, progress: Progress) -> int:
+def _awaited(attempt: Callable[[], T], stage: str, progress: Progress, late: str) -> T:
+    """Return the result of the first attempt that is in time, and report the others. Raises ProviderUnavailable."""
     for second in range(EXPORT_SECONDS):
+        with suppress(Timeout, subprocess.TimeoutExpired):
+            return attempt()
         progress(stage, second, 0)
-        with suppress(subprocess.TimeoutExpired):
-            return child.wait(STEP_SECONDS)
-    raise ProviderUnavailable(f"Preparing the model took over {EXPORT_SECONDS} s.")
+    raise ProviderUnavailable(late)
