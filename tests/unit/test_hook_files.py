@@ -15,7 +15,6 @@ from lore_server.hook.memory_files import (
     Episode,
     FoundFiles,
     MemoryFile,
-    Reading,
     find_memory_files,
     memory_folders,
     read_episode,
@@ -37,14 +36,12 @@ def labels(found: FoundFiles) -> dict[str, str]:
     return {file.label: file.group for file in found.files.values()}
 
 
-def read(text: str | bytes) -> Reading:
+def read(text: str | bytes) -> tuple[Episode, list[str]]:
     return read_episode(FILE, text if isinstance(text, bytes) else text.encode())
 
 
 def episode(text: str | bytes) -> Episode:
-    read_one = read(text).episode
-    assert read_one is not None
-    return read_one
+    return read(text)[0]
 
 
 def test_files_are_found_at_any_depth_also_next_to_month_folders(tmp_path: Path) -> None:
@@ -176,20 +173,20 @@ def test_fr_012_front_matter_is_parsed_by_a_yaml_library(text: str) -> None:
     ids=["broken", "tabs", "a list", "an alias", "1 MB", "without an end", "invalid UTF-8"],
 )
 def test_problems_of_a_file_are_reported_and_its_text_is_sent(text: str | bytes, note: str) -> None:
-    reading = read(text)
+    read_one, notes = read(text)
 
-    assert reading.episode is not None
-    assert reading.episode.body.startswith(("Body.", "---\nrating: 8\n\nBody."))
-    assert len(reading.notes) == 1
-    assert note in reading.notes[0]
+    assert read_one.body.startswith(("Body.", "---\nrating: 8\n\nBody."))
+    assert len(notes) == 1
+    assert note in notes[0]
 
 
 def test_missing_front_matter_is_not_a_problem() -> None:
-    assert read("# A title #\n\nText.\n") == Reading(
+    assert read("# A title #\n\nText.\n") == (
         Episode("A title", "# A title #\n\nText.", "learning", "LEARNING/a.md", episode("# A title #\n\nText.\n").mark,
-                {"file": "LEARNING/a.md"})
+                {"file": "LEARNING/a.md"}),
+        [],
     )  # fmt: skip
-    assert read("---\n\nA line above a text.\n").notes == ()
+    assert read("---\n\nA line above a text.\n")[1] == []
 
 
 def test_the_name_is_the_title_or_the_first_heading_or_the_file_name() -> None:
@@ -212,25 +209,24 @@ def test_values_that_servers_reject_become_text(value: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "---\nrating: 8\n---\n\n", "\ufeff\r\n"])
 def test_an_empty_file_is_skipped(text: str) -> None:
-    assert read(text) == Reading(skipped="it is empty")
+    assert skip_reason(text.encode()) == "it is empty"
 
 
 @pytest.mark.parametrize("front", ["knowledge_server: lore", "group_id: learning\nsha256: abc"])
 def test_a_file_that_came_from_a_knowledge_server_is_not_sent_back(front: str) -> None:
-    assert read(f"---\n{front}\n---\nBody.\n") == Reading(skipped="it came from a knowledge server")
+    assert skip_reason(f"---\n{front}\n---\nBody.\n".encode()) == "it came from a knowledge server"
 
 
 def test_a_text_that_mentions_a_knowledge_server_is_still_sent() -> None:
-    assert read("What do I know of the knowledge graph? search_memory, mcp__lore__search.\n").episode
+    assert not skip_reason(b"What do I know of the knowledge graph? search_memory, mcp__lore__search.\n")
 
 
 def test_secrets_are_redacted_from_body_name_and_metadata_and_reported() -> None:
     token = "ghp_" + "a1B2" * 9
-    reading = read(f"---\nsource: {token}\ntags: [{token}]\n---\n# Key {token}\n\nIt is {token}.\n")
+    read_one, notes = read(f"---\nsource: {token}\ntags: [{token}]\n---\n# Key {token}\n\nIt is {token}.\n")
 
-    assert reading.episode is not None
-    assert token not in str(reading.episode)
-    assert reading.notes == ("secrets redacted: 4",)
+    assert token not in str(read_one)
+    assert notes == ["secrets redacted: 4"]
 
 
 def sample(body: str, name: str = "A name") -> Episode:

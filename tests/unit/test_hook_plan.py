@@ -19,10 +19,11 @@ from lore_server.hook.upload_state import (
     Tally,
     UploadedFile,
     UploadPlan,
+    UploadRequest,
     UploadState,
     in_turns,
     make_folder,
-    plan_for,
+    make_plan,
     read_state,
 )
 from tests.harness.projects import write_project
@@ -46,7 +47,7 @@ def synced(folder: Path) -> UploadState:
 
 
 def planned(folder: Path, state: UploadState, everything: bool = False) -> UploadPlan:
-    return plan_for(find_memory_files([folder]), state, everything)
+    return make_plan(UploadRequest([folder], state.path, "Lore", everything), state)
 
 
 def sent(plan: UploadPlan) -> list[str]:
@@ -94,7 +95,7 @@ def test_files_are_removed_only_if_their_folder_was_read_completely(folder: Path
     (folder / "LEARNING/a.md").unlink()
 
     assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
-    assert plan_for(find_memory_files([folder / "nothing"]), state).gone == []
+    assert planned(folder / "nothing", state).gone == []
 
 
 def test_a_folder_that_is_suddenly_empty_causes_no_removals(tmp_path: Path) -> None:
@@ -136,7 +137,8 @@ def test_unreadable_files_are_reported_and_not_treated_as_deleted(
     (folder / "LEARNING/a.md").symlink_to(folder / "LEARNING/b.md")  # created since the walk
     os.truncate(folder / "RESEARCH/c.md", MAX_BYTES + 1)
 
-    plan = plan_for(found, state)
+    monkeypatch.setattr("lore_server.hook.upload_state.find_memory_files", lambda folders: found)
+    plan = planned(folder, state)
 
     assert plan.warnings == [
         "LEARNING/a.md: cannot be read: a symlink, which is not followed",

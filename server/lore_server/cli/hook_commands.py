@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -34,12 +35,12 @@ def session_start(
     ] = 15,
 ) -> None:
     """Send changed memory files to a knowledge server, without ever blocking the session."""
-    from lore_server.hook.knowledge_server import target_for, target_of
+    from lore_server.hook.knowledge_server import target_of
     from lore_server.hook.session_start import session_start, show_status, upload_request
 
     target_of(url, {}, session.root)  # unlike any other error, a wrong command line has an exit code
     try:
-        target = target_for(session, url)
+        target = target_of(url, os.environ, session.place.folder)
         if status:
             show_status(session, target)
         else:
@@ -65,9 +66,9 @@ def search(
     group: GroupsOption = None,
 ) -> None:
     """Search the knowledge server that the hook sends to, in its database's query syntax."""
-    from lore_server.hook.knowledge_server import target_for
+    from lore_server.hook.knowledge_server import target_of
 
-    target = target_for(session, url)
+    target = target_of(url, os.environ, session.place.folder)
     if target.url:
         from lore_server.hook import mcp_connection
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -269,12 +268,8 @@ def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> T
     return Target(urlunsplit(parts), token, name, folder, _key(urlunsplit(public)))
 
 
-def target_for(session: Session, url: str | None) -> Target:
-    return target_of(url, os.environ, session.place.folder)
-
-
 @asynccontextmanager
-async def own_memories(session: Session, escape: Callable[[str], str]) -> AsyncIterator[KnowledgeServer]:
+async def own_memories(session: Session) -> AsyncIterator[KnowledgeServer]:
     """Use the memories of the session's project as a knowledge server, through the project's owner."""
     from lore_server.contract import load_contract  # slow to import; only needed in the background
 
@@ -289,7 +284,7 @@ async def own_memories(session: Session, escape: Callable[[str], str]) -> AsyncI
 
     try:
         schemas = {operation.id: operation.input_schema for operation in contract}
-        yield KnowledgeServer(schemas, call, escape, deduplicates=True)
+        yield KnowledgeServer(schemas, call, str, deduplicates=True)
     finally:
         session.close()
 

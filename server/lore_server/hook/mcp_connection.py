@@ -58,7 +58,19 @@ async def connected(
     is_healthy = False
     try:
         with anyio.CancelScope(deadline=anyio.current_time() + health_seconds) as scope:
-            async with _client(target, request_seconds) as client:
+            async with (
+                httpx2.AsyncClient(
+                    headers={"Authorization": f"Bearer {target.token}"} if target.token else {},
+                    timeout=httpx2.Timeout(None, connect=HEALTH_SECONDS),  # the MCP client limits the rest
+                    trust_env=not is_this_machine(target.url),  # no proxy for servers on this machine
+                    event_hooks={"response": [check_status]},
+                ) as http,
+                Client(
+                    streamable_http_client(target.url, http_client=http),
+                    read_timeout_seconds=request_seconds,
+                    client_info=types.Implementation(name="lore hook", version=__version__),
+                ) as client,
+            ):
                 server = await _introduced(client, escape, request_seconds)
                 is_healthy, scope.deadline = True, math.inf
                 try:
@@ -83,25 +95,6 @@ def search(target: Target, query: str, groups: Sequence[str]) -> JSON:
             return await server.search(query, list(groups))
 
     return anyio.run(run)
-
-
-@asynccontextmanager
-async def _client(target: Target, request_seconds: float) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {target.token}"} if target.token else {}
-    async with (
-        httpx2.AsyncClient(
-            headers=headers,
-            timeout=httpx2.Timeout(None, connect=HEALTH_SECONDS),  # the MCP client limits the rest
-            trust_env=not is_this_machine(target.url),  # no proxy for servers on this machine
-            event_hooks={"response": [check_status]},
-        ) as http,
-        Client(
-            streamable_http_client(target.url, http_client=http),
-            read_timeout_seconds=request_seconds,
-            client_info=types.Implementation(name="lore hook", version=__version__),
-        ) as client,
-    ):
-        yield client
 
 
 async def _introduced(client: Client, escape: Callable[[str], str], seconds: float) -> KnowledgeServer:

@@ -169,25 +169,14 @@ class Episode:
     metadata: Mapping[str, Value] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The content of a file: its episode with `notes` on unreadable parts, or the reason why it is `skipped`."""
-
-    episode: Episode | None = None
-    notes: tuple[str, ...] = ()
-    skipped: str = ""
-
-
 def digest_of(file: MemoryFile, data: bytes) -> str:
     """Return the SHA-256 digest of the data that the server stores: the group and the content."""
     return hashlib.sha256(file.group.encode() + b"\0" + data).hexdigest()
 
 
-def read_episode(file: MemoryFile, data: bytes) -> Reading:
-    """Return the file's episode with secrets redacted."""
+def read_episode(file: MemoryFile, data: bytes) -> tuple[Episode, list[str]]:
+    """Return the file's episode with secrets redacted, and notes on its unreadable parts."""
     values, body, notes = _parse(data)
-    if reason := _skip_reason(values, body):
-        return Reading(skipped=reason)
     secrets = 0
 
     def redacted(text: str) -> str:
@@ -197,7 +186,9 @@ def read_episode(file: MemoryFile, data: bytes) -> Reading:
         return text
 
     body = redacted(body)
-    title = redacted(_line(values.get("title") or values.get("name") or _heading(body) or PurePath(file.path).stem))
+    heading = _HEADING.search(body, 0, 10_000)
+    names = (values.get("title"), values.get("name"), heading and heading[1].rstrip("# \t"), PurePath(file.path).stem)
+    title = redacted(_line(next(filter(None, names))))
     metadata: dict[str, Value] = {}
     for key in KEYS:
         value = values.get(key)
@@ -209,13 +200,15 @@ def read_episode(file: MemoryFile, data: bytes) -> Reading:
         notes.append(f"secrets redacted: {secrets}")
     metadata["file"] = file.label
     source, mark = str(metadata.get("source", file.label)), digest_of(file, data)[:MARK_DIGITS]
-    return Reading(Episode(title, body, file.group, source, mark, metadata), tuple(notes))
+    return Episode(title, body, file.group, source, mark, metadata), notes
 
 
 def skip_reason(data: bytes) -> str:
     """Return why the file is not sent, or an empty string. Faster than `read_episode`: nothing is redacted."""
     values, body, _ = _parse(data)
-    return _skip_reason(values, body)
+    if FROM_SERVER in values or values.keys() >= WRITTEN_BY_LORE:
+        return "it came from a knowledge server"
+    return "" if body else "it is empty"
 
 
 def split_episode(episode: Episode, max_body: int, max_name: int) -> list[Episode]:
@@ -258,12 +251,6 @@ def _parse(data: bytes) -> tuple[dict[str, Any], str, list[str]]:
         return {}, body, [*notes, f"{error}; the file is sent without it"]
 
 
-def _skip_reason(values: Mapping[str, Any], body: str) -> str:
-    if FROM_SERVER in values or values.keys() >= WRITTEN_BY_LORE:
-        return "it came from a knowledge server"
-    return "" if body else "it is empty"
-
-
 def _decode(data: bytes) -> tuple[str, list[str]]:
     """Return the text with `\\n` line ends, and a note if something had to be replaced."""
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -291,8 +278,3 @@ def _line(value: Any) -> str:
     except ValueError:  # Python does not write integers of over 4,300 digits
         text = "(number too long)"
     return storable(one_line(text))
-
-
-def _heading(body: str) -> str | None:
-    found = _HEADING.search(body, 0, 10_000)
-    return found[1].rstrip("# \t") if found else None

@@ -95,7 +95,7 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
     from lore_server.hook.upload_run import upload
 
     try:
-        connect: Connect = partial(own_memories, session, escape)
+        connect: Connect = partial(own_memories, session)
         if target.url:
             from lore_server.hook.mcp_connection import connected
 

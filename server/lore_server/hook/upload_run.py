@@ -28,6 +28,7 @@ from lore_server.hook.memory_files import (
     digest_of,
     read_episode,
     read_memory_file,
+    skip_reason,
     split_episode,
 )
 from lore_server.hook.upload_state import (
@@ -181,18 +182,19 @@ class Uploader:
         except UnreadableMemory as error:
             self.give_up(file, str(error))
             return
-        reading, digest = read_episode(file, data), digest_of(file, data)
-        if reading.episode is None or digest in self._sent:  # None: it was changed after the plan was made
+        digest = digest_of(file, data)
+        if skip_reason(data) or digest in self._sent:  # it may have been changed after the plan was made
             self._tally.skipped += 1
             return
         try:
-            await self._replace(server, file, digest, reading.episode)
+            episode, notes = read_episode(file, data)
+            await self._replace(server, file, digest, episode)
         except MemoryRefused as error:
             self.give_up(file, error.message)
             return
         self._sent.add(digest)
         self._tally.succeeded += 1
-        for note in reading.notes:
+        for note in notes:
             log.warning("%s: %s", file.label, note)
         log.info("sent %s", file.label)
 

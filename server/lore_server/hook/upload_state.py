@@ -164,10 +164,7 @@ class UploadPlan:
 
 
 def make_plan(request: UploadRequest, state: UploadState) -> UploadPlan:
-    return plan_for(find_memory_files(request.folders), state, request.everything, request.limit)
-
-
-def plan_for(found: FoundFiles, state: UploadState, everything: bool = False, limit: int = 0) -> UploadPlan:
+    found, everything = find_memory_files(request.folders), request.everything
     plan = UploadPlan(Tally(len(found.files)), list(found.problems))
     wanted, digests = list[MemoryFile](), dict[str, str]()
     for file in found.files.values():
@@ -183,20 +180,16 @@ def plan_for(found: FoundFiles, state: UploadState, everything: bool = False, li
             plan.notes.append(f"{file.label} is skipped: {reason}")
         else:
             wanted.append(file)
-    known = set() if everything else _known(state, digests)
+    # the contents that the server has and keeps: the copy of a changed file is about to be replaced
+    complete = ((path, entry.digest) for path, entry in state.files.items() if entry.is_complete and not everything)
+    known = {digest for path, digest in complete if digests.get(path, digest) == digest}
     to_send = [file for file in wanted if digests[file.path] not in known]
     plan.tally.skipped += len(wanted) - len(to_send)
     plan.gone += _gone(found, state, {*digests.values()}, everything, plan.warnings)
     ordered = in_turns(to_send, {path for path, entry in state.files.items() if entry.failure})
-    plan.send = ordered[: limit or None]
+    plan.send = ordered[: request.limit or None]
     plan.waiting = len(ordered) - len(plan.send)
     return plan
-
-
-def _known(state: UploadState, digests: dict[str, str]) -> set[str]:
-    """Return the contents that the server has and keeps: the copy of a changed file is about to be replaced."""
-    complete = ((path, entry.digest) for path, entry in state.files.items() if entry.is_complete)
-    return {digest for path, digest in complete if digests.get(path, digest) == digest}
 
 
 def _gone(
