@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.headings import Outline, outline
@@ -46,19 +46,15 @@ _UP = re.compile(r"^(?:\.{1,2}/)+")
 _EXAMPLE = re.compile(r"(?:^|/)examples/(?:[\w.-]+/)*[\w.-]+\.(?:md|py)$")
 
 
-class Rule(BaseModel):
+class Rule(BaseModel, frozen=True):
     """A rule and its 1-based line."""
-
-    model_config = ConfigDict(frozen=True)
 
     line: int
     text: str
 
 
-class Spec(BaseModel):
+class Spec(BaseModel, frozen=True):
     """The references of a PRP. `names` are the words that may refer to another file, separated by spaces."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str | None = None
     status: str | None = None
@@ -68,10 +64,8 @@ class Spec(BaseModel):
     names: str = ""
 
 
-class Digest(BaseModel):
+class Digest(BaseModel, frozen=True):
     """A short description of a document. Only PRPs have `spec`, only rule files have `rules`."""
-
-    model_config = ConfigDict(frozen=True)
 
     type: KnowledgeType
     title: str

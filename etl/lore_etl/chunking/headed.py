@@ -71,7 +71,8 @@ def by_heading(document: Document, lines: list[str], found: Iterable[HeadingLine
         first, last, heading = part.first, part.last, part.heading
         symbols, group = tuple[Symbol, ...](), "prose"
         if document.syntax == "ini":
-            symbols = tuple(_keys(lines, first, last, "".join(heading)))
+            keys = ((number, _KEY.match(lines[number - 1])) for number in range(first, last + 1))
+            symbols = tuple(Symbol(".".join((*heading, key[1])), number, number) for number, key in keys if key)
         elif document.syntax == "document":  # no chunk belongs to two pages, slides or sheets
             group = next((title for title in heading if title.startswith(_PLACES)), "prose")
         introduces = part.is_bare and (bool(heading) or document.syntax not in _UNDERLINED)
@@ -168,12 +169,6 @@ def _html_text(text: str) -> str:
 def _org_text(text: str) -> str:
     """Return a headline of Org without its state, its priority and its tags."""
     return one_line(_ORG_TAGS.sub("", _ORG_STATE.sub("", text)))
-
-
-def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Symbol]:
-    for number in range(first, last + 1):
-        if match := _KEY.match(lines[number - 1]):
-            yield Symbol(f"{section}.{match[1]}" if section else match[1], number, number)
 
 
 def _shown(text: str) -> str:

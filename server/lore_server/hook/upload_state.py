@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from lore_etl.core.atomic import put_aside, write_atomically
 from lore_etl.core.errors import StorageError, os_errors_as
@@ -23,7 +24,6 @@ from lore_server.hook.memory_files import (
     skip_reason,
 )
 
-VERSION = 3
 GUARDED = 10  # if this many files of a folder disappear together, the disk is probably not mounted
 HINT = "Check the permissions and the free space of `hook` in LORE_HOME: nothing is sent that cannot be recorded."
 
@@ -43,6 +43,13 @@ class UploadedFile:
     failure: str = ""
     capture_type: str = ""
     synced_at: str = ""
+
+
+class _Stored(BaseModel):
+    version: Literal[3]
+    server: str
+    last: JSON
+    files: dict[str, UploadedFile]
 
 
 @dataclass
@@ -97,9 +104,8 @@ class UploadState:
 
     def save(self) -> None:
         """Write the file atomically. Raises StorageError."""
-        files = {path: asdict(entry) for path, entry in self.files.items()}
-        state = {"version": VERSION, "server": self.server, "last": self.last, "files": files}
-        write_atomically(self.path, [json.dumps(state, ensure_ascii=False)], HINT)
+        stored = _Stored(version=3, server=self.server, last=self.last, files=self.files)
+        write_atomically(self.path, [stored.model_dump_json()], HINT)
 
     def put_aside(self) -> None:
         """Rename a file that cannot be read. Raises StorageError."""
@@ -123,18 +129,12 @@ def make_folder(folder: Path) -> None:
 def read_state(path: Path) -> UploadState:
     """Return the recorded state: empty if there is none, marked as damaged if it cannot be read."""
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-        if whole["version"] != VERSION:
-            raise ValueError("unknown version")
-        files = {file: UploadedFile(**values) for file, values in whole["files"].items()}
-        files = {file: replace(entry, ids=tuple(map(str, entry.ids))) for file, entry in files.items()}
-        if not all(isinstance(entry.digest, str) for entry in files.values()):
-            raise TypeError("not a valid entry")
-        return UploadState(path, str(whole["server"]), files, dict(whole["last"]))
+        stored = _Stored.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return UploadState(path)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (OSError, ValueError):
         return UploadState(path, is_damaged=True)
+    return UploadState(path, stored.server, stored.files, stored.last)
 
 
 @dataclass(frozen=True)
