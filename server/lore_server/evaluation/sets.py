@@ -76,10 +76,7 @@ def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
 def rows(file: Path) -> Iterator[tuple[str, str, JSON]]:
     """Yield (file and line, `_id`, record) of a JSON Lines file with unique ids. Raises InvalidArgument."""
     seen: set[str] = set()
-    for number, line in enumerate(_lines(file), start=1):
-        if not line.strip():
-            continue
-        place = f"{file.name}, line {number}"
+    for place, line in _lines(file):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -103,9 +100,12 @@ def content(file: Path, name: str, hint: str | None = None) -> str:
         raise InvalidArgument(f"Cannot read {name}: {reason}.", hint) from error
 
 
-def _lines(file: Path) -> list[str]:
+def _lines(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield (file and line, text) of the lines that are not blank."""
     hint = "A set has queries.jsonl and qrels.tsv; see docs/evaluating.md."
-    return LINE_END.split(content(file, file.name, hint))
+    for number, line in enumerate(LINE_END.split(content(file, file.name, hint)), start=1):
+        if line.strip():
+            yield f"{file.name}, line {number}", line
 
 
 def text(row: JSON, key: str, place: str) -> str:
@@ -144,13 +144,13 @@ def _record(row: JSON, id_: str, place: str) -> CorpusRecord:
 
 def _judgements(file: Path, documents: set[str] | None) -> Judgements:
     found: Judgements = {}
-    for number, line in enumerate(_lines(file), start=1):
+    for place, line in _lines(file):
         cells = line.split("\t")
-        if not line.strip() or (number == 1 and cells[0] == "query-id"):
+        if cells[0] == "query-id" and not found:  # the header
             continue
         if len(cells) != 3 or not _GRADE.fullmatch(cells[2]):
-            raise InvalidArgument(f"{file.name}, line {number}: not `query-id<TAB>corpus-id<TAB>score`.")
+            raise InvalidArgument(f"{place}: not `query-id<TAB>corpus-id<TAB>score`.")
         if documents is not None and cells[1] not in documents:
-            raise InvalidArgument(f"{file.name}, line {number}: there is no document `{cells[1]}` in the corpus.")
+            raise InvalidArgument(f"{place}: there is no document `{cells[1]}` in the corpus.")
         found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
     return found

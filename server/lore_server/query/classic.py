@@ -32,7 +32,7 @@ def rank(query: str, type_: str, chunks: Sequence[Chunk], weights: Weights) -> l
         name = " - ".join((chunk.title, *chunk.heading[-1:])).lower()
         if chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE):
             name = PurePosixPath(chunk.source).stem.lower()
-        for term in (*_word_matches(words, chunk, name), *_chunk_matches(query, type_, chunk, name)):
+        for term in _matches(words, query, type_, chunk, name):
             terms[term] += weights[term]
         boost = weights["inheritanceBoost"]
         for source in (ancestor.source for ancestor in chunk.chain if ancestor.source):
@@ -60,8 +60,8 @@ def _words(query: str) -> list[str]:
     return found
 
 
-def _word_matches(words: Iterable[str], chunk: Chunk, name: str) -> Iterator[str]:
-    """Yield the weights that apply, once per word."""
+def _matches(words: Iterable[str], query: str, type_: str, chunk: Chunk, name: str) -> Iterator[str]:
+    """Yield the weights that apply, those of words once per word."""
     source, class_name = chunk.source.lower(), (chunk.class_name or "").lower()
     for word in words:
         if f"/{word}/" in source:
@@ -76,17 +76,13 @@ def _word_matches(words: Iterable[str], chunk: Chunk, name: str) -> Iterator[str
             yield "classNameMatch"
         if word in name.split("."):
             yield "namePartMatch"
-
-
-def _chunk_matches(query: str, type_: str, chunk: Chunk, name: str) -> Iterator[str]:
     if chunk.type == KnowledgeType.TICKET and type_ == "all":
         yield "ticketPenalty"
     if chunk.type == KnowledgeType.LIBRARY and type_ == "all":
         yield "libraryPenalty"
     if chunk.type == KnowledgeType.RELEASE:
         yield "releasePenalty"
-        wanted = query.lower()
-        if wanted.startswith("v") and name == wanted:
+        if query.lower().startswith("v") and name == query.lower():
             yield "releaseExactMatch"
-    if chunk.source.lower().endswith("base.mjs"):
+    if source.endswith("base.mjs"):
         yield "baseFileBonus"

@@ -159,18 +159,15 @@ def _suffixes(langs: Sequence[str]) -> list[str]:
 
 
 def _name_filter(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[str], bool]:
-    """Return a test whether a name matches a wanted pattern, if there are any, and no unwanted one."""
-    one, none = _any_of(wanted), _any_of(unwanted)
-    return lambda name: not (wanted and not one.search(name)) and not (unwanted and none.search(name))
+    """Return a test whether a name matches a wanted pattern, if there are any, and no unwanted one.
 
-
-def _any_of(forms: Sequence[str]) -> re.Pattern[str]:
-    """Compile alternatives for RE2, which takes linear time, because the patterns come from outside."""
+    RE2 takes linear time, because the patterns come from outside.
+    """
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
-    compiled: re.Pattern[str] = re2.compile("|".join(forms), options)
-    return compiled
+    one, none = (re2.compile("|".join(forms), options) for forms in (wanted, unwanted))
+    return lambda name: not (wanted and not one.search(name)) and not (unwanted and none.search(name))
 
 
 @cache

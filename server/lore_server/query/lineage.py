@@ -6,7 +6,7 @@ A class is hard to understand without its ancestors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from lore_etl.chunking.code_languages import code_languages
@@ -129,24 +129,20 @@ def _move(by_source: dict[str, Ranked], chunk: Chunk, target: float, share: floa
 
 
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
-    """Return the classes below, or for such questions above, the classes that a question names, nearest first."""
+    """Return the classes below, or for such questions above, the classes that a question names, nearest first.
+
+    Of each file, only the first, up to a maximum of files, because a result is a file.
+    """
     asks_upwards = bool(_UPWARDS.search(text))
     if len(text.split()) > MAX_WORDS or not (asks_upwards or _DOWNWARDS.search(text)):
         return []
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for name in classes_in(text, hierarchy):
         above = [ancestor.class_name for ancestor in hierarchy.chain(name)]
         below = [node.name for node in hierarchy.subtree(name)][1:]
-        found |= dict.fromkeys(above if asks_upwards else below)
-    return list(found)
-
-
-def first_of_each_file(names: Iterable[str], hierarchy: Hierarchy) -> list[str]:
-    """Return the first of these classes in each file, up to a maximum of files, because a result is a file."""
-    found: dict[str, str] = {}
-    for name in names:
-        if source := hierarchy.nodes[name].source:
-            found.setdefault(source, name)
+        for other in above if asks_upwards else below:
+            if source := hierarchy.nodes[other].source:
+                found.setdefault(source, other)
     return list(found.values())[:MAX_FILES]
 
 

@@ -79,13 +79,12 @@ def former_versions(question: str, sources: Collection[str]) -> set[str]:
                 above = "".join(f"{folder}/" for folder in names[:place])
                 newest[above] = max(newest.get(above, 0), _version(name))
                 folders.append((source, above, name))
-
-    def is_former(source: str, above: str, name: str) -> bool:
-        if name in FORMER or 0 < _version(name) < newest[above]:
-            return True
-        return name == "v1" and above + source.casefold().removeprefix(f"{above}v1/") in paths
-
-    return {folder[0] for folder in folders if is_former(*folder)}
+    former = set()
+    for source, above, name in folders:
+        beside = above + source.casefold().removeprefix(f"{above}v1/")
+        if name in FORMER or 0 < _version(name) < newest[above] or (name == "v1" and beside in paths):
+            former.add(source)
+    return former
 
 
 def _version(name: str) -> int:

@@ -243,7 +243,6 @@ class QueryService:
         named: Sequence[reference.Reference] | None = None,
     ) -> Retrieved:
         """Return the candidates for a query; `named` is what it names, if known. Raises the errors of `retrieve`."""
-        watch = watch or retrieve.Stopwatch()
         query = reference.with_defined(query, self._index.keywords)
 
         def found_in(part: Mapping[str, str] | None, only: str | None) -> retrieve.Candidates:
@@ -275,8 +274,6 @@ class QueryService:
             passages = retrieve.passages_of(candidates, "vectors")
             return passages, self._classic(query, passages, retrieved.type or "all", weights)
         passages = hybrid.score(query, candidates, retrieved.type, weights)
-        hierarchy = self._index.hierarchy
-        below = lineage.first_of_each_file(lineage.relatives(query.text, hierarchy), hierarchy)
         files = hybrid.rank(
             query,
             passages,
@@ -284,7 +281,7 @@ class QueryService:
             weights,
             self._today(),
             parents=self._heads(lineage.wanted_ancestors(query, passages)),
-            relatives=list(self._heads(below).values()),
+            relatives=list(self._heads(lineage.relatives(query.text, self._index.hierarchy)).values()),
             heads=self._openings(passage.chunk.superseded_by for passage in passages),
             named={chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)},
             changed=self._history.matches(query.text) if self._history else {},

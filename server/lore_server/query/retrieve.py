@@ -114,7 +114,12 @@ def retrieve(
     if the caller holds a gate. Raises IndexMissing, ModelMismatch, and IndexDamaged if a store cannot be read.
     """
     watch = watch or Stopwatch()
-    _check(index)
+    index.require()
+    if not index.catalogue.total():
+        raise emptiness(index)
+    index.keywords.verify()
+    if not index.keywords.count():
+        raise IndexDamaged("The keyword index has lost its chunks.")
     text = query.text
     by_word = index.keywords.search(text, limit, type_, among)
     by_name = [id_ for id_ in definitions(query, index.keywords) if among is None or id_ in among]
@@ -154,15 +159,6 @@ def retrieve(
     ]
     watch.end("scores")
     return Candidates(scored, by_meaning, by_word, degraded)
-
-
-def _check(index: Index) -> None:
-    index.require()
-    if not index.catalogue.total():
-        raise emptiness(index)
-    index.keywords.verify()
-    if not index.keywords.count():
-        raise IndexDamaged("The keyword index has lost its chunks.")
 
 
 def _check_model(index: Index) -> bool:
