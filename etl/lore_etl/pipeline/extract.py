@@ -311,7 +311,9 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[
         others = set()
     elif run.same_layout and others:
         then = {path: recorded[path] for path, row in sorted(run.known.items()) if row.recipe}
-        others &= relations.affected(Relations(then, then.keys(), catalogue.titles, run.index.root.name))
+        others &= relations.affected(
+            Relations(then, then.keys(), partial(catalogue.of_sources, TITLE), run.index.root.name)
+        )
     before = list(catalogue.records_of(sorted(others)))
     after = list(relations.related(before))
     tree = relations.tree.hierarchy
