@@ -30,7 +30,7 @@ from lore_etl.core.errors import (
 )
 from lore_server.knowledge.chapter_edit import ChapterName, SectionName, add_part, remove_part, rewrite, update_part
 from lore_server.knowledge.git import git_command
-from lore_server.knowledge.lock import StoreLock
+from lore_server.knowledge.safe_files import StoreLock
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import (
     AGENT,

@@ -86,9 +86,8 @@ def eval_(
             output.line(f"\nAgainst {file.name}:")
             for name, measure, comparison in _rows(comparisons):
                 output.line(f"{name:10} {measure:12} {_verdict(comparison)}")
-    losses = [f"{name} {measure}" for name, measure, row in _rows(found[gate]) if row.is_loss] if gate else []
-    if losses:
-        output.note(f"Significantly worse than {gate.name if gate else ''}: {', '.join(losses)}.")
+    if gate and (losses := [f"{name} {measure}" for name, measure, row in _rows(found[gate]) if row.is_loss]):
+        output.note(f"Significantly worse than {gate.name}: {', '.join(losses)}.")
         raise typer.Exit(1)
 
 

@@ -87,7 +87,7 @@ def files_of(memory: Memory, stem: str) -> dict[str, str]:
     names = [stem + SUFFIX, *(f"{stem}.{number}{SUFFIX}" for number in range(2, len(bodies) + 1))]
     files = {}
     for number, (name, body) in enumerate(zip(names, bodies, strict=True), start=1):
-        values = _values(memory) if number == 1 else _common(memory)
+        values = _values(memory, is_first=number == 1)
         if len(names) > 1:
             values |= {"part": number, "of": len(names)}
         if number > 1:
@@ -119,13 +119,10 @@ def read_memory(texts: Sequence[str], stem: str, folder: str) -> Memory:
     )
 
 
-def _values(memory: Memory) -> dict[str, Any]:
+def _values(memory: Memory, is_first: bool = True) -> dict[str, Any]:
     more = {"full_name": memory.full_name, "source": memory.source, "metadata": dict(memory.metadata)}
-    return _common(memory) | {key: value for key, value in more.items() if value}
-
-
-def _common(memory: Memory) -> dict[str, Any]:
-    return {"name": memory.name, "group_id": memory.group_id, "sha256": memory.sha256, "created": memory.created}
+    common = {"name": memory.name, "group_id": memory.group_id, "sha256": memory.sha256, "created": memory.created}
+    return common | {key: value for key, value in more.items() if value and is_first}
 
 
 def _front(values: Mapping[str, Any]) -> str:

@@ -16,13 +16,12 @@ from lore_server.knowledge.chapter_edit import Edit
 from lore_server.knowledge.document import DOCUMENT_BYTES, checked_text
 from lore_server.knowledge.git.commits import Author, Commit, blob_id
 from lore_server.knowledge.git.history import LOCK, Changes, History, by_hand
-from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
 from lore_server.knowledge.projects import Projects
 from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact
 from lore_server.knowledge.registry import INDEX, Identity, index_with, read_index
 from lore_server.knowledge.remote import Clash, Remote, RemoteState, merge_all
-from lore_server.knowledge.safe_files import reporting
+from lore_server.knowledge.safe_files import StoreLock, reporting
 
 if TYPE_CHECKING:
     from lore_server.replies.records import KnowledgeRevertedRecord

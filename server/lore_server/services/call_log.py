@@ -8,15 +8,16 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from lore_etl.core.dates import precise_timestamp
 from lore_etl.core.errors import InternalError, InvalidArgument, InvalidContent, LoreError, ProjectNotFound
 from lore_etl.core.json_types import JSON
 from lore_etl.system.durable import replace
-from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import open_regular
 from lore_server.contract import Operation
+from lore_server.knowledge.safe_files import StoreLock
 from lore_server.replies.problem import LONGEST, context_of, in_envelope, seed_code
 from lore_server.services.knowledge_library import Library
 
@@ -35,13 +36,10 @@ class ActivityLog:
 
     def add(self, record: Mapping[str, object]) -> None:
         """Append a line. Errors are ignored, because logging must not make a call fail."""
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, LoreError):
             line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-            descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            try:
-                os.write(descriptor, line)  # a single write, so that the lines of several processes do not mix
-            finally:
-                os.close(descriptor)
+            with open(open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "wb", buffering=0) as file:
+                file.write(line)  # a single write, so that the lines of several processes do not mix
             if self._is_full():
                 self._rotate()
 
@@ -51,19 +49,12 @@ class ActivityLog:
     def _rotate(self) -> None:
         """Rename the log to `<name>.1`, unless another process is doing so or has just done so."""
         lock = self._path.with_name(f"{self._path.name}.lock")
-        descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT)
-        if not try_lock(descriptor):
-            os.close(descriptor)
-            return
-        try:
+        logs = [self._path, *(self._path.with_name(f"{self._path.name}.{number}") for number in range(1, KEPT + 1))]
+        with StoreLock(lock, wait_seconds=0).held():
             if self._is_full():
-                for number in range(KEPT - 1, 0, -1):
-                    older = self._path.with_name(f"{self._path.name}.{number}")
-                    if older.exists():
-                        replace(older, older.with_name(f"{self._path.name}.{number + 1}"))
-                replace(self._path, self._path.with_name(f"{self._path.name}.1"))
-        finally:
-            close_locked(descriptor)
+                for newer, older in reversed([*pairwise(logs)]):
+                    if newer.exists():
+                        replace(newer, older)
             lock.unlink(missing_ok=True)
 
 

@@ -13,8 +13,7 @@ from lore_etl.core.text import counted
 from lore_etl.files.git_folder import head
 from lore_server.knowledge.git.commits import FIELDS, Author, Commit, file_line, import_stream, parsed, tree_line
 from lore_server.knowledge.git.git_command import Git, finish
-from lore_server.knowledge.lock import StoreLock
-from lore_server.knowledge.safe_files import TEMPORARY, Files
+from lore_server.knowledge.safe_files import TEMPORARY, Files, StoreLock
 
 BRANCH = "main"
 LOCK = "lore.lock"
