@@ -16,10 +16,7 @@ from typing import TextIO
 from lore_etl.core.text import SURROGATES
 
 LEVEL_VARIABLES = ("LORE_LOG_LEVEL", "KNOWLEDGE_MCP_LOG_LEVEL")
-LEVELS = {
-    "DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-}  # fmt: skip
+LEVELS = ("DEBUG", "INFO", "WARN", "WARNING", "ERROR")
 # C0 without line feed and tab, DEL, C1, and the characters that reorder text
 _STEERING = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{SURROGATES}]")
 
@@ -31,8 +28,11 @@ def visible(text: str) -> str:
 
 def out(text: str, root: Path | None = None) -> None:
     """Write a text to standard output; on a terminal, results of the project at `root` are coloured and linked."""
-    shown = visible(text)
-    sys.stdout.write(styled(shown, root) if root and takes_style(sys.stdout) else shown)
+    sys.stdout.write(_shown(text, root))
+
+
+def _shown(text: str, root: Path | None) -> str:
+    return styled(visible(text), root) if root and takes_style(sys.stdout) else visible(text)
 
 
 def page(text: str, root: Path | None = None) -> None:
@@ -43,15 +43,9 @@ def page(text: str, root: Path | None = None) -> None:
     if not command or shutil.which(command[0]) is None:
         out(text, root)
         return
-    shown = visible(text)
     sys.stdout.flush()
-    subprocess.run(
-        command,
-        input=styled(shown, root) if root and takes_style(sys.stdout) else shown,
-        encoding="utf-8",
-        env={"LESS": "FRX", **os.environ},
-        check=False,
-    )
+    variables = {"LESS": "FRX", **os.environ}
+    subprocess.run(command, input=_shown(text, root), encoding="utf-8", env=variables, check=False)
 
 
 def err(text: str) -> None:
@@ -88,14 +82,15 @@ class OneLine(VisibleFormatter):
 def configure_logging(verbose: bool, default: int = logging.WARNING) -> None:
     """Send logs to standard error, from the level set in the environment; libraries log only warnings and errors."""
     named = next((os.environ[name] for name in LEVEL_VARIABLES if os.environ.get(name)), "")
-    level = LEVELS.get(named.strip().upper(), default)
+    wanted = named.strip().upper()
+    level = logging.getLevelNamesMapping()[wanted] if wanted in LEVELS else default
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine("%(levelname)s %(name)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in ("lore_etl", "lore_server"):
         logging.getLogger(name).setLevel(min(level, logging.INFO) if verbose else level)
-    if named and named.strip().upper() not in LEVELS:
+    if named and wanted not in LEVELS:
         message = "%s is not a log level. Set %s to one of %s."
         logging.getLogger(__name__).warning(message, named[:40], LEVEL_VARIABLES[0], ", ".join(LEVELS))
 

@@ -71,7 +71,10 @@ def spelled(folder: Path) -> str:
     """Return the path of a folder as the registry records it: printable, and as `~/…` below the home folder."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises if the home folder is unknown
     path = folder.as_posix() if not folder.is_relative_to(home) else f"~/{folder.relative_to(home).as_posix()}"
-    text = path.removesuffix("/.")
+    return _printable(path.removesuffix("/."))
+
+
+def _printable(text: str) -> str:
     return "".join(quote(letter, errors="surrogateescape") if has_unseen(letter) else letter for letter in text)
 
 
@@ -99,17 +102,16 @@ def normalised_remote(address: str) -> str:
 def _origin(config: bytes) -> str:
     """Return the URL of `origin` in the content of a `.git/config`; "" if it is missing or unreadable."""
     try:
-        return _values(config).get("remote.origin.url", "") if b"origin" in config else ""
+        return _url(config) if b"origin" in config else ""
     except GitError:
         return ""
 
 
 @lru_cache(maxsize=64)
-def _values(config: bytes) -> dict[str, str]:
-    """Return the values that git parses from a configuration, without its includes. Raises GitError."""
-    options = ("config", "--file", "-", "--no-includes", "--null", "--list")
-    found = Git(Path("/")).run(*options, data=config).decode("utf-8", "replace")
-    return {key: value for key, _, value in (entry.partition("\n") for entry in found.split("\0"))}
+def _url(config: bytes) -> str:
+    """Return the URL that git reads from a configuration without its includes. Raises GitError if there is none."""
+    options = ("config", "--file", "-", "--no-includes", "--null", "--get", "remote.origin.url")
+    return Git(Path("/")).run(*options, data=config).decode("utf-8", "replace").removesuffix("\0")
 
 
 def _main_folder(root: Path, known: Container[str]) -> Path | None:
@@ -145,8 +147,7 @@ def _config(git: Path) -> bytes:
 
 def _name(name: str) -> str:
     """Return a name that is valid as a project id."""
-    text = unicodedata.normalize("NFC", name).strip()
-    shown = "".join(quote(letter, errors="surrogateescape") if has_unseen(letter) else letter for letter in text)
+    shown = _printable(unicodedata.normalize("NFC", name).strip())
     if not shown.strip("./\\"):
         return "root"
     return shown if len(shown) <= NAME_CHARACTERS else f"{shown[:NAME_CHARACTERS]}-{mark_of(shown)}"
@@ -294,10 +295,8 @@ def _table(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _whole(data: bytes | None, name: str = INDEX, hint: str = _RESTORE) -> dict[str, Any]:
-    if data is None or not data.strip():
-        return {}
     try:
-        whole = json.loads(data)
+        whole = json.loads(data) if data and data.strip() else {}
     except (ValueError, RecursionError) as error:
         raise _damaged(name, hint) from error
     if not isinstance(whole, dict):

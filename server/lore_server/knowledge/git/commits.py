@@ -81,18 +81,13 @@ def import_stream(message: str, author: Author, parents: Sequence[str], lines: I
         text += f"\n\n{SESSION}{session}"
     head = f"feature done\ncommit HEAD\nmark :1\nauthor {agent} {now}\ncommitter {COMMITTER} {now}\n"
     above = [f"{'merge' if number else 'from'} {parent}\n" for number, parent in enumerate(parents)]
-    parts = [_encoded(head), _data(_encoded(text + "\n")), _encoded("".join(above))]
+    parts = [head.encode("utf-8", "replace"), _data(f"{text}\n".encode("utf-8", "replace")), "".join(above).encode()]
     return b"".join([*parts, *lines, b"get-mark :1\ndone\n"])
 
 
 def file_line(path: str, data: bytes | None) -> bytes:
     """Return the line of an import stream that sets a file, or deletes it if `data` is None."""
     return b"D %s\n" % _quoted(path) if data is None else b"M 100644 inline %s\n%s" % (_quoted(path), _data(data))
-
-
-def tree_line(tree: str) -> bytes:
-    """Return the line of an import stream that replaces all files with those of a tree."""
-    return f'M 040000 {tree} ""\n'.encode()
 
 
 def _data(data: bytes) -> bytes:
@@ -102,10 +97,6 @@ def _data(data: bytes) -> bytes:
 def _quoted(path: str) -> bytes:
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return b'"%s"' % escaped.encode("utf-8", "surrogateescape")
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
 
 
 def _ident(name: str) -> str:

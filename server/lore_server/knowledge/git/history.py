@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lore_etl.core.errors import CommitNotFound, GitError
 from lore_etl.core.text import counted
 from lore_etl.files.git_folder import head
-from lore_server.knowledge.git.commits import FIELDS, Author, Commit, file_line, import_stream, parsed, tree_line
+from lore_server.knowledge.git.commits import FIELDS, Author, Commit, file_line, import_stream, parsed
 from lore_server.knowledge.git.git_command import Git, finish
 from lore_server.knowledge.safe_files import TEMPORARY, Files, StoreLock
 
@@ -97,7 +97,8 @@ class History:
             tree = self.git.run("write-tree", keep=keep).decode().strip()
             if tip and tree == self.git.run("rev-parse", f"{tip}^{{tree}}").decode().strip():
                 return 0  # only git's index was out of date
-            stream = import_stream(message, author, [tip] if tip else [], [tree_line(tree)])
+            whole = f'M 040000 {tree} ""\n'.encode()  # replaces all files with those of the tree
+            stream = import_stream(message, author, [tip] if tip else [], [whole])
             self._advance(_IMPORT, stream, {}, message)
         return len(changed)
 
