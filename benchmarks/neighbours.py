@@ -34,7 +34,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import load_contract
-from lore_server.execution.lanes import CLIENT
+from lore_server.execution.threads import CLIENT
 from lore_server.hook.knowledge_server import target_of
 from lore_server.hook.mcp_connection import connected
 from lore_server.knowledge.store import KnowledgeStore

@@ -29,8 +29,8 @@ from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
 from lore_server.answer.model_answers import ModelAnswers
 from lore_server.contract import Contract, Operation, Queue
-from lore_server.execution.lanes import CLIENT, Lane, Together
 from lore_server.execution.progress import NOBODY, Listener
+from lore_server.execution.threads import CLIENT, Lane, Together
 from lore_server.framework.index_file import Output
 from lore_server.framework.init_service import InitService
 from lore_server.framework.reading import DocReader

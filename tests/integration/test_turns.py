@@ -16,8 +16,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from lore_etl.core.json_types import JSON
 from lore_server.app import App
-from lore_server.execution.lanes import CLIENT
 from lore_server.execution.progress import NOBODY, Listener
+from lore_server.execution.threads import CLIENT
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.owner.listen import Connections, SocketServer
 from tests.harness.commands import SECONDS

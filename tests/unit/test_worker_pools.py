@@ -10,7 +10,7 @@ from contextvars import copy_context
 import pytest
 
 from lore_etl.core.errors import Busy, DeadlineExceeded
-from lore_server.execution.lanes import CLIENT, Lane, Together, Turns
+from lore_server.execution.threads import CLIENT, Lane, Together, Turns
 
 
 def test_a_full_pool_rejects_calls_until_a_slot_is_free() -> None:

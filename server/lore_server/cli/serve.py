@@ -105,7 +105,7 @@ def serve_projects(
     session: Session, where: Path, host: str | None, port: int | None, toolsets: list[str] | None
 ) -> None:
     """Serve many projects until interrupted; each has its own index, which is owned while it is in use."""
-    from lore_server.execution.lanes import PROJECTS
+    from lore_server.execution.threads import PROJECTS
     from lore_server.http.page import Pulse, routes_of_many
     from lore_server.http.site import site_of
     from lore_server.owner.process import leave

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore_etl.core.errors import Forbidden, InvalidArgument, LimitReached, LoreError, TokenRequired
 from lore_server.contract import Operation
-from lore_server.execution.lanes import CLIENT, PROJECTS
+from lore_server.execution.threads import CLIENT, PROJECTS
 from lore_server.http.access import ACCESS, Access, Level, Limits
 from lore_server.http.site import ASSETS, PROJECT, Site
 from lore_server.replies.problem import problem

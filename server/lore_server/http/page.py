@@ -26,7 +26,7 @@ from lore_etl.core.dates import timestamp
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.contract import Contract
-from lore_server.execution.lanes import PROJECTS
+from lore_server.execution.threads import PROJECTS
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 from lore_server.http.guard import LIST
 from lore_server.http.site import ASSETS, EDITOR, PROJECT, Site

@@ -21,7 +21,7 @@ from lore_etl.config.project import user_state_folder
 from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings
 from lore_etl.core.errors import ConfigError, ProviderUnavailable, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
-from lore_server.execution.lanes import PROJECTS
+from lore_server.execution.threads import PROJECTS
 from lore_server.http.access import ANYONE_HERE, OWNER, Access, Level, NamedTokens, Token, token_of
 
 ASSETS = "/assets/"

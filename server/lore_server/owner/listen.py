@@ -28,10 +28,9 @@ from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import born
 from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 from lore_server.app import App
-from lore_server.execution.lanes import CLIENT
 from lore_server.execution.progress import Listener as Hearer
 from lore_server.execution.progress import ignore_text
-from lore_server.execution.threads import Calls
+from lore_server.execution.threads import CLIENT, Calls
 from lore_server.owner.line import LOOPBACK, TCP, UNIX, VARIABLE, parsed
 from lore_server.replies.problem import problem
 

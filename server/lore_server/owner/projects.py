@@ -29,8 +29,8 @@ from lore_etl.stores.owner_file import SERVE_MANY
 from lore_etl.system.memory import release_unused_memory
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.lanes import PROJECTS
 from lore_server.execution.progress import Listener
+from lore_server.execution.threads import PROJECTS
 from lore_server.owner.across import Across
 from lore_server.owner.find import make_way
 from lore_server.owner.listen import Connections, until_quiet
