@@ -131,7 +131,10 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     users = names.with_functions()
 
     def target(path: str, name: str) -> str | None:
-        return (packages if facts[path].family else users).target(path, name)
+        known = packages if facts[path].family else users
+        while name and (found := known.target(path, name)) is None:
+            name = name.rpartition(".")[0]
+        return found if name else None
 
     tree = Hierarchy(unique[name] for name in sorted(unique))
     return Resolved(tree, {**names.full, **packages.full_names()}, target)
@@ -204,13 +207,9 @@ class _Names:
         return users
 
     def target(self, path: str, name: str) -> str | None:
-        """Return the class or function that the beginning of a dotted name refers to."""
-        find = self._in_module if _is_python(path) else self._local
-        while name:
-            if (found := find(path, name, set())) in self.declared:
-                return found
-            name = name.rpartition(".")[0]
-        return None
+        """Return the class or function that a dotted name refers to."""
+        found = (self._in_module if _is_python(path) else self._local)(path, name, set())
+        return found if found in self.declared else None
 
     def _base(self, path: str, definition: ClassDefinition, base: str) -> str:
         scope = definition.name

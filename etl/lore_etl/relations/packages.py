@@ -104,19 +104,16 @@ class Packages:
         }
 
     def target(self, path: str, name: str) -> str | None:
-        """Return the class or function that the beginning of a dotted name refers to, if it is only one."""
+        """Return the class or function that a dotted name refers to, if it is only one."""
         file = self._facts[path]
-        while name:
-            if name.rpartition(".")[2] in self._last_names or name.partition(".")[0] in file.imports:
-                inner = [class_.name for class_ in file.classes if class_.name.endswith(f".{name}")]
-                if found := self._find(path, "", inner[0] if len(inner) == 1 else name):
-                    return self._shown[found]
-                places = (self._functions.get((file.family, key), ()) for key in dict.fromkeys(self._keys(path, name)))
-                functions = [function for place in places for function in place]
-                if len(functions) == 1:
-                    return functions[0]
-            name = name.rpartition(".")[0]
-        return None
+        if name.rpartition(".")[2] not in self._last_names and name.partition(".")[0] not in file.imports:
+            return None
+        inner = [class_.name for class_ in file.classes if class_.name.endswith(f".{name}")]
+        if found := self._find(path, "", inner[0] if len(inner) == 1 else name):
+            return self._shown[found]
+        places = (self._functions.get((file.family, key), ()) for key in dict.fromkeys(self._keys(path, name)))
+        functions = [function for place in places for function in place]
+        return functions[0] if len(functions) == 1 else None
 
     def implementers(self, nodes: Iterable[ClassNode]) -> dict[str, list[str]]:
         """Return the types that implement each interface of Go by their methods.
