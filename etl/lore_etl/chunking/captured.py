@@ -177,8 +177,10 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
         root = None
     if root is None or _is_hopeless(root):
         raise NotParsed(f"{language.title} that takes too long to parse; indexed as plain text")
-    if root.has_error and len(data) <= FRAGMENT_BYTES and _is_torn(data, root):
-        raise NotParsed  # a part of a file, which its definitions would break up
+    if root.has_error and len(data) <= FRAGMENT_BYTES:
+        is_unbalanced = any(data.count(opening) != data.count(closing) for opening, closing in (b"{}", b"()", b"[]"))
+        if is_unbalanced or any(node.is_error for node in (root, *root.children)):
+            raise NotParsed  # a text that begins or ends within a definition, which its definitions would break up
     # a progress callback for `matches` crashes tree-sitter 0.26.1
     definitions, use = language.queries
     found = QueryCursor(definitions, match_limit=MATCH_LIMIT).matches(root)
@@ -188,12 +190,6 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
     nodes = QueryCursor(use).captures(root).get("use", ()) if language.has_uses else ()
     uses = [(node.start_byte, node.end_byte, node.start_point[0] + 1, _text(data, node)) for node in nodes]
     return marks, doubts_of(root, classes), uses
-
-
-def _is_torn(data: bytes, root: Node) -> bool:
-    """Return whether a text that does not parse begins or ends inside a definition."""
-    is_unbalanced = any(data.count(opening) != data.count(closing) for opening, closing in (b"{}", b"()", b"[]"))
-    return is_unbalanced or any(node.is_error for node in (root, *root.children))
 
 
 def _is_hopeless(root: Node) -> bool:

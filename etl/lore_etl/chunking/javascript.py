@@ -207,19 +207,14 @@ def _members(class_node: Node) -> Iterator[Member]:
             yield Member(name, "method", _lines(node))
         elif node.type in _FIELDS:
             yield Member(name, "attribute", _lines(node))
-            yield from (Member(_unquoted(pair, "key"), "config", _lines(pair)) for pair in _configs(node))
+            is_config = name == "config" and value is not None and value.type == "object"
+            keys = [pair for pair in value.named_children if pair.type == "pair"] if value and is_config else []
+            yield from (Member(_unquoted(pair, "key"), "config", _lines(pair)) for pair in keys)
 
 
 def _body(class_node: Node) -> list[Node]:
     body = class_node.child_by_field_name("body")
     return body.named_children if body is not None else []
-
-
-def _configs(member: Node) -> list[Node]:
-    """Return the keys with values if a member is the `static config` of a class."""
-    value = member.child_by_field_name("value") if member.type in _FIELDS and _name(member) == "config" else None
-    is_object = value is not None and value.type == "object"
-    return [pair for pair in value.named_children if pair.type == "pair"] if value and is_object else []
 
 
 def _classes(root: Node, below: Query) -> Iterator[tuple[ClassDefinition, Node]]:

@@ -28,6 +28,7 @@ SAMPLES = ["x", "How does a worker shut down?", "def run(self): return self._job
 PAIRS = [(SAMPLES[1], passage) for passage in (*SAMPLES, "")]
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 ONE_FILE_BYTES = 1_500_000_000  # protobuf is limited to 2 GB; the weights of larger models are in a separate file
+INFO = "info.json"  # its presence marks a model as complete, so it is written last
 MAX_TOKENS = 8192  # for cross-encoders without a stated limit
 
 
@@ -52,7 +53,7 @@ def export_embedder(origin: str, folder: Path) -> None:
             "query_prompt": (model.prompts or {}).get("query") or "",
             "digest": _digest(model, files / "tokenizer.json"),
         }
-        _write_info(info, files)
+        (files / INFO).write_text(json.dumps(info), encoding="utf-8")
         served = OnnxEmbedder(described(files), threads=1).embed(SAMPLES)
         difference = float(np.abs(served - model.encode(SAMPLES, normalize_embeddings=True)).max())
         if not difference <= TOLERANCE:
@@ -82,7 +83,7 @@ def export_reranker(origin: str, folder: Path) -> None:
                 "pad_token": str(tokenizer.pad_token or "[PAD]"),
             },
         }
-        _write_info(info, files)
+        (files / INFO).write_text(json.dumps(info), encoding="utf-8")
         served, expected = OnnxCrossEncoder("check", files, threads=1), model.predict(PAIRS)
         found = np.concatenate([served.score(query, [passage]) for query, passage in PAIRS])
         if not np.allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE):
@@ -144,11 +145,6 @@ def _write_graph(
         > ONE_FILE_BYTES,
     )
     return names
-
-
-def _write_info(info: Mapping[str, object], folder: Path) -> None:
-    """Write `info.json`, whose presence marks a model as complete."""
-    (folder / "info.json").write_text(json.dumps(info), encoding="utf-8")
 
 
 def _vector(features: dict[str, Any]) -> torch.Tensor:
