@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.query.ranking import Ranked
-from lore_server.query.rerank import blend
+from lore_server.query.ranking import Ranked, blend
 from tests.harness.chunks import make_chunk
 
 

@@ -268,18 +268,6 @@ class Catalogue(CatalogueFile):
         where, values = _where(type=type_)
         return self._column(f"SELECT DISTINCT source FROM chunk {where}", values)
 
-    def rows_of(self, sources: Iterable[str], type_: str | None) -> dict[str, str]:
-        """Return the rows in the vector store of these files' chunks, by chunk id; only of a type, if given."""
-        rows = self._matching("SELECT id, content_hash, type FROM chunk", "source", sources)
-        return {id_: row_id_of(id_, content_hash) for id_, content_hash, kind in rows if type_ in (None, kind)}
-
-    def rows_below(self, folders: Sequence[str], type_: str | None) -> dict[str, str]:
-        """Return the same as `rows_of` for all files below these folders."""
-        ranges = " OR ".join(["source >= ? AND source < ?"] * len(folders))  # "0" comes after "/"
-        ends = [end for folder in folders for end in (f"{folder}/", f"{folder}0")]
-        sql = f"SELECT id, content_hash FROM chunk WHERE ({ranges}) AND (? IS NULL OR type = ?)"
-        return {id_: row_id_of(id_, content_hash) for id_, content_hash in self._rows(sql, [*ends, type_, type_])}
-
     def every_row(self) -> list[tuple[str, ...]]:
         """Return (source, type, chunk id, content hash) of all chunks, by source and line."""
         return self._rows("SELECT source, type, id, content_hash FROM chunk ORDER BY source, position")

@@ -74,8 +74,8 @@ def compare(ours: Mapping[str, float], theirs: Mapping[str, float]) -> Compariso
     common = [question for question in ours if question in theirs]
     differences = np.array([ours[question] - theirs[question] for question in common])
     if len(differences) < 2 or not differences.any():
-        mean = float(differences.mean()) if len(differences) else 0.0
-        return Comparison(mean, (mean, mean), 1.0)
+        bounds = interval(list(differences))
+        return Comparison(bounds[0], bounds, 1.0)
     from scipy import stats
 
     with warnings.catch_warnings():

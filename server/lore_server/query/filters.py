@@ -85,11 +85,8 @@ class Part:
     folders: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
 
-    def rows(self, index: Index, type_: str | None) -> dict[str, str]:
-        """Return the chunks of this type: chunk id -> row in the vector store."""
-        if self.folders:
-            return index.catalogue.rows_below(self.folders, type_)
-        return index.catalogue.rows_of(self.files, type_)
+    def has(self, path: str) -> bool:
+        return path in self.files or any(path.startswith(f"{folder}/") for folder in self.folders)
 
 
 class File(NamedTuple):
@@ -110,7 +107,7 @@ def indexed_files(index: Index) -> Files:
 
 
 def filtered(index: Index, files: Files, filters: Filters) -> dict[str, str]:
-    """Return the chunks that pass the filters, as in `Part.rows`."""
+    """Return the chunks of these files that pass the filters: chunk id -> row in the vector store."""
     among: dict[str, str] = {}
     scripts = index.catalogue.recipes_of_scripts()
     for source, file in files.items():

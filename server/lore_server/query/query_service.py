@@ -18,8 +18,7 @@ from lore_server.query import classic, confidence, hybrid, lineage, outdated, re
 from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files, type_or_none
 from lore_server.query.history import History
 from lore_server.query.parse import Query, parse
-from lore_server.query.ranking import Ranked, Weights, weights
-from lore_server.query.rerank import Reranker
+from lore_server.query.ranking import Ranked, Reranker, Weights, weights
 
 SEARCHES = 10  # for one question, while near-copies are all that is found
 VERIFIED = 10  # first files and first passages whose shared vectors are recomputed, once: at most 20
@@ -207,11 +206,10 @@ class QueryService:
             return None
 
         def rows() -> dict[str, str]:
-            within = part.rows(self._index, type_) if part else {}
-            if filters == NO_FILTERS:
-                return within
-            passing = filtered(self._index, self._all_files(), filters)
-            return {id_: row for id_, row in passing.items() if part is None or id_ in within}
+            files = self._all_files()
+            if part is not None:
+                files = {path: own for path, own in files.items() if type_ in (None, own.type) and part.has(path)}
+            return filtered(self._index, files, filters)
 
         return self._index.snapshot.read(PARTS, (part, type_, filters), rows)
 
