@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.query.fuse import MAX_PASSAGES, files
+from lore_server.query.hybrid import MAX_PASSAGES, files
 from lore_server.query.ranking import HYBRID, Ranked, Terms
 from tests.harness.chunks import make_chunk
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.query.fuse import MAX_SHARE, flatness, fuse, vector_share
+from lore_server.query.hybrid import MAX_SHARE, flatness, fuse, vector_share
 from lore_server.query.parse import parse
 from lore_server.query.ranking import HYBRID
 from lore_server.query.retrieve import Candidate, Candidates

@@ -63,7 +63,6 @@ class Bench:
         }
 
     def runs(self, ranked: Mapping[str, Sequence[Ranked]]) -> dict[str, list[str]]:
-        """Return the documents for each question, best first."""
         found = {}
         for question, results in ranked.items():
             documents = dict.fromkeys(map(self.document, results))

@@ -89,11 +89,8 @@ def _by_kind(
 ) -> Values:
     """Return measure -> question -> value per kind of question; `confidences` holds the questions with a kind."""
     values: Values = {}
-    for question in chosen.questions:
-        if question.id not in confidences:
-            continue
-        kind = question.metadata["kind"]
-        is_doubted = confidences[question.id] < DOUBTFUL
+    for question in (one for one in chosen.questions if one.id in confidences):
+        kind, is_doubted = question.metadata["kind"], confidences[question.id] < DOUBTFUL
         if kind == UNANSWERABLE:
             values.setdefault("unanswerable_recognised", {})[question.id] = float(is_doubted)
             continue

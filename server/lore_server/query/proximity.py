@@ -35,7 +35,6 @@ def stems(text: str) -> list[tuple[str, str]]:
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """Return the stems of the significant words of a text."""
     words = set(map(str.casefold, set(_words(text))))
     return frozenset([word[:STEM] for word in words - STOPWORDS])
 

@@ -192,7 +192,6 @@ class QueryService:
         return replace(found, ranked=[*found.ranked, *similar.lowered(last, found.ranked)]) if last else found
 
     def _again_without(self, sources: Iterable[str], found: SearchOutcome) -> SearchOutcome:
-        """Return the outcome of the same search without these files."""
         files = self._all_files()
         gone = {id_ for source in sources for id_ in files[source].rows}
         every = found.among or {id_: row for file in files.values() for id_, row in file.rows.items()}
