@@ -129,6 +129,7 @@ def test_agents_reach_one_project_or_several_by_the_path(url: str, path: str, pr
     ("path", "status", "code"),
     [
         ("/api/sources", 404, "UNKNOWN_OPERATION"),  # it is about one project
+        ("/page/state", 404, "NOT_FOUND"),  # a page shows the state of one project
         ("/projects/nope/api/sources", 404, "UNKNOWN_OPERATION"),
         ("/projects/app/api/sources", 404, "UNKNOWN_OPERATION"),  # it may be either
         ("/projects/gone/api/sources", 404, "NOT_FOUND"),

@@ -105,7 +105,6 @@ def serve_projects(
     session: Session, where: Path, host: str | None, port: int | None, toolsets: list[str] | None
 ) -> None:
     """Serve many projects until interrupted; each has its own index, which is owned while it is in use."""
-    from lore_server.execution.threads import PROJECTS
     from lore_server.http.page import Pulse, routes_of_many
     from lore_server.http.site import site_of
     from lore_server.owner.process import leave
@@ -117,7 +116,7 @@ def serve_projects(
     async def serve() -> None:
         about = f"{counted(len(roots), 'project')}: page at {server.address}/, {_ADDRESSES}"
         problems = (str(project.problem) for project in projects.all.values() if project.problem)
-        pulse = Pulse(lambda: projects.opened(PROJECTS.get()[0]), anyio.Event())
+        pulse = Pulse(lambda: projects.opened(server.site.asked()[0]), anyio.Event())
         await server.run("\n".join([about, *problems]), projects.call, pulse, routes_of_many(projects.states))
 
     with _listening(site_of(session.root, session.settings, host, port, roots), toolsets) as server:

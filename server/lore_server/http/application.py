@@ -79,7 +79,7 @@ def build_http(
             *(site.issuer.routes() if site.issuer is not None else ()),
             *page_routes(site, contract),
             rendering_route(),
-            pulse_route(pulse),
+            pulse_route(pulse, site),
             *api_routes(contract, calls, site),
             mcp_route,
             Route("/mcp/", mcp_route.endpoint),  # as many clients are configured; a redirect would lose the body

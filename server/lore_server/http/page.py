@@ -23,12 +23,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from lore_etl.core.dates import timestamp
+from lore_etl.core.errors import NotFound
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.contract import Contract
 from lore_server.execution.threads import PROJECTS
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
-from lore_server.http.guard import LIST
+from lore_server.http.guard import LIST, refused
 from lore_server.http.site import ASSETS, EDITOR, PROJECT, Site
 
 if TYPE_CHECKING:
@@ -120,10 +121,12 @@ class Pulse:
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
 
 
-def pulse_route(pulse: Pulse) -> Route:
+def pulse_route(pulse: Pulse, site: Site) -> Route:
     limiter = anyio.CapacityLimiter(READING)
 
-    async def state(request: Request) -> Events:
+    async def state(request: Request) -> Response:
+        if len(site.asked()) != 1:
+            return refused(NotFound("Several projects have no common state.", f"Name one: {PROJECT}<project>{STATE}."))
         return Events(_states(pulse, limiter))
 
     return Route(STATE, state)
