@@ -19,14 +19,13 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation
 
+JSON_ONLY = "The body must be of type application/json."
+
 
 class WrongMediaType(InvalidArgument):
     """Raised for a body whose media type is not in the contract."""
 
     http_status = 415
-
-    def __init__(self) -> None:
-        super().__init__("The body must be of type application/json.")
 
 
 class _OpenAPIRequest(StarletteOpenAPIRequest):  # type: ignore[misc]
@@ -65,22 +64,19 @@ class Reader:
         if body and _is_json(request):
             given = {**_json_object(body), **given}
         try:
-            return {**given, **self._read(_OpenAPIRequest(request, body, self._path))}
+            sent = _OpenAPIRequest(request, body, self._path)
+            if self._has_body:  # its values are typed already, so it is only checked (saves 1.3 ms per request)
+                self._checker.validate_request(sent)
+                return given
+            result = self._checker.unmarshal_request(sent)
+            result.raise_for_errors()
+            return {**given, **result.parameters.query}
         except OpenAPIError as error:
-            if self._has_body and _is_of_media_type(error):
-                raise WrongMediaType() from error
+            if self._has_body and isinstance(error.__cause__, MediaTypeNotFound):
+                raise WrongMediaType(JSON_ONLY) from error
             return self._refused(given, error)
         except RecursionError as error:
             raise InvalidArgument("The body is nested too deeply.") from error
-
-    def _read(self, request: StarletteOpenAPIRequest) -> JSON:
-        """Parse the query. The body is only checked: its values are typed already (saves 1.3 ms per request)."""
-        if self._has_body:
-            self._checker.validate_request(request)
-            return {}
-        result = self._checker.unmarshal_request(request)
-        result.raise_for_errors()
-        return dict(result.parameters.query)
 
     def _refused(self, given: JSON, error: OpenAPIError) -> JSON:
         """Return invalid arguments of an operation that logs rejected calls. Raises InvalidArgument for any other."""
@@ -107,7 +103,7 @@ class Reader:
 async def json_of(request: Request, max_bytes: int) -> JSON:
     """Return the JSON object in a request body. Raises InvalidArgument."""
     if not _is_json(request):
-        raise WrongMediaType()
+        raise WrongMediaType(JSON_ONLY)
     return _json_object(await _body(request, max_bytes))
 
 
@@ -117,12 +113,6 @@ def _is_json(request: Request) -> bool:
 
 def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _is_of_media_type(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, MediaTypeNotFound):
-        error = error.__cause__
-    return error is not None
 
 
 async def _body(request: Request, max_bytes: int) -> bytes:
