@@ -65,7 +65,8 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
         LoreError: another process holds the index, or an owner cannot start.
     """
     need, began, misfit = wanted(place), time.monotonic(), ending.Misfit(must_fit)
-    starting, silence, nameless_since = None, Silence(), 0.0
+    reports: list[bytes] | None = None  # of the owner that this process has started
+    silence, nameless_since = Silence(), 0.0
     while (now := time.monotonic()) < began + START_SECONDS:
         note = living_note(place.folder)
         if note is not None and note.address:
@@ -89,11 +90,11 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
                     silence = Silence()
         elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
             raise Busy(f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}.")
-        elif starting is None and note is None:
-            starting = Starting(place)
-        elif starting is not None and starting.is_over:
-            starting.check()
-            starting, nameless_since = None, nameless_since or now
+        elif reports is None and note is None:
+            reports = _start(place)
+        elif reports:
+            _check(reports[0])
+            reports, nameless_since = None, nameless_since or now
             if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
                 raise nameless(place.folder)
         time.sleep(ending.PAUSE_SECONDS)
@@ -159,52 +160,44 @@ def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
     ending.end(folder, note, may_answer)
 
 
-class Starting:
-    """An owner that is starting in the background; its errors go to the log.
+def _start(place: Place) -> list[bytes]:
+    """Start an owner in the background; its errors go to the log. Raises LoreError.
 
-    It reports on its standard output that it is ready, or why it failed; a thread waits for that line.
+    The list receives its report, a line on its standard output: that it is ready, or why it failed.
     """
-
-    def __init__(self, place: Place) -> None:
-        self._output = b""
-        self._child = _spawned(place)
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-        self._thread.start()
-
-    @property
-    def is_over(self) -> bool:
-        return bool(self._output) or not self._thread.is_alive()
-
-    def check(self) -> None:
-        """Raise LoreError if the start failed, unless another owner was faster."""
-        try:
-            reply: JSON = json.loads(self._output)
-        except ValueError as error:
-            raise InternalError("The owner exited during startup.", f"See {LOG} in the index folder.") from error
-        if "problem" in reply and not isinstance(failure := from_record(reply["problem"]), Busy):
-            raise failure
-
-    def _listen(self) -> None:
-        assert self._child.stdout is not None
-        with self._child.stdout as output:
-            self._output = output.readline()
-        self._child.wait()  # it forks and ends immediately; on Windows it is the owner itself
-
-
-def _spawned(place: Place) -> subprocess.Popen[bytes]:
-    """Start the owner. `-P` prevents imports from the current folder. Raises LoreError."""
+    # `-P` prevents imports from the current folder
     command = [sys.executable, "-P", "-m", "lore_server.owner.owner_main", str(place.root), str(place.config or "")]
     try:
         if notice := claim(place.folder):
             terminal.err(f"{notice}\n")
         with _open_log((place.folder if may_write(place.folder) else record_folder(place.folder)) / LOG) as errors:
-            return subprocess.Popen(
+            child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, **detached(),
                 cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
             )  # fmt: skip
     except OSError as error:
         message = f"Cannot write to the index folder {place.folder.name}/: {error.strerror}."
         raise StorageError(message, "Check its permissions and the free space.") from error
+    reports: list[bytes] = []
+
+    def listen() -> None:
+        assert child.stdout is not None
+        with child.stdout as output:
+            reports.append(output.readline())
+        child.wait()  # it forks and ends immediately; on Windows it is the owner itself
+
+    threading.Thread(target=listen, daemon=True).start()
+    return reports
+
+
+def _check(report: bytes) -> None:
+    """Raise LoreError if an owner failed to start, unless another owner was faster."""
+    try:
+        reply: JSON = json.loads(report)
+    except ValueError as error:
+        raise InternalError("The owner exited during startup.", f"See {LOG} in the index folder.") from error
+    if "problem" in reply and not isinstance(failure := from_record(reply["problem"]), Busy):
+        raise failure
 
 
 def _open_log(file: Path) -> BinaryIO:
