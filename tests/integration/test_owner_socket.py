@@ -66,7 +66,7 @@ def test_other_clients_are_answered_while_mcp_is_imported_for_the_first_agent(
 
     status, greeting = anyio.run(talk)
 
-    assert json.loads(status) == {"ok": True, "kind": "background", "free": False}
+    assert json.loads(status) == {"ok": True, "kind": "background"}
     assert json.loads(greeting.splitlines()[0])["ok"] is True
 
 

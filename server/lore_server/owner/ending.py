@@ -72,9 +72,6 @@ def stop(folder: Path, note: Note) -> bool:
 
 def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
     """Stop an owner unless it works or has clients that do not follow this configuration. Raises Busy, OSError."""
-    status = _reply(note, "status", follows=follows)
-    if not status.get("free", not status.get("clients") and not status.get("job")):
-        return False
     if _reply(note, "stop", if_free=True, follows=follows).get("stays"):
         return False
     if not _has_ended(folder, note, is_asked=True):

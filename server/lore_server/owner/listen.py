@@ -177,7 +177,7 @@ class SocketServer:
         if not hmac.compare_digest(given, self._token.encode()):
             await _send(stream, {"ok": False})
         elif want == "status":
-            await _send(stream, {"ok": True, **self._status(), "free": self._is_free(hello)})
+            await _send(stream, {"ok": True, **self._status()})
         elif want == "stop":
             stays = bool(hello.get("if_free")) and not self._is_free(hello)
             if not stays:
