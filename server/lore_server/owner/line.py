@@ -69,9 +69,15 @@ def parsed(line: bytes) -> JSON:
 
 def dial(address: str, hello: JSON) -> tuple[LineSocket, JSON]:
     """Connect to an owner; return the connection and its first reply. Raises OSError, also if it is of another user."""
-    connected = _connected(address)
+    if address.startswith(UNIX) and sys.platform != "win32":
+        family, target = socket.AF_UNIX, _own_socket(Path(address.removeprefix(UNIX)))
+    else:
+        family, target = socket.AF_INET, _own_port(address)
+    connected = socket.socket(family, socket.SOCK_STREAM)
     line = LineSocket(connected)
     try:
+        connected.settimeout(CONNECT_SECONDS)
+        connected.connect(target)
         line.send_message(hello)
         reply = line.receive()
         connected.settimeout(None)
@@ -79,21 +85,6 @@ def dial(address: str, hello: JSON) -> tuple[LineSocket, JSON]:
         line.close()
         raise
     return line, reply
-
-
-def _connected(address: str) -> socket.socket:
-    if address.startswith(UNIX) and sys.platform != "win32":
-        family, target = socket.AF_UNIX, _own_socket(Path(address.removeprefix(UNIX)))
-    else:
-        family, target = socket.AF_INET, _own_port(address)
-    connected = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        connected.settimeout(CONNECT_SECONDS)
-        connected.connect(target)
-    except OSError:
-        connected.close()
-        raise
-    return connected
 
 
 def _own_socket(path: Path) -> Any:
