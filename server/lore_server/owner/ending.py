@@ -207,7 +207,10 @@ def _owned_by(process: Path) -> Iterator[tuple[Path, Note]]:
     note = Note(pid, began, "lore in the background" if kind == "background" else "lore serve", "", kind)
     for opened in (process / "fd").iterdir():
         file = opened.readlink()
-        is_held = file.name == LOCK and _is_locked_by(pid, process / "fdinfo" / opened.name)
+        if file.name != LOCK:
+            continue
+        locks = (process / "fdinfo" / opened.name).read_text(encoding="ascii", errors="replace")
+        is_held = str(pid) in _HELD.findall(locks)  # by itself, and not by a parent whose descriptor it inherited
         if is_held and os.path.samestat(opened.stat(), file.lstat()):  # in a container, the path can be another file
             yield file.parent, note
 
@@ -222,8 +225,3 @@ def _kind(command: Sequence[str]) -> str:
 
 def _texts(facts: Path) -> list[str]:
     return [os.fsdecode(text) for text in facts.read_bytes().split(b"\0")[:-1]]
-
-
-def _is_locked_by(pid: int, facts: Path) -> bool:
-    """Return whether the process itself has locked the open file, and not a parent whose descriptor it inherited."""
-    return str(pid) in _HELD.findall(facts.read_text(encoding="ascii", errors="replace"))
