@@ -91,7 +91,10 @@ class Entrance:
 
     async def open(self) -> None:
         await self._hang_up()
-        self._file = _socket_of(self._index) if self._transport == "unix" and HAS_UNIX_SOCKETS else None
+        self._file = None
+        if self._transport == "unix" and HAS_UNIX_SOCKETS:
+            path = runtime_folder() / f"{hashlib.sha256(os.fsencode(self._index)).hexdigest()[:16]}.sock"
+            self._file = path if len(os.fsencode(path)) <= LONGEST_SOCKET else None
         if self._file is None:
             tcp = await anyio.create_tcp_listener(local_host=LOOPBACK)
             self.address = f"{TCP}{LOOPBACK}:{tcp.extra(anyio.abc.SocketAttribute.local_port)}"
@@ -137,12 +140,6 @@ def runtime_folder() -> Path:
     session = os.environ.get("XDG_RUNTIME_DIR")
     default = Path(session, "lore") if session else Path(tempfile.gettempdir(), f"lore-{user}")
     return private_folder(Path(os.environ.get(VARIABLE, default)).absolute())
-
-
-def _socket_of(index: Path) -> Path | None:
-    """Return the path of the socket of an index's owner; None if it would be too long."""
-    path = runtime_folder() / f"{hashlib.sha256(os.fsencode(index)).hexdigest()[:16]}.sock"
-    return path if len(os.fsencode(path)) <= LONGEST_SOCKET else None
 
 
 class SocketServer:
