@@ -164,20 +164,17 @@ class OwnerCalls:
         self._line: LineSocket | None = None
         self._fits = False
 
-    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
+    def call(self, operation: str, arguments: JSON, listener: Listener, times: str = "") -> JSON:
         """Run one operation. If the owner ends meanwhile, repeat it once if it is repeatable. Raises LoreError."""
         try:
             return self._call(operation, arguments, listener)
-        except OSError:
-            self.close()
-        from lore_server.contract import load_contract
-
-        if not load_contract()[operation].is_repeatable:
-            raise Unavailable("The owner of the index exited during this call.")
-        try:
-            return self._call(operation, arguments, listener)
         except OSError as error:
-            raise Unavailable("The owner of the index exited twice during this call.") from error
+            self.close()
+            from lore_server.contract import load_contract
+
+            if times or not load_contract()[operation].is_repeatable:
+                raise Unavailable(f"The owner of the index exited{times} during this call.") from error
+        return self.call(operation, arguments, listener, " twice")
 
     def _call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
         must_fit = operation in BUILDS
