@@ -112,10 +112,10 @@ class Guard:
             headers.append((b"retry-after", b"%d" % self._crowd.count_refusal()))
         else:
             self._crowd.count_answer()
-        if status == HTTPStatus.UNAUTHORIZED and self._site.issuer is not None:
-            headers = [one for one in headers if one[0] != b"www-authenticate"]
-            challenge = f'Bearer realm="lore", resource_metadata="{self._site.issuer.metadata_url}"'
-            headers.append((b"www-authenticate", challenge.encode()))
+        if status == HTTPStatus.UNAUTHORIZED:
+            issuer = self._site.issuer
+            more = f', resource_metadata="{issuer.metadata_url}"' if issuer is not None else ""
+            headers.append((b"www-authenticate", f'Bearer realm="lore"{more}'.encode()))
         return headers
 
     async def _refusal(self, scope: Scope) -> JSONResponse | None:
@@ -189,8 +189,7 @@ def check(operation: Operation, scope: Scope, site: Site) -> None:
 
 
 def refused(error: LoreError, status: int | None = None, headers: dict[str, str] | None = None) -> JSONResponse:
-    more = {"WWW-Authenticate": 'Bearer realm="lore"'} if isinstance(error, TokenRequired) else {}
-    more |= {"Retry-After": "60"} if isinstance(error, LimitReached) else {}
+    more = {"Retry-After": "60"} if isinstance(error, LimitReached) else {}
     return JSONResponse(problem(error), status or error.http_status, {**more, **(headers or {})})
 
 
