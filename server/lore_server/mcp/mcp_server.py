@@ -152,7 +152,9 @@ def _values(call: Call, kind: str, name: str, typed: str) -> list[str]:
             folder = typed.rpartition("/")[0]
             return _beginning(typed, _sources(call, **({"under": folder} if folder else {})))
         case "ref/prompt", "class_name":
-            return _classes(call, typed)
+            rows = call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
+            names = [row["class"] for row in rows if row["source"]]
+            return _beginning(typed, names) or [name for name in names if _beginning(typed, [last_part(name)])]
         case "ref/prompt", "since":
             return _beginning(typed, (PurePosixPath(source).stem for source in _sources(call, type="release")))
     return []
@@ -161,12 +163,6 @@ def _values(call: Call, kind: str, name: str, typed: str) -> list[str]:
 def _sources(call: Call, **only: str) -> list[str]:
     rows = call("list_sources", {"max_tokens": ALL_TOKENS, **only}, NOBODY)["sources"]
     return [row["source"] for row in rows]
-
-
-def _classes(call: Call, typed: str) -> list[str]:
-    rows = call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
-    names = [row["class"] for row in rows if row["source"]]
-    return _beginning(typed, names) or [name for name in names if _beginning(typed, [last_part(name)])]
 
 
 def _beginning(typed: str, values: Iterable[str]) -> list[str]:

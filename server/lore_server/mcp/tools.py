@@ -102,7 +102,7 @@ class Tools:
         try:
             return await self._calls.run(operation.id, arguments, follower.listener)
         except anyio.get_cancelled_exc_class():
-            follower.leave()
+            follower.is_left = True
             raise
         except Exception as error:  # noqa: BLE001 - outermost boundary: an exception's text must not reach the client
             return problem(error)
@@ -221,48 +221,41 @@ class Follower:
         meta = context.meta or {}
         self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
         self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore_text)
-        self._session = context.session
-        self._loop = lowlevel.current_token()
+        self.is_left = False  # the client has cancelled the call, which stops at its next step; the job continues
+        self._session, self._loop = context.session, lowlevel.current_token()
         self._stage = ""
         self._earlier_steps = self._done = self._total = self._sent = 0
         self._sent_at = self._stage_began = 0.0
-        self._is_left = False
-
-    def leave(self) -> None:
-        """Stop waiting at the next step, because the client cancelled the call. The job continues."""
-        self._is_left = True
 
     def _report(self, stage: str, done: int, total: int) -> None:
         """Report progress; called from the thread that works or waits."""
-        if self._is_left:
+        if self.is_left:
             hint = "The job continues; follow it with get_job."
             raise Cancelled("The client is no longer waiting for this call.", hint)
         if not self.wants_progress:
             return
-        now = time.monotonic()
         is_new = stage != self._stage or done < self._done or not self._earlier_steps
         if is_new:
             self._begin_stage(stage)
-            self._stage_began = now
+        now = time.monotonic()
         self._done, self._total = done, max(done, total)
         is_due = is_new or now - self._sent_at >= PROGRESS_SECONDS or done >= total
         if is_due and self._earlier_steps + done > self._sent:
-            self._sent_at = now
-            seconds = now - self._stage_began
+            self._sent_at, seconds = now, now - self._stage_began
             left = time_left(done, total, seconds) if seconds > ESTIMATE_SECONDS else ""
             text = ", ".join(filter(None, (f"{stage}: {done} of {total}" if total else stage, left)))
             self._send(text, float(self._earlier_steps + self._total) if total else None)
 
     def _report_text(self, text: str) -> None:
         """Report a part of an answer as a message; called from the thread that works."""
-        if self._is_left:
+        if self.is_left:
             raise Cancelled("The client is no longer waiting for this answer.")
         self._begin_stage("")
         self._send(text, None)
 
     def _begin_stage(self, stage: str) -> None:
         self._earlier_steps += self._total + 1
-        self._stage, self._done, self._total = stage, 0, 0
+        self._stage, self._done, self._total, self._stage_began = stage, 0, 0, time.monotonic()
 
     def _send(self, message: str, total: float | None) -> None:
         self._sent = self._earlier_steps + self._done
@@ -270,4 +263,4 @@ class Follower:
             report = self._session.report_progress
             from_thread.run(report, float(self._sent), total, message, token=self._loop)
         except _DISCONNECTED:
-            self._is_left = True
+            self.is_left = True
