@@ -6,9 +6,10 @@ Code is coloured with Pygments: spans of known classes and text. Rendering reads
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -119,7 +120,8 @@ def elements_of(text: str, line: int = 0) -> list[Node]:
     root: list[Node] = []
     open_elements: list[list[Any]] = [root]
     is_linked = False
-    for token in _flat(tokens):
+    parts = ((token.children or ()) if token.type == "inline" else (token,) for token in tokens)
+    for token in chain.from_iterable(parts):
         if token.type in ("link_open", "link_close"):
             is_linked = token.nesting > 0
         above = open_elements[-1]
@@ -154,14 +156,6 @@ class _PageMarkdown(MarkdownIt):
 @cache
 def _parser() -> MarkdownIt:
     return _PageMarkdown("commonmark", {"html": False, "maxNesting": NESTED}).enable(["table", "strikethrough"])
-
-
-def _flat(tokens: Iterable[Token]) -> Iterator[Token]:
-    for token in tokens:
-        if token.type == "inline":
-            yield from token.children or ()
-        else:
-            yield token
 
 
 def _element(token: Token, levels: Iterator[int]) -> Element:

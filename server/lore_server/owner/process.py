@@ -83,9 +83,8 @@ class Owner:
         self.place = place_of(root, config)  # first: an edit between the two makes the owner look older, not newer
         self.settings = load_settings(root, config)
         self._kind = kind
-        need = wanted(self.place)
-        facts = {"version": __version__, "build": need.build, "config": need.config, "key": need.key}
-        self._note = my_note(kind, token=secrets.token_hex(16), **facts)
+        facts = wanted(self.place)._asdict()
+        self._note = my_note(kind, token=secrets.token_hex(16), version=__version__, **facts)
         pace = Pace(share=Pace.share / MOST_OPEN) if kind == SERVE_MANY else None
         embedding = model(self.settings.embedding)
         self.app = App(root, self.settings, load_contract(), embedding, owner=self._record, pace=pace)
