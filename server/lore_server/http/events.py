@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from starlette.requests import Request
@@ -59,10 +60,8 @@ class Events(StreamingResponse):
         self._source = source
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
+        async with aclosing(self._source):
             await super().__call__(scope, receive, send)
-        finally:
-            await self._source.aclose()
 
 
 async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream:

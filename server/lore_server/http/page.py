@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,29 +110,28 @@ class Pulse:
 
     opened: Callable[[], AbstractContextManager[App]]
     stopping: anyio.Event
+    limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READING))
 
-    async def read(self, part: Callable[[App], JSON], limiter: anyio.CapacityLimiter) -> JSON:
+    async def read(self, part: Callable[[App], JSON]) -> JSON:
         """Return a part of the application's state, read in a thread."""
 
         def work() -> JSON:
             with self.opened() as app:
                 return part(app)
 
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
 
 
 def pulse_route(pulse: Pulse, site: Site) -> Route:
-    limiter = anyio.CapacityLimiter(READING)
-
     async def state(request: Request) -> Response:
         if len(site.asked()) != 1:
             return refused(NotFound("Several projects have no common state.", f"Name one: {PROJECT}<project>{STATE}."))
-        return Events(_states(pulse, limiter))
+        return Events(_states(pulse))
 
     return Route(STATE, state)
 
 
-async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
+async def _states(pulse: Pulse) -> Stream:
     """Stream `state` on change and at intervals, which are shorter while a job runs because its times change.
 
     `health` follows each change of anything but the progress of a job, and comes every minute.
@@ -141,7 +140,7 @@ async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
     checked: object = None
     shown_at = checked_at = 0.0
     while not pulse.stopping.is_set():
-        state = await pulse.read(lambda app: app.state(), limiter)
+        state = await pulse.read(lambda app: app.state())
         job = state.get("job", {})
         is_running = job.get("state") == "running"
         lasting = {part: without_clocks(value) for part, value in state.items()}
@@ -151,7 +150,7 @@ async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
             shown, shown_at = lasting, time.monotonic()
         parts = {**lasting, "job": (job.get("id"), job.get("stage"), is_running)}
         if parts != checked or time.monotonic() - checked_at >= HEALTH_SECONDS:
-            yield event_of("health", await pulse.read(lambda app: app.health(), limiter))
+            yield event_of("health", await pulse.read(lambda app: app.health()))
             checked, checked_at = parts, time.monotonic()
         with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
             await pulse.stopping.wait()
