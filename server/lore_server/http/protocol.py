@@ -18,7 +18,7 @@ class LimitedProtocol(HttpToolsProtocol):
     head_seconds = 10.0
     request_seconds = 60.0  # head and body: 32 MB at 4.5 Mbit/s
     max_connections = 128
-    surplus_seconds = 2.0  # for the head of a request that is refused, and again for the client to read the reply
+    surplus_seconds = 2.0  # for a request that is refused to begin, and again for the client to read the reply
     max_surplus = 1_000  # connections that are refused at the same time; more are closed at once
     max_headers = 100
     max_head_bytes = 65_536  # of the line with the path and all headers, also of those after a body
@@ -28,11 +28,10 @@ class LimitedProtocol(HttpToolsProtocol):
     _unread_bytes = 0  # received since the last part of the request that is complete
     _is_refused = False
     _is_surplus = False
-    _surplus_end = b""  # of the bytes received, as they are not parsed
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request. If there are too many connections, it will be refused.
+        """Wait for the first request. If there are too many connections, it will be refused once it begins.
 
         A reply before the request would be lost: the system resets a connection that is closed with unread bytes.
         """
@@ -52,10 +51,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Ignore blank lines between requests, but do not let them keep the connection open."""
         if self._is_surplus:
-            self._surplus_end = (self._surplus_end + data)[-4:] if not self._is_refused else b""
-            self._unread_bytes += len(data)
-            if b"\r\n\r\n" in data or self._surplus_end == b"\r\n\r\n" or self._unread_bytes > self.max_head_bytes:
-                self._turn_away()
+            self._turn_away()
             return
         if self._deadline is None and not self._is_answering():
             self._await(self.head_seconds)
