@@ -71,13 +71,15 @@ class Across:
         rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
         records = [part["freshness"] for part in parts.values()]
         text = given["query"] if isinstance(given["query"], str) else given["query"][0]
+        doubt = {"doubt": DOUBT} if _confidence(fits) < DOUBTFUL else {}
         reply: JSON = {
             "query": next((part["query"] for part in parts.values()), text[:300]),
             "total": total,
             "results": [],
             "confidence": round(_confidence(fits), 3),
             "freshness": min(records, key=lambda record: STATES.index(record["state"]), default={"state": "fresh"}),
-            **_remarks(fits, failed, bool(rows)),
+            **(doubt if rows else {"suggestion": SUGGESTION}),
+            **_degraded(failed),
         }
         reply["results"] = _fitting(rows, budget.room(given["max_tokens"], reply), given["max_tokens"])
         if len(reply["results"]) < len(ranked):
@@ -98,8 +100,7 @@ class Across:
         kept = self._contract[ASK].output_schema["properties"]["references"]["items"]["properties"]
         rows = [{name: value for name, value in row.items() if name in kept} for row in ranked]
         left = budget.room(given["max_tokens"], {**reply, "references": []})
-        remarks = {name: text for name, text in _remarks(fits, failed, True).items() if name == "degraded"}
-        return {**remarks, **reply, "references": budget.fitting(rows, left)}
+        return {**_degraded(failed), **reply, "references": budget.fitting(rows, left)}
 
     def _answered(self, order: Iterable[str], given: JSON, listener: Listener) -> tuple[JSON, str]:
         """Return the answer of the first of the projects, or of that whose answer is continued. Raises LoreError."""
@@ -175,13 +176,6 @@ def _fitting(rows: Sequence[JSON], room: int, max_tokens: int) -> list[JSON]:
     return budget.some([cut], room, "The first result", max_tokens)
 
 
-def _remarks(fits: Mapping[str, Fit], failed: Mapping[str, LoreError], has_results: bool) -> JSON:
-    remarks: JSON = {}
-    if has_results and _confidence(fits) < DOUBTFUL:
-        remarks["doubt"] = DOUBT
-    if not has_results:
-        remarks["suggestion"] = SUGGESTION
-    if failed:
-        names = ", ".join(f"{name} ({error.code})" for name, error in sorted(failed.items()))
-        remarks["degraded"] = budget.clipped(f"Not searched: {names}", 290)
-    return remarks
+def _degraded(failed: Mapping[str, LoreError]) -> JSON:
+    names = ", ".join(f"{name} ({error.code})" for name, error in sorted(failed.items()))
+    return {"degraded": budget.clipped(f"Not searched: {names}", 290)} if failed else {}
