@@ -103,10 +103,7 @@ class Issuer:
 
 
 def _json(address: str) -> dict[str, Any]:
-    reply = httpx.get(address, timeout=SECONDS)
-    reply.raise_for_status()
-    found: dict[str, Any] = reply.json()
-    return found
+    return dict(httpx.get(address, timeout=SECONDS).raise_for_status().json())
 
 
 @dataclass(frozen=True)

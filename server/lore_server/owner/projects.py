@@ -212,9 +212,21 @@ class Projects:
         async def serve(app: App, connections: Connections) -> None:
             nonlocal is_open
             is_open, project.app, project.used_at = True, app, time.monotonic()
-            task_status.started()
             project.connections = connections
-            await self._stay(project, 60 * owner.settings.owner.idle_minutes)
+            task_status.started()
+            if self._is_ending:  # it was being opened when the others were asked to stop
+                connections.stopping.set()
+            idle_seconds = 60 * owner.settings.owner.idle_minutes
+
+            def is_needed() -> bool:
+                return not project.is_free or time.monotonic() < project.used_at + idle_seconds
+
+            await until_quiet(connections, idle_seconds, is_needed)
+            with self._guard:
+                project.app = None
+            with anyio.move_on_after(CLOSE_SECONDS):
+                while project.uses:  # calls that run may end before
+                    await anyio.sleep(0.05)
 
         try:
             await owner.run(serve, f"{self.address}{AT}{quote(project.name)}/")
@@ -229,21 +241,6 @@ class Projects:
                 await to_thread.run_sync(owner.close)
                 await to_thread.run_sync(release_unused_memory)
             project.ended.set()
-
-    async def _stay(self, project: Project, idle_seconds: float) -> None:
-        """Return when the project is idle, or asked to close; calls that run may end before."""
-        if self._is_ending:  # it was being opened when the others were asked to stop
-            project.connections.stopping.set()
-
-        def is_needed() -> bool:
-            return not project.is_free or time.monotonic() < project.used_at + idle_seconds
-
-        await until_quiet(project.connections, idle_seconds, is_needed)
-        with self._guard:
-            project.app = None
-        with anyio.move_on_after(CLOSE_SECONDS):
-            while project.uses:
-                await anyio.sleep(0.05)
 
 
 def _missing(name: str) -> LoreError:
