@@ -113,8 +113,6 @@ class Pulse:
     limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READING))
 
     async def read(self, part: Callable[[App], JSON]) -> JSON:
-        """Return a part of the application's state, read in a thread."""
-
         def work() -> JSON:
             with self.opened() as app:
                 return part(app)

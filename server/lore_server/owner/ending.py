@@ -65,9 +65,9 @@ def introduce(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
     raise ConnectionError("the owner rejected its token")
 
 
-def stop(folder: Path, note: Note) -> bool:
+def stop(folder: Path, note: Note, may_answer: bool = True) -> bool:
     """Ask an owner to stop, else signal it, and wait; return False if it still runs after 30 seconds."""
-    return _has_ended(folder, note, is_asked=ask(note, "stop") is not None)
+    return _has_ended(folder, note, is_asked=may_answer and ask(note, "stop") is not None)
 
 
 def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
@@ -81,7 +81,7 @@ def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
 
 def end(folder: Path, note: Note, may_answer: bool = True) -> None:
     """Stop an owner in any state; one that is known not to answer receives signals at once. Raises Busy."""
-    if not (stop(folder, note) if may_answer else _has_ended(folder, note, is_asked=False)):
+    if not stop(folder, note, may_answer):
         raise _unstoppable(note)
 
 

@@ -11,6 +11,7 @@ import json
 import socket
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,8 @@ class LineSocket:
 
     def end(self) -> None:
         """Close the sending direction; replies can still be read."""
-        try:
+        with suppress(OSError):  # the owner has already disconnected
             self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            return  # the owner has already disconnected
 
     def close(self) -> None:
         self._reader.close()

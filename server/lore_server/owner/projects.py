@@ -94,7 +94,6 @@ class Project:
 
     @property
     def is_free(self) -> bool:
-        """Return whether the project may be closed now."""
         is_used = self.uses or self.connections.clients
         return not is_used and self.app is not None and not self.app.jobs.running_id()
 
@@ -206,7 +205,6 @@ class Projects:
             return self._models.setdefault(settings.model_dump_json(), SharedModel(settings))
 
     async def _own(self, project: Project, owner: Owner, *, task_status: TaskStatus[None]) -> None:
-        """Own the index of a project until it is idle."""
         is_open = False
 
         async def serve(app: App, connections: Connections) -> None:
