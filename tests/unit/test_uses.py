@@ -8,7 +8,7 @@ import pytest
 
 from lore_etl.core.model import FileFacts
 from lore_etl.relations.classes import resolve
-from lore_etl.stores.uses import pack, rows
+from lore_etl.stores.file_facts import pack_uses, use_rows
 from tests.harness.texts import facts_of
 
 Files = dict[str, str]
@@ -20,8 +20,8 @@ def uses(files: Files, path: str, **manifests: FileFacts) -> dict[str, tuple[int
     """Return the places and the first line of each class and function that a file uses."""
     facts = {name: facts_of(name, dedent(text)) for name, text in files.items()} | manifests
     target = resolve(facts, files).target
-    packed = pack(facts[path].uses, lambda name: target(path, name))
-    return {name: (places, line) for _, name, _, places, line in rows(path, packed)}
+    packed = pack_uses(facts[path].uses, lambda name: target(path, name))
+    return {name: (places, line) for _, name, _, places, line in use_rows(path, packed)}
 
 
 CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {

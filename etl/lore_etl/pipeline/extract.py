@@ -38,10 +38,9 @@ from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources import SourceSet
 from lore_etl.sources.kinds import REGISTRY
 from lore_etl.sources.source import PROGRAMS, SourceContext
-from lore_etl.stores import uses
 from lore_etl.stores.catalogue import COUNT, TITLE, UNREAD, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
-from lore_etl.stores.file_facts import pack, unpack
+from lore_etl.stores.file_facts import pack, pack_uses, retargeted, targets, unpack
 
 Find = Callable[[Mapping[str, str]], Scan]
 Show = Callable[[list[ChunkRecord]], None]  # makes chunks searchable while a first sync reads further files
@@ -263,7 +262,7 @@ def _kept_relations(run: Extraction, old: FileRow | None, found: Chunked, title:
     was = unpack(old.facts)
     if found.facts.classes or was != replace(found.facts, members={}, uses={}):
         return None
-    if found.facts.uses.keys() != uses.targets(run.index.catalogue.uses([old.path]).get(old.path, "{}")).keys():
+    if found.facts.uses.keys() != targets(run.index.catalogue.uses([old.path]).get(old.path, "{}")).keys():
         return None
     first = next(run.index.catalogue.records_of([old.path]), None)
     return first.relations if first and first.chunk.title == title else None
@@ -291,7 +290,7 @@ def _changes(run: Extraction, layout: str) -> Changes | None:
         others, classes, used = _relate(run)
     else:  # no name of a definition or a use has changed
         others, classes, stored = [], None, run.index.catalogue.uses(run.uses)
-        used = {path: uses.pack(names, uses.targets(stored[path]).get) for path, names in run.uses.items() if names}
+        used = {path: pack_uses(names, targets(stored[path]).get) for path, names in run.uses.items() if names}
     chunks = [record for path in sorted(run.chunks) for record in run.chunks[path]] + others
     is_whole = run.touched >= {path for path, row in run.rows.items() if row.recipe}
     return Changes(chunks, run.touched, files, gone, classes, used, run.described, is_whole)
@@ -318,10 +317,10 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[
     after = list(relations.related(before))
     tree = relations.tree.hierarchy
     is_same = run.same_layout and run.index.hierarchy.nodes == tree.nodes
-    used = {path: uses.pack(names, partial(relations.tree.target, path)) for path, names in run.uses.items()}
+    used = {path: pack_uses(names, partial(relations.tree.target, path)) for path, names in run.uses.items()}
     for path, packed in catalogue.uses().items() if not is_moved else ():
         if path not in run.touched and path in run.rows:
-            now = uses.retargeted(packed, partial(relations.tree.target, path))
+            now = retargeted(packed, partial(relations.tree.target, path))
             used |= {path: now} if now != packed else {}
     return [new for new, old in zip(after, before, strict=True) if new is not old], None if is_same else tree, used
 

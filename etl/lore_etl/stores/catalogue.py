@@ -21,9 +21,9 @@ from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.chunk_record import ChunkRecord, chunk_of
+from lore_etl.stores.file_facts import User, replace_uses
 from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
-from lore_etl.stores.uses import User, replace_uses
 
 T = TypeVar("T")
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB

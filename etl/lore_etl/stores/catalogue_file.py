@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import position_of
-from lore_etl.stores import integrity, uses
+from lore_etl.stores import integrity
 from lore_etl.stores.chunk_record import chunk_of
 from lore_etl.stores.claim import CATALOGUE
-from lore_etl.stores.file_facts import check as check_facts
+from lore_etl.stores.file_facts import check, use_rows
 from lore_etl.stores.snapshot import Derived, Snapshot
 from lore_etl.stores.sqlite_file import connect, is_damage, row_seal, stamp, unsealed, vacuum
 
@@ -232,7 +232,7 @@ def _check_catalogue(connection: sqlite3.Connection) -> int:
             rows += 1
         used = set(connection.execute("SELECT last, name, path, places, line FROM used"))
         for path, names in connection.execute("SELECT path, names FROM uses"):
-            used ^= uses.rows(path, names)
+            used ^= use_rows(path, names)
         if used:
             raise ValueError("uses")
         for table in ("file", "class", "meta", "uses"):
@@ -240,7 +240,7 @@ def _check_catalogue(connection: sqlite3.Connection) -> int:
                 unsealed(row, "a row")
                 rows += 1
         for (facts,) in connection.execute("SELECT facts FROM file"):
-            check_facts(facts)
+            check(facts)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise sqlite3.DatabaseError("a row is damaged") from error
     return rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.stores.uses import User
+from lore_etl.stores.file_facts import User
 from lore_server.answer.wording import wording
 from lore_server.query.lineage import NAME, classes_in
 from lore_server.query.parse import looks_like_name

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from lore_etl.core.errors import DatabaseUnavailable, LoreError
+from lore_etl.core.errors import DatabaseUnavailable
 
 FIRST_ROWS = 20_000  # with more rows, the configured ef_search finds fewer than 98 % of the nearest 100
 DATABASE = "chroma.sqlite3"  # in the folder of a generation; Chroma changes it whenever it is opened
@@ -52,41 +51,6 @@ def unreached(row_ids: Sequence[str], found: Mapping[str, Any]) -> list[int]:
     return [
         n for n, (row_id, ids, distances) in searches if row_id not in ids and max(distances, default=1) > SAME_PLACE
     ]
-
-
-class Backend(ABC):
-    """The storage of one generation. A server needs nothing for the files that it manages itself."""
-
-    limits = Limits()
-
-    @abstractmethod
-    def open(self, rows: int) -> Any:
-        """Open the collection for searches among so many rows. Raises StorageError and Chroma's errors."""
-
-    @abstractmethod
-    def where(self) -> str:
-        """Return a readable description of the location."""
-
-    @abstractmethod
-    def is_alive(self) -> bool:
-        """Return whether a call can be expected to succeed; if not, close the store and open it again."""
-
-    def unseal(self) -> None:  # noqa: B027
-        """Mark the files as being written."""
-
-    def clean(self) -> None:  # noqa: B027
-        """Remove all content that is not part of a vector from the files."""
-
-    def seal(self) -> None:  # noqa: B027
-        """Mark everything written so far as complete."""
-
-    @abstractmethod
-    def close(self, is_sound: bool) -> None:
-        """Close the collection, and seal its files if they are undamaged. Can be called more than once."""
-
-    @abstractmethod
-    def explain(self, error: BaseException) -> LoreError | None:
-        """Return the Lore error for an error of Chroma; None if the error is not from Chroma."""
 
 
 def limit() -> float | None:

@@ -22,7 +22,7 @@ from chromadb.errors import ChromaError, NotFoundError, error_types
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
 from lore_etl.stores.chroma.address import API_KEY, Address
-from lore_etl.stores.chroma.backend import Backend, Limits, limit
+from lore_etl.stores.chroma.backend import Limits, limit
 from lore_etl.system.request_limits import limit_requests
 
 CONNECT_SECONDS = 10
@@ -154,8 +154,8 @@ class HttpChroma:
 
 
 @dataclass
-class RemoteBackend(Backend):
-    """A collection of a server, which manages its own files."""
+class RemoteBackend:
+    """A collection of a server, with the methods of `FolderBackend`."""
 
     name: str
     settings: DatabaseSettings
@@ -175,6 +175,11 @@ class RemoteBackend(Backend):
 
     def is_alive(self) -> bool:
         return not self._is_lost
+
+    def unseal(self) -> None:
+        """Do nothing: a server manages its own files."""
+
+    clean = seal = unseal
 
     def close(self, is_sound: bool) -> None:
         chroma, self._chroma = self._chroma, None

@@ -11,7 +11,7 @@ import os
 import struct
 import subprocess
 import sys
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
-from lore_etl.stores.chroma.backend import DATABASE, Backend, limit
+from lore_etl.stores.chroma.backend import DATABASE, Limits, limit
 from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
 from lore_etl.stores.integrity import obstacle
 from lore_etl.system.nofollow import open_regular, read_regular
@@ -36,11 +36,13 @@ _MAKE_ROOM = "Make room on the disk, or allow this process more open files, then
 COUNTS = struct.Struct("<iQQQ")  # the beginning of a header: version, an offset, room for vectors, vectors
 
 
-class FolderBackend(Backend):
+class FolderBackend(ABC):
     """A folder of Chroma's files: checked and unsealed when it is opened, sealed when it is closed.
 
     Damage that any call finds is recorded: the files are not opened again, and the next sync rebuilds them.
     """
+
+    limits = Limits()
 
     def __init__(self, folder: Path, settings: DatabaseSettings) -> None:
         self._folder = folder
@@ -50,12 +52,17 @@ class FolderBackend(Backend):
 
     @abstractmethod
     def _connect(self, rows: int) -> Any:
-        """Open and return Chroma's collection, as `Backend.open` does; leave nothing open on failure."""
+        """Open and return Chroma's collection, as `open` does; leave nothing open on failure."""
 
     @abstractmethod
     def _disconnect(self) -> None: ...
 
+    @abstractmethod
+    def where(self) -> str:
+        """Return a readable description of the location."""
+
     def open(self, rows: int) -> Any:
+        """Open the collection for searches among so many rows. Raises StorageError and Chroma's errors."""
         self._folder.mkdir(parents=True, exist_ok=True)
         end_left_over(self._folder)
         _inspect(self._folder, self._settings.collection)
@@ -68,12 +75,14 @@ class FolderBackend(Backend):
         return collection
 
     def is_alive(self) -> bool:
+        """Return whether a call can be expected to succeed; if not, close the store and open it again."""
         return self._is_open and not integrity.is_suspect(self._folder)
 
     def unseal(self) -> None:
         self._sealed = integrity.unseal(self._folder) or self._sealed
 
     def clean(self) -> None:
+        """Remove all content that is not part of a vector from the files."""
         _blank_unset_vectors(self._folder)
 
     def seal(self) -> None:
@@ -83,6 +92,7 @@ class FolderBackend(Backend):
         integrity.seal(self._folder, self._sealed)
 
     def close(self, is_sound: bool) -> None:
+        """Close the collection, and seal its files if they are undamaged. Can be called more than once."""
         if not self._is_open:
             return
         was_alive, self._is_open = self.is_alive(), False
@@ -93,6 +103,7 @@ class FolderBackend(Backend):
             self.seal()
 
     def explain(self, error: BaseException) -> LoreError | None:
+        """Return the Lore error for an error of Chroma; None if the error is not from Chroma."""
         explained = self._explained(error)
         if isinstance(explained, IndexDamaged):
             integrity.mark(self._folder)

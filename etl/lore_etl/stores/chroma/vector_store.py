@@ -1,23 +1,27 @@
 """Store and search vectors in Chroma, which receives vectors and never text, and calls no model.
 
 The docstring of this package explains `add` of new rows instead of `upsert` of old ones, paged reads, and batches below
-5,461. A `Backend` connects to Chroma.
+5,461. A backend connects to Chroma.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
-from lore_etl.stores.chroma.backend import NEIGHBOURS, Backend, effort, unreached
+from lore_etl.stores.chroma.backend import NEIGHBOURS, effort, unreached
 from lore_etl.stores.integrity import is_panic
 from lore_etl.stores.rwlock import Gate
 from lore_etl.stores.snapshot import Kept
+
+if TYPE_CHECKING:
+    from lore_etl.stores.chroma.http_client import RemoteBackend
+    from lore_etl.stores.chroma.local import FolderBackend
 
 T = TypeVar("T")
 Row = tuple[str, str, str]
@@ -34,7 +38,7 @@ class VectorStore:
     Raises IndexDamaged if files have changed or rows are lost, DatabaseUnavailable if another process does not answer.
     """
 
-    def __init__(self, backend: Backend, at_least: int = 0) -> None:
+    def __init__(self, backend: FolderBackend | RemoteBackend, at_least: int = 0) -> None:
         self._backend = backend
         self.where, self.is_alive = backend.where, backend.is_alive
         self._gate = Gate()
