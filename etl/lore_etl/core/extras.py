@@ -17,23 +17,18 @@ EXTRAS = {
 
 def require(extra: str, purpose: str) -> None:
     """Check that the packages of an extra are installed, without importing them. Raises PackageMissing."""
-    if missing := _missing(extra):
+    if missing := missing_packages(extra):
         raise PackageMissing(
             f"{purpose} needs the extra `{extra}`, which is not installed ({', '.join(missing)}).",
             f"{install_advice(extra)}.",
         )
 
 
-def is_installed(extra: str) -> bool:
-    """Return whether the packages of an extra are installed, without importing them."""
-    return not _missing(extra)
-
-
 def install_advice(extra: str) -> str:
     """Return how to add an extra to those that are installed: uv removes what its last command did not name."""
-    names = ",".join(name for name in EXTRAS if name == extra or not _missing(name))
+    names = ",".join(name for name in EXTRAS if name == extra or not missing_packages(name))
     return f"Repeat the command that installed Lore, with `'.[{names}]'` instead of `.`"
 
 
-def _missing(extra: str) -> list[str]:
+def missing_packages(extra: str) -> list[str]:
     return [name for name in EXTRAS[extra] if find_spec(name.replace("-", "_")) is None]

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -91,15 +92,14 @@ def publish(
                 while part := file.read(PART_BYTES):
                     parts.append(digest := hashlib.sha256(part).hexdigest())
                     if digest not in known:
-                        _write(target, f"{PARTS}/{digest}", part)
+                        limited(partial(target.write, f"{PARTS}/{digest}", part))
                         sent += len(part)
             files[name] = time_ns, parts
         now = time.time()
-        model = index.model
-        published = Published(index.root.name, branch, commit, model, now, now + days * 86_400, files=files)
+        published = Published(index.root.name, branch, commit, index.model, now, now + days * 86_400, files=files)
         text = json.dumps(asdict(published)).encode()
         for place in (f"{COMMITS}/{commit}", _of_branch(branch)):
-            _write(target, place, signing.sign(text) + text)
+            limited(partial(target.write, place, signing.sign(text) + text))
     except TargetFailed as error:
         raise StorageError(f"Not published: {error}.", "Check the target, then repeat: what was sent stays.") from error
     return published, sent
@@ -108,10 +108,10 @@ def publish(
 def nearest(target: Target, keys: Collection[str], commits: Iterable[str]) -> Published:
     """Return the snapshot of the first of these commits that has one. Raises the errors of `latest`."""
     known = set(_answer(lambda: target.names(COMMITS)))
-    for commit in commits:
-        if commit in known:
-            return _verified(_answer(lambda: target.read(f"{COMMITS}/{commit}")), keys, commit=commit)  # noqa: B023
-    raise NotFound("No commit of this branch is published.", "Publish one, or get more of its history with git.")
+    commit = next((commit for commit in commits if commit in known), None)
+    if commit is None:
+        raise NotFound("No commit of this branch is published.", "Publish one, or get more of its history with git.")
+    return _verified(_answer(lambda: target.read(f"{COMMITS}/{commit}")), keys, commit=commit)
 
 
 def latest(target: Target, keys: Collection[str], branch: str) -> Published:
@@ -153,7 +153,7 @@ def _fetch(target: Target, path: Path, parts: Iterable[str]) -> None:
         for number, digest in enumerate(parts):
             file.seek(number * PART_BYTES)
             if hashlib.sha256(file.read(PART_BYTES)).hexdigest() != digest:
-                part = _answer(lambda: target.read_named(f"{PARTS}/{digest}"))  # noqa: B023
+                part = _answer(partial(target.read_named, f"{PARTS}/{digest}"))
                 file.seek(number * PART_BYTES)
                 file.write(part)
         file.truncate(file.tell())
@@ -215,17 +215,12 @@ def _require_files(settings: DatabaseSettings) -> None:
 
 def _files(folder: Path) -> list[str]:
     """Return the files of the stores in an index folder."""
-    entries = [entry for entry in folder.iterdir() if entry.name.startswith(PREFIXES)]
-    files = (file for entry in entries for file in (entry.rglob("*") if entry.is_dir() else (entry,)))
-    return sorted(file.relative_to(folder).as_posix() for file in files if file.is_file())
+    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    return sorted(name for name in files if name.startswith(PREFIXES))
 
 
 def _of_branch(branch: str) -> str:
     return f"{BRANCHES}/{quote(branch, safe='')}"
-
-
-def _write(target: Target, path: str, content: bytes) -> None:
-    limited(lambda: target.write(path, content))
 
 
 def _answer(ask: Callable[[], T]) -> T:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from lore_etl.config.project import private_folder, user_state_folder
 from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
-from lore_etl.core.extras import is_installed
+from lore_etl.core.extras import missing_packages
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.progress import Listener
@@ -58,7 +58,7 @@ def build_http(
 
     With the extra `team` it also measures calls; `created` returns when the snapshot of a replica was published.
     """
-    if is_installed("team"):
+    if not missing_packages("team"):
         from lore_server.http.metrics import measured
 
         call, route = measured(call, created)

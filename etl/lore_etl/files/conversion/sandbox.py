@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import re
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
 
@@ -62,22 +62,13 @@ def limit_resources(limits: ConversionLimits) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
-def memory_meter() -> Callable[[], int]:
-    """Return a function that returns the most megabytes this process has used; 0 where the system does not tell.
+def megabytes_in(status: str) -> int:
+    """Return the most megabytes this process has used; 0 where the system does not tell.
 
-    `getrusage` is of no use: on Linux a child begins with the value of its parent. The file is opened now, because
-    later none can be.
+    `getrusage` is of no use: on Linux a child begins with the value of its parent.
     """
-    if sys.platform != "linux":
-        return lambda: 0
-    status = open("/proc/self/status", encoding="ascii", errors="replace")  # noqa: SIM115 - the process ends soon
-
-    def megabytes() -> int:
-        status.seek(0)
-        found = _HIGHEST.search(status.read())
-        return int(found[1]) >> 10 if found else 0
-
-    return megabytes
+    found = _HIGHEST.search(status)
+    return int(found[1]) >> 10 if found else 0
 
 
 def main() -> int:
@@ -86,7 +77,8 @@ def main() -> int:
     limits = ConversionLimits(*map(int, numbers))
     reader = import_module(f"lore_etl.files.conversion.{name}")  # everything it needs, before it may open no file
     data = sys.stdin.buffer.read()
-    megabytes = memory_meter()
+    # opened now, because later no file can be
+    status = open("/proc/self/status" if sys.platform == "linux" else os.devnull, errors="replace")  # noqa: SIM115
     limit_resources(limits)
     try:
         text = str(reader.read(data, suffix))
@@ -97,7 +89,7 @@ def main() -> int:
         reply = {"problem": str(error)}
     except MemoryError:
         return OUT_OF_MEMORY
-    sys.stdout.buffer.write(json.dumps({**reply, "megabytes": megabytes()}).encode())
+    sys.stdout.buffer.write(json.dumps({**reply, "megabytes": megabytes_in(status.read())}).encode())
     return 0
 
 
