@@ -53,9 +53,11 @@ def changed(folder: Path, *, by_content: bool = True) -> set[str] | None:
     try:
         now = _sizes_and_times(folder)
         common = recorded.keys() & now.keys()
-        known = set() if by_content else {name for name in common if recorded[name][:2] == now[name]}
-        differ = {name for name in common - known if not _is_as_sealed(folder / name, recorded[name], now[name])}
-        return differ | (recorded.keys() ^ now.keys())
+        differ = recorded.keys() ^ now.keys()
+        for name in common if by_content else {name for name in common if recorded[name][:2] != now[name]}:
+            if recorded[name][0] != now[name][0] or recorded[name][2] != _digest(folder / name):
+                differ.add(name)
+        return differ
     except FileNotFoundError:  # a file vanished meanwhile
         return None
 
@@ -84,10 +86,6 @@ def is_suspect(store: Path) -> bool:
 
 def _mark_of(store: Path) -> Path:
     return store.with_suffix(".suspect")
-
-
-def _is_as_sealed(path: Path, recorded: Stamp, now: tuple[int, int]) -> bool:
-    return recorded[0] == now[0] and recorded[2] == _digest(path)
 
 
 def _recorded(folder: Path) -> dict[str, Stamp] | None:

@@ -22,7 +22,6 @@ LOOKED_AT = 2_000  # hits that are compared with the chunks that pass a filter, 
 FEW = 500  # chunks whose ids may be terms of a query; with more, it is cheaper to read all hits
 Field = Literal["words", "path", "names"]
 _KNOWN_RUNS = 1 << 15  # a project repeats most of its words
-_KNOWN_TERMS = 256  # a search needs the stem of each of its terms several times
 _LONGEST_TERM = 65_000  # bytes; tantivy does not index longer ones
 _LONG_RUN = 100  # characters; longer ones are rarely repeated
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
@@ -102,11 +101,11 @@ class KeywordStore:
             return []
         query = _any_of([self._term("words", stem(term)) for term in terms])
         if type_ is not None:
-            query = _only(query, self._key("type", type_))
+            query = self._only(query, "type", [type_])
         if only is None:
             return self._hits(query, limit)
         if len(only) <= FEW:
-            return self._hits(self._among(query, only), limit)
+            return self._hits(self._only(query, "id", only), limit)
         first = self._hits(query, max(limit, LOOKED_AT))
         hits = [hit for hit in first if hit[0] in only]
         if len(hits) < limit and len(first) == max(limit, LOOKED_AT):
@@ -139,11 +138,13 @@ class KeywordStore:
         if most < len(ids):  # reading all matches is cheaper than a query with all ids
             wanted = set(ids)
             return {id_: score for id_, score in self._hits(query, most) if id_ in wanted}
-        return dict(self._hits(self._among(query, ids), len(ids)))
+        return dict(self._hits(self._only(query, "id", ids), len(ids)))
 
-    def _among(self, query: tantivy.Query, ids: Collection[str]) -> tantivy.Query:
+    def _only(self, query: tantivy.Query, field: str, values: Iterable[str]) -> tantivy.Query:
+        """Restrict a query to the chunks with one of these values, without an effect on their scores."""
         # a set query would compare all ids of the index: for hundreds of ids, this is two to three times as fast
-        return _only(query, _any_of([self._key("id", id_) for id_ in ids]))
+        those = _any_of(self._key(field, value) for value in values)
+        return _all_of([query, tantivy.Query.const_score_query(those, 0.0)])
 
     def _hits(self, query: tantivy.Query, limit: int | None = None) -> list[tuple[str, float]]:
         with self._reporting():
@@ -153,12 +154,8 @@ class KeywordStore:
         """Return the inverse document frequency of each word among all chunks, with the formula of BM25."""
         with self._reporting():
             searcher = self._snapshot.searcher
-            number = searcher.num_docs
-            return {
-                word: math.log(1 + (number - containing + 0.5) / (containing + 0.5))
-                for word in words
-                for containing in (searcher.doc_freq("words", stem(word)),)
-            }
+            counts = {word: searcher.doc_freq("words", stem(word)) for word in words}
+            return {word: math.log(1 + (searcher.num_docs - n + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
     def differing(self, chunks: Iterable[Chunk]) -> list[str]:
         """Return the ids of those of these chunks that are not found by all of their words, or have another version."""
@@ -209,11 +206,6 @@ def _all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
 
 
-def _only(query: tantivy.Query, those: tantivy.Query) -> tantivy.Query:
-    return _all_of([query, tantivy.Query.const_score_query(those, 0.0)])
-
-
-@lru_cache(_KNOWN_TERMS)
 @lru_cache(1 << 14)
 def stem(term: str) -> str:
     """Return a term in the form that the index has."""
@@ -258,10 +250,8 @@ def _stemmer() -> tantivy.TextAnalyzer:
 
 def _stems(text: str) -> str:
     """Return the stems of the terms of a text with spaces between them."""
-    runs = text.split()  # no term contains white space
-    if max(map(len, runs), default=0) > _LONG_RUN:
-        return _stems_of(text)
-    return " ".join(map(_known_stems, runs))
+    # no term contains white space
+    return " ".join(_known_stems(run) if len(run) <= _LONG_RUN else _stems_of(run) for run in text.split())
 
 
 def _stems_of(text: str) -> str:
