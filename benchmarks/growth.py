@@ -37,7 +37,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.model import row_id_of
 from lore_etl.files.indexed import ProjectFiles
 from lore_etl.index import Index
-from lore_etl.system.memory import keep_present_objects
+from lore_etl.system.processes import keep_present_objects
 from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.projects import ROOT

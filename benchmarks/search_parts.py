@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks import synthetic
 from benchmarks.main_job import row
 from lore_etl.config.settings import Settings
-from lore_etl.system.memory import keep_present_objects
+from lore_etl.system.processes import keep_present_objects
 from lore_server.app import App
 from lore_server.contract import load_contract
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from lore_etl.system.memory import keep_present_objects, release_unused_memory
+from lore_etl.system.processes import keep_present_objects, release_unused_memory
 
 FRAGMENTED = """
 from pathlib import Path
-from lore_etl.system.memory import release_unused_memory
+from lore_etl.system.processes import release_unused_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import socket
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -15,9 +16,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from lore_etl.config.project import INDEX_NAME, read_layers
 from lore_etl.core.errors import ConfigError
-from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 
 HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{0,40}:[0-9a-fA-F.]{0,15})$"
+HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 

@@ -43,7 +43,7 @@ from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.export import write_export
 from lore_etl.stores.integrity import is_sealed, is_suspect
-from lore_etl.system.memory import release_unused_memory
+from lore_etl.system.processes import release_unused_memory
 
 MANY = 2_000  # chunks whose texts are worth returning to the operating system
 REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma never returns their space

@@ -1,8 +1,10 @@
-"""Check, identify and end processes, and start processes that outlive their parent."""
+"""Check, identify, start and end processes, and set up this one: its encoding and its memory."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
+import io
 import os
 import select
 import signal
@@ -12,6 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
+
+M_ARENA_MAX = -8  # glibc's number for `mallopt`
+HEAPS = 2  # of glibc's allocator: one per thread, its default, keeps what each finished job has freed
+NEW_OBJECTS = 20_000  # a search creates some 5,000 and frees as many; by default, 700 start a collection
 
 if sys.platform == "win32":
     import ctypes
@@ -172,3 +178,38 @@ def cpu_count() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def use_utf8() -> None:
+    """Read and write UTF-8. Windows would use the code page of the console, which lacks most characters."""
+    if sys.platform == "win32":
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+def limit_heaps() -> None:
+    """Let all threads share a few heaps; call this before threads start. Only glibc has a heap for each thread."""
+    if (mallopt := _libc("mallopt")) is not None:
+        mallopt(M_ARENA_MAX, HEAPS)
+
+
+def release_unused_memory() -> bool:
+    """Give freed memory back and return whether that worked; only glibc keeps it and can give it back on request."""
+    gc.collect()
+    trim = _libc("malloc_trim")
+    return trim is not None and trim(0) == 1
+
+
+def keep_present_objects() -> None:
+    """Exempt all existing objects from garbage collection, which delays searches, and collect others rarely."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(NEW_OBJECTS)
+
+
+def _libc(name: str) -> Any:
+    """Return a function of glibc; None on other systems, and with musl."""
+    import ctypes  # most commands do without it
+
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

@@ -20,7 +20,7 @@ def main() -> None:
     ignore_project_modules()
     from importlib import import_module
 
-    from lore_etl.system.text_streams import use_utf8
+    from lore_etl.system.processes import use_utf8
 
     use_utf8()
 

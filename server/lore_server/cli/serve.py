@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_etl.stores.owner_file import SERVE
-from lore_etl.system.sockets import reserve_address
 from lore_server.console import terminal
 from lore_server.contract import load_contract
 from lore_server.execution.progress import Listener
@@ -220,7 +220,10 @@ def _listening(site: Site, toolsets: list[str] | None) -> Iterator[Server]:
     # acknowledgement
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         with os_errors_as(StorageError, f"Cannot listen on {site.host}:{site.port}", "Choose another port."):
-            reserve_address(listener)
+            if sys.platform == "win32":  # SO_REUSEADDR would let any process take over the port
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            else:  # a server can restart immediately
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((site.host, site.port))
             listener.listen(512)
         yield Server(site, toolsets, listener)

@@ -23,10 +23,10 @@ from anyio.abc import ByteStream, Listener, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from lore_etl.config.project import private_folder
+from lore_etl.config.settings import HAS_UNIX_SOCKETS
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import born
-from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 from lore_server.app import App
 from lore_server.execution.progress import Listener as Hearer
 from lore_server.execution.progress import ignore_text

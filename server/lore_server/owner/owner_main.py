@@ -17,8 +17,7 @@ def main() -> int:
     from pathlib import Path
 
     from lore_etl.core.errors import LoreError
-    from lore_etl.system.processes import has_reader
-    from lore_etl.system.text_streams import use_utf8
+    from lore_etl.system.processes import has_reader, use_utf8
     from lore_server.console.terminal import configure_logging
 
     use_utf8()

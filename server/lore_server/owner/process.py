@@ -26,7 +26,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import SERVE_MANY, my_note, read_note, remove_note, write_note
-from lore_etl.system.memory import keep_present_objects, limit_heaps
+from lore_etl.system.processes import keep_present_objects, limit_heaps
 from lore_server import __version__
 from lore_server.app import App
 from lore_server.contract import load_contract

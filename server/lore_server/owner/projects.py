@@ -26,7 +26,7 @@ from lore_etl.core.errors import Busy, LoreError, NotFound, StorageError, UsageE
 from lore_etl.core.json_types import JSON
 from lore_etl.models.embedder import Model, SharedModel
 from lore_etl.stores.owner_file import SERVE_MANY
-from lore_etl.system.memory import release_unused_memory
+from lore_etl.system.processes import release_unused_memory
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
