@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -74,21 +74,17 @@ class LibraryManager:
     ) -> None:
         wanted = report.docs
         docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
-        client = SiteClient(docs.origin, self._patience, wanted.is_private)
-        store = SiteStore(self._pages_of(docs.name))
-        self._record(docs.name, replace(docs, pages=len(store.files())))
-        is_renewed = before is not None and before.version != docs.version
-        try:
-            copy = SiteCopy(docs, folder, store, client, report, is_renewed)
-            report.docs = replace(docs, pages=copy.run(progress))
-        except (NotFound, UsageError):
-            if before is None and not store.files():
-                self._record(docs.name, None)
-            raise
-        finally:
-            report.requests = client.requests
-            client.close()
-            store.close()
+        site = SiteClient(docs.origin, self._patience, wanted.is_private)
+        with closing(site), closing(SiteStore(self._pages_of(docs.name))) as store:
+            self._record(docs.name, replace(docs, pages=len(store.files())))
+            is_renewed = before is not None and before.version != docs.version
+            try:
+                pages = SiteCopy(docs, folder, store, site, report, is_renewed).run(progress)
+            except (NotFound, UsageError):
+                if before is None and not store.files():
+                    self._record(docs.name, None)
+                raise
+        report.docs, report.requests = replace(docs, pages=pages), site.requests
         if not report.docs.pages:
             report.notes.append("The site has no pages below this address that Lore can read.")
 

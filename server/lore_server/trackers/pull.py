@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
     store = TicketStore(wanted.home, wanted.below)
     notes = []
     try:
-        with FileLock(store.hidden / "lock", timeout=0):
+        with closing(client), closing(store), FileLock(store.hidden / "lock", timeout=0):
             try:
                 for stream in kind.streams(wanted.project, client):
                     progress(stream.name)
@@ -84,7 +85,4 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
         raise Busy("Another pull into this folder is running.") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise ProviderUnavailable("The tracker's reply has an unexpected format.", "Check the address.") from error
-    finally:
-        client.close()
-        store.close()
     return PullReport(sorted(store.changed), client.requests, notes)
