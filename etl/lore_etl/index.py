@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lore_etl.files.git_folder import Head
     from lore_etl.models.embedder import Embedder
     from lore_etl.stores.chroma.vector_store import VectorStore
-    from lore_etl.stores.embedding_cache import EmbeddingCache, SharedVectors
+    from lore_etl.stores.embedding_cache import EmbeddingCache
     from lore_etl.stores.keywords import KeywordStore
     from lore_etl.stores.vector_packs import VectorPacks
 
@@ -293,10 +293,14 @@ class Index:
         dimension = self.embedder.dimension  # before the guard is taken: other threads do not wait for loading
         with self._guard:
             if self._cache is None:
-                from lore_etl.stores.embedding_cache import EmbeddingCache
+                from lore_etl.stores.embedding_cache import EmbeddingCache, SharedVectors
 
                 self.own()
-                self._cache = EmbeddingCache(self.folder, self.model, dimension, self._shared_vectors())
+                settings, shared = self.settings.embedding, None
+                # a model that a caller passed, or at an unusual endpoint, may be another one in other projects
+                if isinstance(self._model, ConfiguredModel) and not settings.base_url and settings.cache_mb:
+                    shared = SharedVectors(cache_folder() / "vectors", settings.cache_mb * 1_000_000)
+                self._cache = EmbeddingCache(self.folder, self.model, dimension, shared)
             return self._cache
 
     def preload(self) -> None:
@@ -304,18 +308,6 @@ class Index:
         cache = self.cache
         for hashes in self.catalogue.preload():
             cache.kept_values(hashes)
-
-    def _shared_vectors(self) -> SharedVectors | None:
-        """Return the cache that all projects share; None if the model may be another one elsewhere.
-
-        That is so if a caller passed the model, or if its endpoint is unusual.
-        """
-        settings = self.settings.embedding
-        if not isinstance(self._model, ConfiguredModel) or settings.base_url or not settings.cache_mb:
-            return None
-        from lore_etl.stores.embedding_cache import SharedVectors
-
-        return SharedVectors(cache_folder() / "vectors", settings.cache_mb * 1_000_000)
 
     def vector_packs(self) -> VectorPacks | None:
         """Return the vectors that machines share, if there are any for this model. Raises PackageMissing."""

@@ -264,7 +264,7 @@ def _kept_relations(run: Extraction, old: FileRow | None, found: Chunked, title:
         return None
     if found.facts.uses.keys() != targets(run.index.catalogue.uses([old.path]).get(old.path, "{}")).keys():
         return None
-    first = next(run.index.catalogue.records_of([old.path]), None)
+    first = next(run.index.catalogue.records([old.path], "source"), None)
     return first.relations if first and first.chunk.title == title else None
 
 
@@ -310,10 +310,9 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[
         others = set()
     elif run.same_layout and others:
         then = {path: recorded[path] for path, row in sorted(run.known.items()) if row.recipe}
-        others &= relations.affected(
-            Relations(then, then.keys(), partial(catalogue.of_sources, TITLE), run.index.root.name)
-        )
-    before = list(catalogue.records_of(sorted(others)))
+        titles = partial(catalogue.of_sources, TITLE)
+        others &= relations.affected(Relations(then, then.keys(), titles, run.index.root.name))
+    before = list(catalogue.records(sorted(others), "source"))
     after = list(relations.related(before))
     tree = relations.tree.hierarchy
     is_same = run.same_layout and run.index.hierarchy.nodes == tree.nodes

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from sys import intern
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json, row_id_of
@@ -27,7 +27,7 @@ from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 
 T = TypeVar("T")
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
-TITLE, TYPE, COUNT = "min(json_extract(own, '$.title'))", "min(type)", "count(*)"  # of the chunks of a file
+TITLE, COUNT = "min(json_extract(own, '$.title'))", "count(*)"  # of the chunks of a file
 TAGS = "min(json_extract(own, '$.tags'))"  # as JSON; the chunks of a file have the same
 FILES_AT = "files_at"  # the value that changes whenever records of files do
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
@@ -101,20 +101,18 @@ class Catalogue(CatalogueFile):
 
     def stamps(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         """Return the stamp of each of these files that is recorded, or of all, by path: enough to detect changes."""
-        return self._by_key("SELECT path, stamp FROM file", "path", paths)
+        return dict(self._matching("SELECT path, stamp FROM file", "path", paths))
 
     def recipes_of_scripts(self) -> dict[str, str]:
         """Return the recipes of scripts without an extension, by path: those with a third part."""
-        return self._by_key("SELECT path, recipe FROM file WHERE recipe LIKE '%:%:%'")
+        return dict(self._matching("SELECT path, recipe FROM file WHERE recipe LIKE '%:%:%'"))
 
     def facts(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         return {path: row.facts for path, row in self.files(paths).items()}
 
-    def _by_key(self, sql: str, key: str = "", keys: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return the second column of a statement's result by the first, as `_matching` finds it."""
-        return dict(self._matching(sql, key, keys))
-
-    def _matching(self, sql: str, key: str, keys: Iterable[str] | None, order: str = "") -> Iterator[tuple[Any, ...]]:
+    def _matching(
+        self, sql: str, key: str = "", keys: Iterable[str] | None = None, order: str = ""
+    ) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement, only those with these values of a column, in portions, unless it is None."""
         if keys is None:
             yield from self._rows(f"{sql} {order}")
@@ -136,14 +134,8 @@ class Catalogue(CatalogueFile):
         rows = chain(self._matching(sql, "source", sources), self._matching(sql, "id", ids))
         return {id_: ChunkState(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
 
-    def records(self, ids: Iterable[str]) -> Iterator[ChunkRecord]:
-        return self._records("id", ids)
-
-    def records_of(self, sources: Iterable[str]) -> Iterator[ChunkRecord]:
-        """Yield the records of these files' chunks; those of a file in the order of its lines."""
-        return self._records("source", sources)
-
-    def _records(self, key: str, keys: Iterable[str]) -> Iterator[ChunkRecord]:
+    def records(self, keys: Iterable[str], key: Literal["id", "source"] = "id") -> Iterator[ChunkRecord]:
+        """Yield the records of these chunks, or of these files' chunks; those of a file in the order of its lines."""
         sql = f"SELECT id, source, type, position, {_VALUES} FROM chunk"
         for row in self._matching(sql, key, keys, _ORDER):
             id_, source, type_, position, content, local, own, relations, seal = row
@@ -169,12 +161,16 @@ class Catalogue(CatalogueFile):
         """Return a value of the chunks of every file that has chunks, or of the given ones, by path."""
         return dict(self._matching(f"SELECT source, {value} FROM chunk", "source", sources, "GROUP BY source"))
 
+    def types(self) -> dict[str, str]:
+        """Return the type of every file that has chunks, by path: from an index on disk without their records."""
+        return dict(self._matching("SELECT DISTINCT source, type FROM chunk"))
+
     def hierarchy(self) -> Hierarchy:
         return Hierarchy(self._made(_class_of, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
     def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         """Return what the given files use, or all files, by path."""
-        return self._by_key("SELECT path, names FROM uses", "path", paths)
+        return dict(self._matching("SELECT path, names FROM uses", "path", paths))
 
     def users(self, name: str) -> list[User]:
         """Return the files that use a class or function, those with most places first."""
@@ -274,13 +270,13 @@ class Catalogue(CatalogueFile):
 
     def dates(self) -> dict[str, str]:
         """Return the date of every chunk that has one, by id: when it was updated, or else created."""
-        return self._by_key(_DATES)
+        return dict(self._matching(_DATES))
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        return self._by_key("SELECT id, json_extract(own, '$.text') FROM chunk", "id", ids)
+        return dict(self._matching("SELECT id, json_extract(own, '$.text') FROM chunk", "id", ids))
 
     def counts(self) -> dict[str, int]:
-        return self._by_key("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
+        return dict(self._matching("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type"))
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         return {chunk.id: chunk for chunk in self._made(chunk_of, self._matching(_CHUNK, "id", ids))}

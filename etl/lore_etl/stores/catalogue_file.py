@@ -81,8 +81,7 @@ class CatalogueFile:
                 raise sqlite3.DatabaseError("an earlier call could not read it")
             if not self._is_as_left():
                 found = stamp(self._path)
-                with closing(self._opened()) as connection:  # existing connections have pages in memory
-                    _check_catalogue(connection)
+                self.check()
                 self._left = found
 
     def check(self) -> int:

@@ -186,10 +186,9 @@ class KeywordStore:
             yield
         except BaseException as error:
             problem = "is damaged: tantivy cannot use it"
-            explained = integrity.explain(error, self._folder, "keyword index", (ValueError,), problem)
-            if explained is None:
-                raise
-            raise explained from error
+            if explained := integrity.explain(error, self._folder, "keyword index", (ValueError,), problem):
+                raise explained from error
+            raise
 
     def _term(self, field: Field, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, field, term, index_option="freq")

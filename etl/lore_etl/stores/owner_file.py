@@ -52,15 +52,6 @@ class Note(NamedTuple):
         """Return whether a user started the owner as a server, which no client may replace."""
         return self.kind in (SERVE, SERVE_MANY)
 
-    @property
-    def is_one_of_many(self) -> bool:
-        """Return whether the process owns further indexes, and does not end with the ownership of this one."""
-        return self.kind == SERVE_MANY
-
-    @property
-    def is_starting(self) -> bool:
-        return self.kind != "direct" and not self.address
-
 
 def my_note(kind: str = "direct", **more: str) -> Note:
     here = [Path(sys.argv[0]).name, *sys.argv[1:3]]

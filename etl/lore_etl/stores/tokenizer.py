@@ -96,16 +96,12 @@ def _terms_of(token: str) -> str:
     for segment in filter(None, _SEGMENT.split(token)):
         if segment != token:
             found.append(segment.casefold())
-        found += _parts(segment)
+        parts = _PART.findall(segment)
+        if len(parts) > 1:
+            found += map(str.casefold, parts)
+        for run in _CJK.findall(segment):
+            found += _pairs(run)
     return " ".join(found)
-
-
-def _parts(segment: str) -> Iterator[str]:
-    parts = _PART.findall(segment)
-    if len(parts) > 1:
-        yield from (part.casefold() for part in parts)
-    for run in _CJK.findall(segment):
-        yield from _pairs(run)
 
 
 def _pairs(run: str) -> Iterator[str]:

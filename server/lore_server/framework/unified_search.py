@@ -19,7 +19,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, KnowledgeType, canonical_json, sha256
 from lore_etl.index import Index
 from lore_etl.sources.source import origin_of_file
-from lore_etl.stores.catalogue import TAGS, TYPE, UNREAD
+from lore_etl.stores.catalogue import TAGS, UNREAD
 from lore_etl.stores.snapshot import Derived
 from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.reading import check_root, framework_folder
@@ -176,7 +176,7 @@ class UnifiedSearch:
         with suppress(FrameworkNotFound):
             pages = (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
         found = dict[str, str]()
-        for path, type_ in self._index.catalogue.of_sources(TYPE).items():
+        for path, type_ in self._index.catalogue.types().items():
             group = group_of(path, KnowledgeType(type_))
             is_framework = is_system(path) or path.startswith(pages)  # including the framework's own pages
             for name in names:

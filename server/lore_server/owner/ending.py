@@ -21,7 +21,7 @@ from lore_etl.config.project import Place, knowledge_home, user_config, user_sta
 from lore_etl.core.errors import Busy, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import LOCK, is_in_use
-from lore_etl.stores.owner_file import Note, read_note, remove_note
+from lore_etl.stores.owner_file import SERVE_MANY, Note, read_note, remove_note
 from lore_etl.system.nofollow import user_id
 from lore_etl.system.processes import born, is_stopped, kill, terminate
 from lore_server import __version__
@@ -94,7 +94,7 @@ def _has_ended(folder: Path, note: Note, is_asked: bool) -> bool:
     began = time.monotonic()
     kill_seconds = 0.0 if is_stopped(note.pid) else KILL_SECONDS
     signals = [] if is_asked else [(0.0, terminate), (kill_seconds, kill)]
-    while note.is_alive and not (note.is_one_of_many and read_note(folder) is None and not is_in_use(folder)):
+    while note.is_alive and not (note.kind == SERVE_MANY and read_note(folder) is None and not is_in_use(folder)):
         seconds = time.monotonic() - began
         if seconds > STOP_SECONDS:
             return False

@@ -128,7 +128,7 @@ def holder(folder: Path) -> Note | None:
     began = time.monotonic()
     while True:
         note = living_note(folder)
-        is_settled = not note.is_starting if note is not None else not is_in_use(folder)
+        is_settled = note.kind == "direct" or bool(note.address) if note else not is_in_use(folder)
         if is_settled or time.monotonic() > began + (START_SECONDS if note is not None else NAMELESS_SECONDS):
             return note
         time.sleep(ending.PAUSE_SECONDS)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from lore_etl.core.errors import ConfirmationRequired, DocumentNotFound
 from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
-from lore_etl.stores.catalogue import TYPE
 from lore_server.query.proximity import stems_of
 from lore_server.services.question_log import READ, USED_SECONDS, AskedQuestion, QuestionLog
 
@@ -35,7 +34,7 @@ class InsightsService:
         asked = [row for row in rows if row.operation != READ]
         useful, again = followed(rows)
         others = [one for one in asked if one not in useful]
-        types = self._index.catalogue.of_sources(TYPE) if self._index.exists() else {}
+        types = self._index.catalogue.types() if self._index.exists() else {}
         return {
             "enabled": self._log.is_enabled,
             "days": days,

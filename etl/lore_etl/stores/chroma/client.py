@@ -27,7 +27,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.stores.chroma.backend import DATABASE, NEIGHBOURS, effort, unreached
 
 __all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "fit", "hnsw", "open_client"]
-SAMPLES, ROWS = 25, 20
+SAMPLES = 500
 PAGE = 1_000
 LENGTH_TOLERANCE = 0.01  # as of cached vectors
 MAX_EF = 10_000
@@ -105,26 +105,19 @@ def fit(collection: Any, configuration: JSON, rows: int) -> None:
             time.sleep(pause)
 
 
-def finds_its_rows(collection: Any) -> bool:
-    """Return whether searches for samples of the collection's rows find them."""
-    total = collection.count()
-    for offset in range(0, total, max(ROWS, total // SAMPLES)):
-        some = collection.get(limit=ROWS, offset=offset, include=["embeddings"])
-        found = collection.query(query_embeddings=some["embeddings"], n_results=NEIGHBOURS, include=["distances"])
-        if unreached(some["ids"], found):
-            return False
-    return True
-
-
 def has_all_rows(collection: Any) -> bool:
-    """Return whether every row can be read and has a vector of length 1."""
+    """Return whether every row can be read and has a vector of length 1, and searches for samples find them."""
     total, ids = int(collection.count()), set[str]()
     for offset in range(0, total, PAGE):
         page = collection.get(limit=PAGE, offset=offset, include=["embeddings"])
-        lengths = np.linalg.norm(np.asarray(page["embeddings"], dtype=np.float32), axis=1)
-        if not (np.abs(lengths - 1) < LENGTH_TOLERANCE).all():  # false for a NaN, too
+        vectors = np.asarray(page["embeddings"], dtype=np.float32)
+        if not (np.abs(np.linalg.norm(vectors, axis=1) - 1) < LENGTH_TOLERANCE).all():  # false for a NaN, too
             return False
         ids.update(page["ids"])
+        some = slice(None, None, max(1, total // SAMPLES))
+        found = collection.query(query_embeddings=vectors[some], n_results=NEIGHBOURS, include=["distances"])
+        if unreached(page["ids"][some], found):
+            return False
     return len(ids) == total
 
 
@@ -136,8 +129,7 @@ def is_sound(folder: Path, name: str) -> bool:
     client = open_client(folder)
     if name not in [collection.name for collection in client.list_collections()]:
         return True
-    collection = bare(client.get_collection(name, embedding_function=None))
-    return has_all_rows(collection) and finds_its_rows(collection)
+    return has_all_rows(bare(client.get_collection(name, embedding_function=None)))
 
 
 if __name__ == "__main__":

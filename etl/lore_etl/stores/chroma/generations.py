@@ -90,8 +90,8 @@ class RemoteGenerations(_Generations):
     address: Address
     limits: Limits = HTTP
 
-    def name(self, number: int) -> str:
-        return f"{self._prefix()}{number}"
+    def name(self, number: int | str) -> str:
+        return f"{self.settings.collection}-{_identity(self.folder)}-{number}"
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
         from lore_etl.stores.chroma.http_client import RemoteBackend  # imports Chroma
@@ -119,7 +119,7 @@ class RemoteGenerations(_Generations):
         for mark in self.folder.glob("vectors-*.suspect"):
             if mark != self._place(number).with_suffix(".suspect"):
                 mark.unlink(missing_ok=True)
-        prefix, kept = self._prefix(), self.name(number)
+        prefix, kept = self.name(""), self.name(number)
 
         def remove_others(chroma: HttpChroma) -> None:
             for name in chroma.names():
@@ -128,9 +128,6 @@ class RemoteGenerations(_Generations):
 
         self._ask(remove_others)
 
-    def _prefix(self) -> str:
-        return f"{self.settings.collection}-{_identity(self.folder)}-"
-
     def _ask(self, question: Callable[[HttpChroma], T]) -> T:
         from lore_etl.stores.chroma.http_client import HttpChroma
 
@@ -138,10 +135,9 @@ class RemoteGenerations(_Generations):
             try:
                 return question(chroma)
             except Exception as error:
-                explained = chroma.explain_all(error)
-                if explained is None:
-                    raise
-                raise explained from error
+                if explained := chroma.explain_all(error):
+                    raise explained from error
+                raise
 
 
 def _identity(folder: Path) -> str:

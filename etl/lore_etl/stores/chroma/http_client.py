@@ -46,10 +46,9 @@ class HttpChroma:
             self.tenant, self.database = self._greet()
         except Exception as error:
             self._session.close()
-            explained = self.explain(error)
-            if explained is None:
-                raise
-            raise explained from error
+            if explained := self.explain(error):
+                raise explained from error
+            raise
 
     def collection(self, name: str, configuration: JSON, rows: int) -> Any:
         """Return a collection, created if necessary, for so many rows. Raises StorageError and Chroma's errors."""
@@ -94,7 +93,9 @@ class HttpChroma:
         if isinstance(error, httpx.HTTPError):
             reason = (str(error) or type(error).__name__).rstrip(".")[:200]
             return self._unavailable(f"cannot be reached: {reason}")
-        return self._not_chroma() if isinstance(error, json.JSONDecodeError) else None
+        if isinstance(error, json.JSONDecodeError):
+            return DatabaseUnavailable(f"The server at {self.address} is not Chroma.", _CHECK_PLACE)
+        return None
 
     def explain_all(self, error: Exception) -> LoreError | None:
         """Return the Lore error also for an error that Chroma reports."""
@@ -112,9 +113,6 @@ class HttpChroma:
     def _unavailable(self, problem: str, hint: str | None = None) -> DatabaseUnavailable:
         return DatabaseUnavailable(f"Chroma at {self.address} {problem}.", hint)
 
-    def _not_chroma(self) -> DatabaseUnavailable:
-        return DatabaseUnavailable(f"The server at {self.address} is not Chroma.", _CHECK_PLACE)
-
     def _greet(self) -> tuple[str, str]:
         """Check that the server is Chroma, and return its tenant and database. Raises DatabaseUnavailable."""
         try:
@@ -122,7 +120,7 @@ class HttpChroma:
         except ChromaError as error:
             raise self._reported(error) from error
         except (KeyError, TypeError, ValueError) as error:
-            raise self._not_chroma() from error
+            raise DatabaseUnavailable(f"The server at {self.address} is not Chroma.", _CHECK_PLACE) from error
         tenant, database = self.address.tenant, self.address.database
         if tenant is None or database is None:
             identity = self._api.get_user_identity()

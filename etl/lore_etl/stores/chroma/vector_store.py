@@ -71,7 +71,8 @@ class VectorStore:
         self._write(self._collection.update, rows, None, self._backend.limits.write)
 
     def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None, step: int) -> None:
-        self._unseal()
+        with self._reporting():
+            self._backend.unseal()
         for start, some in _portions(rows, step):
             self._call(
                 method,
@@ -84,7 +85,8 @@ class VectorStore:
 
     def delete(self, row_ids: Iterable[str]) -> None:
         """Delete rows; unknown row ids are ignored."""
-        self._unseal()
+        with self._reporting():
+            self._backend.unseal()
         for _, some in _portions(list(row_ids), self._backend.limits.write):
             self._call(self._collection.delete, ids=some)
 
@@ -177,10 +179,6 @@ class VectorStore:
         """Record the current state of the files, so that the next open checks only files that have changed."""
         with self._reporting():
             self._backend.seal()
-
-    def _unseal(self) -> None:
-        with self._reporting():
-            self._backend.unseal()
 
     def close(self) -> None:
         """Close the store when all running calls have finished; seal it, unless Chroma failed."""
