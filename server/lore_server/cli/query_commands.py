@@ -261,6 +261,9 @@ def serve(
         serve_projects(session, projects, host, port, chosen)
     else:
         serve_http(session, host, port, chosen)
+    from lore_server.owner.process import leave
+
+    leave()
 
 
 @command

@@ -83,7 +83,7 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
     from lore_server.http.page import Pulse
     from lore_server.http.site import site_of
     from lore_server.owner.find import make_way
-    from lore_server.owner.process import Owner, leave
+    from lore_server.owner.process import Owner
 
     with _listening(site_of(session.root, session.settings, host, port), toolsets) as server:
         make_way(session.place)
@@ -98,7 +98,6 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
             anyio.run(owner.run, serve, at)
         finally:
             owner.close()
-    leave()
 
 
 def serve_projects(
@@ -107,7 +106,6 @@ def serve_projects(
     """Serve many projects until interrupted; each has its own index, which is owned while it is in use."""
     from lore_server.http.page import Pulse, routes_of_many
     from lore_server.http.site import site_of
-    from lore_server.owner.process import leave
     from lore_server.owner.projects import Projects, read_projects
 
     projects = Projects(read_projects(where), session.config_file, load_contract())
@@ -122,7 +120,6 @@ def serve_projects(
     with _listening(site_of(session.root, session.settings, host, port, roots), toolsets) as server:
         projects.address = server.address
         anyio.run(projects.run, serve)
-    leave()
 
 
 def serve_replica(
@@ -134,7 +131,6 @@ def serve_replica(
     from lore_server.cli.publish_commands import target_of
     from lore_server.http.page import Pulse
     from lore_server.http.site import site_of
-    from lore_server.owner.process import leave
     from lore_server.owner.replica import Replica
 
     target_of(session, None)
@@ -153,7 +149,6 @@ def serve_replica(
         with _listening(site, toolsets) as server:
             anyio.run(run)
         replica.close()
-    leave()
 
 
 @dataclass
