@@ -107,8 +107,8 @@ class DatabaseSettings(SettingsTable):
 
     def in_this_process(self) -> DatabaseSettings:
         """Return settings for a temporary index that is embedded in this process, for measurements."""
-        kept = ("collection", "ef_search", "ef_construction", "max_neighbors")
-        return DatabaseSettings(**{key: getattr(self, key) for key in kept})
+        kept = {"collection", "ef_search", "ef_construction", "max_neighbors"}
+        return DatabaseSettings(**self.model_dump(include=kept))
 
 
 class QuerySettings(SettingsTable):

@@ -255,8 +255,7 @@ class SyncReport:
         return replace(later, **done, warnings=warnings, rebuilt=later.rebuilt or self.rebuilt, duration=duration)
 
 
-_DONE = ("created", "updated", "deleted", "embedded")
-"""The fields that count a run's work in chunks; the other counts describe the state."""
+_DONE = ("created", "updated", "deleted", "embedded")  # they count a run's work; the others describe the state
 
 
 def sha256(text: str) -> str:

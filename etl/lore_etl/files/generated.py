@@ -18,15 +18,13 @@ _LOCKS = (
     "Package.resolved", "packages.lock.json", "gradle.lockfile", ".terraform.lock.hcl", "mix.lock",
 )  # fmt: skip
 _MINIFIED = ("*.min.js", "*.min.mjs", "*.min.css", "*.min.json", "*.bundle.js", "*-min.js")
-_OUTPUT = ("build", "cjs", "dist", "esm", "lib", "out")
-"""Folders where compilers put declarations; those in other folders are written by people."""
+_OUTPUT = ("build", "cjs", "dist", "esm", "lib", "out")  # where compilers put declarations; people write the others
 _GENERATED = (
     *(f"**/{folder}/**/*.d.ts" for folder in _OUTPUT), "*_pb2.py", "*_pb2.pyi", "*.pb.go", "*_generated.go",
     "zz_generated*.go", "*.g.dart", "*.freezed.dart", "*.designer.cs", "*.Designer.cs", "*.g.cs", "*.pb.cc", "*.pb.h",
     "*.tsbuildinfo", "tree.json", "structure.json",
 )  # fmt: skip
 PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, SOURCE_MAP: ("*.map",), GENERATED: _GENERATED}
-"""Patterns by reason."""
 _NAMES = {reason: configured(reason, patterns) for reason, patterns in PATTERNS.items()}
 MAX_PATTERNS = 1_000  # of a `.gitattributes` file, because each is compared with each file of the project
 MARKERS_VERSION = "1"  # increase it with every change of the rules below, or of those for text in `sources/prose.py`
@@ -121,12 +119,8 @@ class Attributes:
 
     def generated(self, path: str) -> bool | None:
         """Return whether the attributes call a file generated; None if they do not mention it."""
-        for folder, spec in self._specs:
-            if path.startswith(folder):
-                said = spec.verdict(path[len(folder) :])
-                if said is not None:
-                    return said
-        return None
+        said = (spec.verdict(path[len(folder) :]) for folder, spec in self._specs if path.startswith(folder))
+        return next((verdict for verdict in said if verdict is not None), None)
 
 
 def _patterns(text: str) -> list[str]:

@@ -78,11 +78,9 @@ class Spec(GitIgnoreSpec):
 def configured(key: str, patterns: Iterable[str]) -> Spec:
     """Compile the patterns of a configuration key. Raises ConfigError."""
     patterns = tuple(patterns)
-    try:
-        return _spec(patterns)
-    except _INVALID as error:
-        bad = next(pattern for pattern in patterns if not _is_valid(pattern))
-        raise ConfigError(f"Configuration key `{key}`: {bad!r} is not a gitignore pattern.") from error
+    if bad := [pattern for pattern in patterns if not _is_valid(pattern)]:
+        raise ConfigError(f"Configuration key `{key}`: {bad[0]!r} is not a gitignore pattern.")
+    return _spec(patterns)
 
 
 def lenient(patterns: Iterable[str]) -> Spec:
@@ -128,7 +126,7 @@ def _means(regex: re.Pattern[str], path: str) -> bool:
     if "ps_d" in regex.groupindex:  # pathspec's name for the slash after the match
         return any(match.end() == len(path) for match in regex.finditer(path))
     match = regex.search(path)  # `folder/**` matches the content of the folder
-    return bool(match) and not (path.endswith("/") and match is not None and match.end() == len(path))
+    return match is not None and not (path.endswith("/") and match.end() == len(path))
 
 
 def _is_valid(pattern: str) -> bool:
@@ -211,11 +209,8 @@ class Rules:
         return not (self.include.reaches(relative) if is_folder else self.include.holds(relative))
 
     def _ignores(self, path: str) -> bool:
-        for base, spec in reversed(self.specs):
-            is_ignored = spec.verdict(path[len(base) :])
-            if is_ignored is not None:
-                return is_ignored
-        return False
+        verdicts = (spec.verdict(path[len(base) :]) for base, spec in reversed(self.specs))
+        return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 def rules_for(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Rules:

@@ -179,7 +179,6 @@ def _without_private_keys(text: str) -> tuple[str, int]:
 
 @cache
 def _scanner() -> Scanner:
-    """Compile the rules, or load them from this machine's cache."""
     from kingfisher_sdk import Rules, Scanner
 
     folder = (cache_folder() / "secrets").resolve()  # in a symlinked folder, the rules would be compiled every time

@@ -24,8 +24,7 @@ _OUT_OF_TIME = frozenset({-getattr(signal, "SIGXCPU", _NONE), -getattr(signal, "
 _ABORTED = -getattr(signal, "SIGABRT", _NONE)
 CONVERSION_VERSION = "7"  # increase it with every change that produces a different text for the same document
 EXTRA = "documents"
-NEEDS_EXTRA = f"needs the extra `{EXTRA}`"
-"""The reason for files that are left out because the extra is not installed."""
+NEEDS_EXTRA = f"needs the extra `{EXTRA}`"  # the reason for files that are left out without it
 
 
 class DocumentFormat(NamedTuple):

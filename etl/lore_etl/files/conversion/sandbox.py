@@ -15,11 +15,9 @@ from typing import NamedTuple
 
 from lore_etl.files.conversion.marked_text import NoText
 
-_CODECS = ("cp437", "utf-8-sig", "utf-16-le")
-"""Codecs that readers use; Python opens their files at the first use."""
+_CODECS = ("cp437", "utf-8-sig", "utf-16-le")  # those of readers; Python opens their files at the first use
 OUT_OF_MEMORY = 3  # the exit code of a child that ran out of memory
-ORDINARY = 128
-"""Megabytes that a document may need without being counted; the largest of 120 real ones needed 95."""
+ORDINARY = 128  # megabytes that a document may need without being counted; the largest of 120 real ones needed 95
 _HIGHEST = re.compile(r"VmHWM:\s+(\d+) kB")
 
 
