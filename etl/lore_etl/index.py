@@ -84,7 +84,12 @@ class Ownership:
         try:
             self._lock.acquire(wait_seconds, PAUSE_SECONDS, cancel_check=lambda: living_note(self._folder) is not None)
         except Timeout as error:
-            raise _owned_by_another(self._folder) from error
+            note = read_note(self._folder)
+            holder = f"`{note.command}` (pid {note.pid}) since {note.since}" if note else "it is unidentified"
+            hint = "Wait for it to finish and try again."
+            if note is not None and note.address:
+                hint = "Stop it with `lore stop`, or omit --no-daemon to use it."
+            raise Busy(f"Another process owns this index: {holder}.", hint) from error
         except OSError as error:
             inspect(self._folder)  # reports the cause, if the lock is a symlink
             raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
@@ -95,15 +100,6 @@ class Ownership:
         if self._lock.is_locked:
             remove_note(self._folder, self._note)
         self._lock.release()
-
-
-def _owned_by_another(folder: Path) -> Busy:
-    note = read_note(folder)
-    holder = f"`{note.command}` (pid {note.pid}) since {note.since}" if note else "it is unidentified"
-    hint = "Wait for it to finish and try again."
-    if note is not None and note.address:
-        hint = "Stop it with `lore stop`, or omit --no-daemon to use it."
-    return Busy(f"Another process owns this index: {holder}.", hint)
 
 
 class Index:

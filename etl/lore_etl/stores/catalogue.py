@@ -39,8 +39,6 @@ _KEYS = (
 _ORDER = "ORDER BY source, position, id"
 _VALUES = "content_hash, class, own, relations, metadata_hash"
 _CHUNK = f"SELECT {_VALUES} FROM chunk"
-_FILE = "SELECT path, stamp, hash, recipe, facts, notes, seal FROM file"
-_DATES = f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"
 
 
 class FileRow(NamedTuple):
@@ -91,7 +89,10 @@ class Catalogue(CatalogueFile):
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
         """Return the records of the given files that are recorded, or of all files, by path."""
-        return {row.path: row for row in self._made(_file_of, self._matching(_FILE, "path", paths))}
+        sql = "SELECT path, stamp, hash, recipe, facts, notes, seal FROM file"
+        found = self._matching(sql, "path", paths)
+        rows = self._made(lambda row: FileRow(*unsealed(row, "the record of a file")), found)
+        return {row.path: row for row in rows}
 
     def files_without_facts(self, recipes: Sequence[str] = ()) -> dict[str, FileRow]:
         """Return the records of the files that these sources own, or of all, without facts, most of their size."""
@@ -213,7 +214,8 @@ class Catalogue(CatalogueFile):
                 meta = {FILES_AT: str(time.time_ns()), **meta}
             replace_uses(connection, used, paths)
             if classes is not None:
-                _replace_classes(connection, classes)
+                connection.execute("DELETE FROM class")
+                connection.executemany("INSERT INTO class VALUES (?, ?, ?)", map(_row_of, classes.nodes.values()))
             set_values(connection, meta)
         self._kept.drop(touched)
 
@@ -270,7 +272,7 @@ class Catalogue(CatalogueFile):
 
     def dates(self) -> dict[str, str]:
         """Return the date of every chunk that has one, by id: when it was updated, or else created."""
-        return dict(self._matching(_DATES))
+        return dict(self._matching(f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"))
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         return dict(self._matching("SELECT id, json_extract(own, '$.text') FROM chunk", "id", ids))
@@ -308,10 +310,6 @@ def _where(**wanted: str | None) -> tuple[str, list[str]]:
     return " AND ".join(["WHERE 1", *(f"{column} = ?" for column in given)]), list(given.values())
 
 
-def _file_of(row: Sequence[str]) -> FileRow:
-    return FileRow(*unsealed(row, "the record of a file"))
-
-
 def _class_of(row: Sequence[str]) -> ClassNode:
     name, record = unsealed(row, "a class")
     bases, source, lines, implements = json.loads(record)
@@ -323,8 +321,6 @@ def _key_of(row: Sequence[str]) -> ChunkKey:
     return ChunkKey(id_, intern(source), KnowledgeType(type_), *others)
 
 
-def _replace_classes(connection: sqlite3.Connection, classes: Hierarchy) -> None:
-    connection.execute("DELETE FROM class")
-    for node in classes.nodes.values():
-        record = canonical_json([node.bases, node.source, node.lines, node.implements])
-        connection.execute("INSERT INTO class VALUES (?, ?, ?)", (node.name, record, row_seal(node.name, record)))
+def _row_of(node: ClassNode) -> tuple[str, str, str]:
+    record = canonical_json([node.bases, node.source, node.lines, node.implements])
+    return node.name, record, row_seal(node.name, record)

@@ -88,9 +88,5 @@ class Snapshot:
         self._of(kind).put({key: value})
 
     def read(self, kind: Derived[Value], key: Hashable, derive: Callable[[], Value]) -> Value:
-        """Return the value of this state, derived at the first call. It must not be None."""
-        found = self.get(kind, key)
-        if found is None:
-            found = derive()
-            self.put(kind, key, found)
-        return found
+        """Return the value of this state, derived at the first call."""
+        return self._of(kind).read([key], lambda _: {key: derive()})[key]

@@ -116,10 +116,7 @@ def terminate(pid: int) -> None:
 
 def kill(pid: int) -> None:
     """End a process immediately. A missing process is ignored."""
-    if sys.platform == "win32":
-        terminate(pid)
-    else:
-        _send(os.kill, pid, signal.SIGKILL)
+    _send(os.kill, pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
 
 
 def kill_session(pid: int) -> None:
@@ -156,11 +153,6 @@ def quiet() -> dict[str, Any]:
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW}
     return {}
-
-
-def inheriting(descriptors: tuple[int, ...]) -> dict[str, Any]:
-    """Return the arguments of `subprocess.Popen` for a child that inherits descriptors; on Windows there are none."""
-    return {} if sys.platform == "win32" else {"pass_fds": descriptors}
 
 
 def wait_for_parent(parent: int, pause_seconds: float) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from lore_etl.core.errors import GitError, os_errors_as
-from lore_etl.system.processes import inheriting, kill_session
+from lore_etl.system.processes import kill_session
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
 SECONDS = 30.0
@@ -68,7 +69,7 @@ class Git:
                 stderr=subprocess.PIPE,
                 cwd=self._home,
                 env=_environment(remote),
-                **inheriting(tuple(keep)),
+                pass_fds=() if sys.platform == "win32" else tuple(keep),  # on Windows, there are none
                 start_new_session=True,  # without a terminal, no program can ask for a password
             )
 
