@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
 
-from lore_etl.core.model import Ancestor, Chunk, canonical_json, parse_chunk, position_of, row_id_of
+from lore_etl.core.model import Ancestor, Chunk, canonical_json, parse_chunk, position_of
 
 _CHUNK = TypeAdapter(Chunk)
 _NOT_OWN = {"chain", "class_name", "content_hash", "metadata_hash", "superseded_by"}
@@ -63,10 +63,6 @@ class ChunkRecord:
     def metadata_hash(self) -> str:
         """The hash of everything that is stored."""
         return _seal(self.content_hash, self.local_class, self.own, self.relations)
-
-    @property
-    def row_id(self) -> str:
-        return row_id_of(self.id, self.content_hash)
 
     def values(self) -> Values:
         return self.content_hash, self.local_class, self.own.decode(), self.relations, self.metadata_hash
