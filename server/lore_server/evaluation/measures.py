@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -121,8 +121,7 @@ class Report:
 
 
 def save(report: Report, file: Path) -> None:
-    record = {"name": report.name, "questions": report.questions, "values": report.values}
-    write_atomically(file, (json.dumps(record, indent=1, sort_keys=True) + "\n",))
+    write_atomically(file, (json.dumps(asdict(report), indent=1, sort_keys=True) + "\n",))
 
 
 def load(file: Path) -> Report:

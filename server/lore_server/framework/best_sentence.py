@@ -25,12 +25,7 @@ _PLAIN = re.compile(r"^[\"'`(\[]*[A-Za-z][a-zA-Z'-]*[\"'`)\].,:;!?]*$")
 
 def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
     """Return the piece with the most wanted stems, the first if several tie, cut between words at 200 characters."""
-    best, best_count = "", -1
-    for piece in _pieces(chunks):
-        count = len(wanted & stems_of(piece))
-        if count > best_count:
-            best, best_count = piece, count
-    return best
+    return max(_pieces(chunks), key=lambda piece: len(wanted & stems_of(piece)), default="")
 
 
 def _pieces(chunks: Iterable[Chunk]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -152,12 +152,12 @@ class Entries:
     unknown: int = 0
 
     @cached_property
-    def by_path(self) -> Mapping[str, tuple[ViewEntry, ...]]:
+    def by_path(self) -> Mapping[str, Sequence[ViewEntry]]:
         """Return path -> its entries, which are several if a file contains rules."""
-        found: dict[str, list[ViewEntry]] = defaultdict(list)
+        found: dict[str, list[ViewEntry]] = {}
         for entry in self.all:
-            found[entry.path].append(entry)
-        return {path: tuple(entries) for path, entries in found.items()}
+            found.setdefault(entry.path, []).append(entry)
+        return found
 
     @cached_property
     def by_group(self) -> Mapping[Group, tuple[ViewEntry, ...]]:

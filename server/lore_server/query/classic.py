@@ -51,13 +51,8 @@ def total(terms: Mapping[str, float]) -> float:
 
 
 def _words(query: str) -> list[str]:
-    letters = re.sub(r"[^a-zA-Z ]", "", query).lower()
-    found = []
-    for word in letters.split(" "):
-        if len(word) > 2:
-            singular = word.removesuffix("s")
-            found.append(singular if len(singular) > 2 else word)
-    return found
+    words = re.sub(r"[^a-zA-Z ]", "", query).lower().split(" ")
+    return [word.removesuffix("s") if len(word) > 3 else word for word in words if len(word) > 2]
 
 
 def _matches(words: Iterable[str], query: str, type_: str, chunk: Chunk, name: str) -> Iterator[str]:

@@ -100,8 +100,6 @@ def _common_scripts(candidates: Candidates) -> frozenset[str]:
 
 @lru_cache(4_096)
 def _script(letter: str) -> str | None:
-    if letter.isascii():
-        return "LATIN" if letter.isalpha() else None
     if not letter.isalpha():
         return None
     script = unicodedata.name(letter, "").partition(" ")[0]
