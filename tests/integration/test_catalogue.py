@@ -15,6 +15,7 @@ import pytest
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.stores import sqlite_file
 from lore_etl.stores.catalogue import Catalogue, ChunkKey, ChunkState, FileRow
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.claim import CATALOGUE
@@ -294,7 +295,8 @@ def test_garbage_in_the_write_ahead_log_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_locked_database_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalogue = Catalogue(tmp_path, busy_seconds=0)
+    monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0)
+    catalogue = Catalogue(tmp_path)
     blocker = sqlite3.connect(tmp_path / CATALOGUE, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
 

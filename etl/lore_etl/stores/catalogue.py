@@ -83,9 +83,9 @@ class ChunkKey(NamedTuple):
 class Catalogue(CatalogueFile):
     """The database of files and chunks. Its methods raise the errors of `CatalogueFile`."""
 
-    def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
+    def __init__(self, folder: Path) -> None:
         self._kept = Kept[str, Chunk](KEPT_CHUNKS)
-        super().__init__(folder, busy_seconds)
+        super().__init__(folder)
 
     def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
         """Return the records of the given files that are recorded, or of all files, by path."""

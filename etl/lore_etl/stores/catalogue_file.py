@@ -50,9 +50,8 @@ class CatalogueFile:
     CatalogueDamaged for a damaged file, which is recorded for the next sync, StorageError, and Busy after `close`.
     """
 
-    def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
+    def __init__(self, folder: Path) -> None:
         self._path = folder / CATALOGUE
-        self._busy_seconds = busy_seconds
         self._idle: list[sqlite3.Connection] = []
         self._guard, self._is_closed = threading.Lock(), False
         self.snapshot = Snapshot()
@@ -114,7 +113,7 @@ class CatalogueFile:
                 connection.close()
 
     def _opened(self) -> sqlite3.Connection:
-        return connect(self._path, PAGE_BYTES, self._busy_seconds, isolation_level=None)
+        return connect(self._path, PAGE_BYTES, isolation_level=None)
 
     def close(self) -> None:
         """Close the connections, those in use when their calls end, and seal the file if only Lore wrote to it."""

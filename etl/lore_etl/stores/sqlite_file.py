@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+BUSY_SECONDS = 30  # for another writer
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 LOG_BYTES = 4_000_000  # of a log that has been copied into the file; a large transaction leaves one of its own size
 LOG_PAGES = 16, 1_000  # the least and the most pages of a log before it is copied; between them, those of the file
@@ -38,13 +39,13 @@ def stamp(path: Path) -> str:
 
 
 def connect(
-    path: Path, page_bytes: int, timeout: float = 30, auto_vacuum: str = "NONE", isolation_level: Isolation = "DEFERRED"
+    path: Path, page_bytes: int, auto_vacuum: str = "NONE", isolation_level: Isolation = "DEFERRED"
 ) -> sqlite3.Connection:
     """Connect to a file that is written through a log: readers see whole transactions, and a commit syncs no file.
 
     The log is copied into the file when it has grown as large, so that the log of a small index stays small.
     """
-    connection = sqlite3.connect(path, timeout=timeout, isolation_level=isolation_level, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=isolation_level, check_same_thread=False)
     try:
         connection.execute(f"PRAGMA page_size = {page_bytes}")  # of a new file, as the next value
         connection.execute(f"PRAGMA auto_vacuum = {auto_vacuum}")
