@@ -25,35 +25,33 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 def test_the_same_query_is_searched_once(index: Index) -> None:
     queries = QueryService(index)
-    first = queries.find("zebra", "all")
+    first = queries.find("zebra")
 
-    assert queries.find("zebra", "all") is first
+    assert queries.find("zebra") is first
     assert queries.find("zebra", "guide") is not first
-    assert queries.find("okapi", "all") is not first
+    assert queries.find("okapi") is not first
 
 
 def test_a_query_is_searched_again_after_a_sync(index: Index) -> None:
     queries = QueryService(index)
-    first = queries.find("zebra", "all")
+    first = queries.find("zebra")
     (index.root / "c.md").write_text("# Gamma\n\nAnother zebra text.\n")
     settle(index.root)
     sync(index)
-    second = queries.find("zebra", "all")
+    second = queries.find("zebra")
 
     assert {result.source for result in second.ranked} == {result.source for result in first.ranked} | {"c.md"}
     (index.root / "c.md").unlink()
     sync(index)
-    assert {result.source for result in queries.find("zebra", "all").ranked} == {
-        result.source for result in first.ranked
-    }
+    assert {result.source for result in queries.find("zebra").ranked} == {result.source for result in first.ranked}
 
 
 def test_a_query_is_searched_again_after_each_commit_of_a_load(index: Index) -> None:
     queries = QueryService(index)
-    found = queries.find("zebra", "all")
+    found = queries.find("zebra")
     for value in ("1", None):
         index.catalogue.set_meta(dirty=value)
-        again = queries.find("zebra", "all")
+        again = queries.find("zebra")
 
         assert again is not found
         found = again
@@ -73,10 +71,10 @@ def test_what_a_commit_overtakes_is_not_kept(index: Index) -> None:
 
 def test_only_the_latest_queries_are_kept(index: Index) -> None:
     queries = QueryService(index)
-    first, second = queries.find("zebra 0", "all"), queries.find("zebra 1", "all")
+    first, second = queries.find("zebra 0"), queries.find("zebra 1")
     for number in range(2, RESULTS.kept + 1):
-        queries.find(f"zebra {number}", "all")
-        assert queries.find("zebra 1", "all") is second  # a value that is requested again is kept
+        queries.find(f"zebra {number}")
+        assert queries.find("zebra 1") is second  # a value that is requested again is kept
 
-    assert queries.find("zebra 1", "all") is second
-    assert queries.find("zebra 0", "all") is not first
+    assert queries.find("zebra 1") is second
+    assert queries.find("zebra 0") is not first

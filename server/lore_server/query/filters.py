@@ -74,10 +74,6 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-def type_or_none(type_: str) -> str | None:
-    return None if type_ == "all" else type_
-
-
 @dataclass(frozen=True)
 class Part:
     """The files below some folders, or some files only. Equal parts compare equal, so that their rows are kept."""

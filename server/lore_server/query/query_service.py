@@ -15,7 +15,7 @@ from lore_etl.models.model_cache import ENGLISH_ONLY
 from lore_etl.pipeline.embed import refuse_wrong
 from lore_etl.stores.snapshot import Derived
 from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar
-from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files, type_or_none
+from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files
 from lore_server.query.history import History
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked, Reranker, Weights, weights
@@ -87,7 +87,7 @@ class QueryService:
     def find(
         self,
         text: str,
-        type_: str = "all",
+        type_: str | None = None,
         part: Part | None = None,
         filters: Filters = NO_FILTERS,
         group_copies: bool = False,
@@ -95,7 +95,7 @@ class QueryService:
         """Return files by score, best first; with `group_copies`, files with the same text are one result."""
         watch = retrieve.Stopwatch()
         question, query = (text, type_, part, filters, group_copies, self._today()), parse(text)
-        chosen = filters.single_type or type_or_none(type_)
+        chosen = filters.single_type or type_
         with self._index.gate.reading():
             self._index.require()
             if (found := self._index.snapshot.get(RESULTS, question)) is not None:

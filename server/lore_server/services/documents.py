@@ -18,9 +18,9 @@ from lore_etl.sources.source import origin_of_file, syntax_of
 from lore_etl.stores.file_facts import members_of
 from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory
-from lore_server.query.filters import type_or_none
 from lore_server.query.freshness import Freshness
 from lore_server.query.lineage import functions_named, not_covered
+from lore_server.query.syntax import ALL
 from lore_server.replies import budget, paging
 from lore_server.replies.paging import whole_lines
 from lore_server.services.file_part import LineRange, file_part, place_of
@@ -54,7 +54,7 @@ class DocumentService:
         self._index.require()
         mark = self._mark("documents", type, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
-        total, chunks = self._index.catalogue.page(type_or_none(type), source, limit, start)
+        total, chunks = self._index.catalogue.page(None if type == ALL else type, source, limit, start)
         found = [{**chunk.record(), "hash": chunk.content_hash} for chunk in chunks]
         rows = [{name: record[name] for name in _ROW} for record in found]
         reply: records.DocumentListRecord = {"total": total, "documents": [], "freshness": self._freshness.brief()}
@@ -95,7 +95,7 @@ class DocumentService:
         self._index.require()
         mark = self._mark("sources", type, under, since)
         start = budget.offset_of(cursor, mark)
-        found = self._index.catalogue.sources(type_or_none(type), under.rstrip("/") if under else None)
+        found = self._index.catalogue.sources(None if type == ALL else type, under.rstrip("/") if under else None)
         rows = cast("list[records.SourceRowRecord]", found)
         if since is not None:
             by_path = {row["source"]: row for row in rows}
