@@ -14,13 +14,14 @@ PYTEST := $(BIN)/python -m pytest -q
 WORKERS := -n 3 --dist worksteal
 # CI runs the slow tests that changes rarely break, which are marked `later`, after `make test`. The modules in LATER have
 # no others, so `make test` need not import them.
-LATER := tests/browser tests/e2e/test_platforms.py
+LATER = tests/browser tests/e2e/test_platforms.py \
+	$(shell grep -rlE '^(pytestmark = \[?|    )pytest\.mark\.later' tests/unit tests/integration tests/e2e)
 MARKED = $(shell grep -rl 'mark\.later' tests/unit tests/integration tests/e2e)
 
 # The processes of a run share the compiled modules: without them each would compile thousands again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo inspector conformance test suite test-page test-all coverage lint golden bench clean
+.PHONY: install demo inspector conformance test suite test-slow test-all coverage lint golden bench clean
 
 install: .venv/installed
 
@@ -76,7 +77,7 @@ test: install
 suite: install
 	$(PYTEST) $(WORKERS) -m "not long and not later" $(LATER:%=--ignore=%) $(OPTIONS)
 
-test-page: install inspector
+test-slow: install inspector
 	$(PYTEST) $(WORKERS) -m "later and not long" $(LATER) $(MARKED) $(OPTIONS)
 
 test-all: install lint inspector conformance

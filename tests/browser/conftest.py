@@ -17,7 +17,7 @@ expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the browser tests, because `make test-page` runs only tests with this mark."""
+    """Mark the browser tests, because `make test-slow` runs only tests with this mark."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.later)

@@ -11,6 +11,8 @@ from tests.harness.commands import run_lore
 from tests.harness.knowledge import assert_sound, git
 from tests.harness.projects import write_project
 
+pytestmark = pytest.mark.later
+
 REMOTE = "git@example.org:finance/backend.git"
 
 

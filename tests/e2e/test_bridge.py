@@ -17,6 +17,8 @@ from tests.harness.owners import kill, owner_of, owners, resident_kilobytes, sto
 from tests.harness.projects import write_project
 from tests.harness.stdio import INITIALIZE, StdioClient
 
+pytestmark = pytest.mark.later
+
 PAGES = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number {n} crosses the river.\n" for n in range(5)}
 
 

@@ -14,6 +14,8 @@ import pytest
 from tests.harness.evaluation import commit
 from tests.harness.projects import ROOT, write_project
 
+pytestmark = pytest.mark.later
+
 STARTS = [
     "tests/e2e/test_stdio.py::test_tools_are_listed_before_anything_heavy_is_imported",  # the command and its Python
     "tests/e2e/test_owner.py::test_an_owner_that_cannot_start_reports_the_reason",  # an owner, forked and executed
@@ -22,7 +24,7 @@ MAKEFILE = """
 test:
 	@pwd -P && cat ../shared/benchmarks/set && git log --format=%s
 	@printf '==== slowest 40 durations ====\\n$(OPTIONS)\\n1 passed in 0.01s\\n' && exit 3
-test-page:
+test-slow:
 	@echo 'the page too'
 """
 SCRIPT = """#!/bin/sh

@@ -20,6 +20,8 @@ from tests.harness.ports import free_port
 from tests.harness.projects import write_project
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 Start = Callable[..., subprocess.CompletedProcess[str]]
 ORDER = [
     "python", "program", "dependencies", "configuration", "knowledge", "index folder", "owner", "contract", "database",

@@ -25,6 +25,8 @@ from tests.harness.commands import LORE, PREPARED, run_lore
 from tests.harness.documents import COMMANDS, PAGES, RECORDING, Block, Step, blocks, matches, recorded, spans, steps
 from tests.harness.projects import ROOT, copy_project
 
+pytestmark = pytest.mark.later
+
 NOT_RUN = {
     "lore doctor": "starts other programs; test_doctor.py runs it",
     "lore eval": "takes minutes on a real set; test_eval.py runs it",

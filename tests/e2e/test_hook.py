@@ -19,6 +19,8 @@ from tests.harness.owners import wait_until
 from tests.harness.processes import guarded
 from tests.harness.projects import ROOT, write_project
 
+pytestmark = pytest.mark.later
+
 JSON = dict[str, Any]
 TOKEN = "0123456789abcdef-token"
 

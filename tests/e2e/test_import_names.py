@@ -13,6 +13,8 @@ from tests.harness.projects import ROOT
 from tests.harness.stdio import StdioClient
 from tests.harness.trying import is_long
 
+pytestmark = pytest.mark.later
+
 NAMES = [
     "server/__init__.py", "etl/__init__.py", "mcp/__init__.py", "lore_etl.py", "chromadb.py", "yaml.py", "typer.py",
     "pathlib.py", "json/__init__.py", "__future__.py",

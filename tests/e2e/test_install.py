@@ -15,6 +15,8 @@ import tomlkit
 from lore_server.setup.clients import CLIENTS, command_line
 from tests.harness.commands import SECONDS, run_lore
 
+pytestmark = pytest.mark.later
+
 LORE_TOML = '[mcp_servers.lore]\ncommand = "lore"\n'
 
 

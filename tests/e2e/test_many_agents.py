@@ -23,6 +23,8 @@ from tests.harness.owners import kill, owner_of, owners, resident_kilobytes, wai
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
+pytestmark = pytest.mark.later
+
 JSON = dict[str, Any]
 AGENTS, SYNCING = 8, 2
 BRIDGE_KILOBYTES = 30_000

@@ -27,6 +27,8 @@ from tests.harness.stdio import StdioClient
 from tests.harness.trust import approve
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
 HOLD = """
 import sys

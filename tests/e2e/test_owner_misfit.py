@@ -22,6 +22,8 @@ from tests.harness.owners import owner_of, owners, wait_until, without_clients
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
+pytestmark = pytest.mark.later
+
 PAGES = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number {n} crosses the river.\n" for n in range(3)}
 REMOTE = '[embedding]\nprovider = "gemini"\nmodel = "gemini-embedding-001"\n'
 OTHER = "[query]\nnResults = 50\n"

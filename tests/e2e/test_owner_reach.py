@@ -27,6 +27,8 @@ from tests.harness.processes import child
 from tests.harness.projects import write_project
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 HOLD = """
 import sys
 from pathlib import Path

@@ -17,6 +17,8 @@ from lore_etl.sources.source import syntax_of
 from tests.harness.models import HashModel
 from tests.harness.projects import ROOT, chunks_of, open_index
 
+pytestmark = pytest.mark.later
+
 PROSE_AND_PAGE = (
     "docs",
     "server/lore_server/web",

@@ -31,6 +31,8 @@ from tests.harness.ports import free_port
 from tests.harness.projects import ROOT, write_project
 from tests.harness.published import private, public, target_at
 
+pytestmark = pytest.mark.later
+
 TOKEN = "a-token-for-the-tests-of-replicas"
 NAME = "lore.example.com"
 PAGES = 8

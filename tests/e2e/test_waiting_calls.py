@@ -21,6 +21,8 @@ from tests.harness.interfaces import mcp_over_http, serving
 from tests.harness.model_server import ModelServer
 from tests.harness.projects import copy_project, write_project
 
+pytestmark = pytest.mark.later
+
 JSON = dict[str, Any]
 Ask = Callable[[str, JSON], Any]
 WAITING = 70  # more than the threads of any shared pool

@@ -33,6 +33,8 @@ from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.trying import is_long, often
 from tests.harness.vectors import rows_of, vectors_of
 
+pytestmark = pytest.mark.later
+
 SERVER = Settings.model_validate({"database": {"mode": "server"}})
 needs_proc = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads what a process has mapped")
 

@@ -23,6 +23,8 @@ from tests.harness.owners import wait_until
 from tests.harness.processes import child
 from tests.harness.texts import document
 
+pytestmark = pytest.mark.later
+
 MANY = 5_000  # more documents than a test has
 LONG = "\n\n".join(f"## Part {n}\n\n{'harbour master ' * 40}" for n in range(60))
 TEXTS = {

@@ -23,6 +23,8 @@ from tests.harness.processes import child
 from tests.harness.projects import open_index, write_project
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
 SECRET = "what belongs to the user"
 

@@ -34,6 +34,8 @@ from tests.harness.owners import wait_until
 from tests.harness.projects import copy_project, open_index, write_project
 from tests.harness.vectors import rows_of, vectors_of
 
+pytestmark = pytest.mark.later
+
 PAGES = 40
 SECRET = "ck-s3cret-T0ken"
 

@@ -17,6 +17,8 @@ from lore_etl.stores.catalogue import UNREAD
 from tests.harness.office_files import docx, epub, pdf, pptx, with_bullets, word, xlsx
 from tests.harness.projects import chunks_of, open_index, write_project
 
+pytestmark = pytest.mark.later
+
 CHAPTERS = {"Storage": "Rows are kept in SQLite.", "Network": "The port is 7317."}
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits on memory and processor time")
 

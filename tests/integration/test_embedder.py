@@ -22,6 +22,8 @@ from tests.harness.processes import guarded, run
 from tests.harness.projects import write_project
 from tests.harness.trying import is_long
 
+pytestmark = pytest.mark.later
+
 TEXTS = [
     "How does a worker shut down?",
     "def run(self):\n    return self._jobs.pop()",

@@ -27,7 +27,10 @@ from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.published import fetch_into, publish_project
 from tests.harness.sweeps import last_line, sweep
 
-pytestmark = pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux")
+pytestmark = [
+    pytest.mark.later,
+    pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux"),
+]
 
 KEYWORDS_FOLDER = ".lore/keywords"
 ROTATED = [pytest.param(mode, 1 + number, id=mode) for number, mode in enumerate(MODES)]

@@ -27,6 +27,8 @@ from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
 from tests.harness.trying import is_long, often
 
+pytestmark = pytest.mark.later
+
 PAGE = 4096
 DOCUMENTS = 60
 GARBAGE = {"bytes": b"\xa5", "zeros": b"\0", "text": b"q"}

@@ -31,6 +31,8 @@ from tests.harness.model_server import (
 )  # fmt: skip
 from tests.harness.projects import ids_everywhere, write_project
 
+pytestmark = pytest.mark.later
+
 MODEL = "gemini-embedding-001"
 BATCH, DIMENSION = 100, 768  # the maximum of the API for one request, and the length of its vectors
 

@@ -32,6 +32,8 @@ from tests.harness.ports import free_port
 from tests.harness.processes import child
 from tests.harness.projects import write_project
 
+pytestmark = pytest.mark.later
+
 JSON = dict[str, Any]
 MEMORY = """---
 rating: 8

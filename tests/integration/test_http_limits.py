@@ -29,6 +29,8 @@ from tests.harness.owners import wait_until
 from tests.harness.projects import write_project
 from tests.harness.trying import trying
 
+pytestmark = pytest.mark.later
+
 QUERY = json.dumps({"query": "zebra"}).encode()
 PATH = "/api/documents/query"
 SECONDS = 120

@@ -29,6 +29,8 @@ from tests.harness.processes import child
 from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a separate chunk
 SECTIONS = 70  # three batches of embedding, and enough rows for a new generation, with the limits `SMALL`
 MANY = 560  # more than a small disk can store

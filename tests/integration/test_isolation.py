@@ -11,6 +11,8 @@ from tests.harness.commands import start_lore
 from tests.harness.projects import write_project
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 HOSTILE = {
     "CHROMA_API_IMPL": "chromadb.api.fastapi.FastAPI",
     "CHROMA_SERVER_HOST": "127.0.0.1",

@@ -17,6 +17,8 @@ from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
 
+pytestmark = pytest.mark.later
+
 
 class Pair:
     """Return two machines that share a remote and begin with the same document."""

@@ -26,6 +26,8 @@ from tests.harness.models import LOADED
 from tests.harness.secrets import secrets
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 QUESTION = "How long does Ferry wait between retries?"
 KEY = "test-key-that-must-not-leak"
 SETTINGS: dict[str, Any] = {"timeout_seconds": 20, "attempts": 2, "requests_per_minute": 0, "tokens_per_day": 0}

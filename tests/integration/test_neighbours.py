@@ -35,6 +35,8 @@ from tests.harness.neighbours import BEHAVIOURS, misbehaving
 from tests.harness.projects import open_index, write_project
 from tests.harness.trying import often
 
+pytestmark = pytest.mark.later
+
 SECONDS = 0.4
 BOUND_SECONDS = 30.0
 """Much more than the deadlines together, and much less than without any."""

@@ -23,6 +23,8 @@ from tests.harness.commands import run_lore
 from tests.harness.owners import owner_of, stop_owners, wait_until
 from tests.harness.projects import write_project
 
+pytestmark = pytest.mark.later
+
 NAMES = ("one", "two", "three")
 
 

@@ -21,6 +21,8 @@ from lore_server.trackers.tracker_client import ATTEMPTS, MAX_BYTES, TrackerClie
 from tests.harness.projects import chunks_of, open_index, write_project
 from tests.harness.tracker import Answer, Tracker, github, github_comment, github_issue, moment, running
 
+pytestmark = pytest.mark.later
+
 COUNT = 210
 PAST, FAR = formatdate(1, usegmt=True), formatdate(9_000_000_000, usegmt=True)
 

@@ -24,6 +24,8 @@ from tests.harness.models import own_cache
 from tests.harness.permissions import without_permission
 from tests.harness.projects import ROOT, open_index, write_project
 
+pytestmark = pytest.mark.later
+
 FILES: dict[str, str | bytes] = {
     **{f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(6)},
     "src/lamp.py": "class Lamp:\n    '''Shines.'''\n",

@@ -12,6 +12,8 @@ from tests.harness.models import HashModel
 from tests.harness.projects import open_index, settle, write_project
 from tests.harness.secrets import secrets
 
+pytestmark = pytest.mark.later
+
 FORMATS = list(secrets(seed=1))
 
 

@@ -21,6 +21,8 @@ from lore_server.operations.table import render
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN, READS_TEXT
 from tests.harness.models import HashModel, counter
 
+pytestmark = pytest.mark.later
+
 MARKS = 150  # characters around the text that mark it as data
 
 

@@ -14,6 +14,8 @@ from lore_server.query.ranking import HYBRID, weights
 from tests.harness.evaluation import tuning_set
 from tests.harness.models import HashModel, counter
 
+pytestmark = pytest.mark.later
+
 FEW = Settings(query=QuerySettings(nResults=10))
 """Few candidates: a fit ranks every question some hundred times."""
 

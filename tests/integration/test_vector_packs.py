@@ -27,6 +27,8 @@ from tests.harness.models import DIMENSION, HashModel
 from tests.harness.ports import free_port
 from tests.harness.projects import write_project
 
+pytestmark = pytest.mark.later
+
 FILES = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number {n} crosses at {n} o'clock.\n" for n in range(20)}
 QUESTION = "ferry number 7"
 

@@ -29,7 +29,7 @@ from tests.harness.processes import run
 from tests.harness.projects import write_project
 from tests.harness.vectors import rows_of, vectors_of
 
-pytestmark = pytest.mark.usefixtures("prepared_python")
+pytestmark = [pytest.mark.later, pytest.mark.usefixtures("prepared_python")]
 SETTINGS = DatabaseSettings()
 CHROMA_LIMIT = 5_461
 Open = Callable[..., VectorStore]

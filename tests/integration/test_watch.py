@@ -24,6 +24,8 @@ from tests.harness.models import HashModel
 from tests.harness.owners import wait_until
 from tests.harness.projects import settle, write_project
 
+pytestmark = pytest.mark.later
+
 KNOWLEDGE = "@lore/knowledge/lanterns.md"
 
 

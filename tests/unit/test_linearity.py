@@ -20,6 +20,8 @@ from tests.harness.models import counter
 from tests.harness.steps import steps
 from tests.harness.texts import facts_of
 
+pytestmark = pytest.mark.later
+
 MAX_SECONDS = 10  # seconds of processor time: a limit against endless runs, not a target
 MAX_RATIO = 2.5  # ratio of the steps for twice the input; 2 is linear, 4 quadratic
 MAX_TIMES = 4  # ratio of the seconds for twice the input
