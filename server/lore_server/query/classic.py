@@ -1,8 +1,4 @@
-"""The ranking of Lore's predecessor, reproduced exactly and tested with its golden vectors.
-
-The score of a chunk is its rank in the vector result plus points for each word; a file adds up its chunks and gets
-points for ancestors; then files in the folders of the five best files get a tenth more.
-"""
+"""The ranking of Lore's predecessor, reproduced exactly and tested with its golden vectors."""
 
 from __future__ import annotations
 

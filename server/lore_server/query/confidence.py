@@ -33,11 +33,8 @@ class Fit(NamedTuple):
 
 
 def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:
-    """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency.
-
-    Words in a script that the passages do not use cannot occur in them and do not count; if there are no other words,
-    the similarity decides.
-    """
+    """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency."""
+    # words in a script that the passages do not use cannot occur in them
     known = {None, *_common_scripts(candidates)}
     own = "".join(letter if _script(letter) in known else " " for letter in question)
     words = stems(own)

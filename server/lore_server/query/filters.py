@@ -152,11 +152,8 @@ def _suffixes(langs: Sequence[str]) -> list[str]:
 
 
 def _name_filter(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[str], bool]:
-    """Return a test whether a name matches a wanted pattern, if there are any, and no unwanted one.
-
-    RE2 takes linear time, because the patterns come from outside.
-    """
-    options = re2.Options()
+    """Return a test whether a name matches a wanted pattern, if there are any, and no unwanted one."""
+    options = re2.Options()  # takes linear time: patterns come from outside
     options.case_sensitive = False
     options.log_errors = False
     one, none = (re2.compile("|".join(forms), options) for forms in (wanted, unwanted))
@@ -221,5 +218,4 @@ def by_age(days: Iterable[str], today: datetime.date) -> list[tuple[str, int]]:
 
 
 def _sorted(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return (value, files), largest first."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,9 +1,4 @@
-"""The hybrid ranking: the fused score, adjusted for code, types, inheritance and age. Pure functions.
-
-Both legs and the path are fused into one score of a passage, and the passages of a file into one score of the file.
-Each part of a score is a share of its best. All passages of a file count, because keywords and vectors may match
-different ones.
-"""
+"""The hybrid ranking: the fused score, adjusted for code, types, inheritance and age. Pure functions."""
 
 from __future__ import annotations
 
@@ -129,19 +124,13 @@ def rank(
     weights: Weights,
     today: datetime.date = datetime.date.min,
     *,
-    parents: Mapping[str, Chunk] | None = None,
-    relatives: Sequence[Chunk] = (),
-    heads: Mapping[str, Chunk] | None = None,
-    named: Mapping[str, Chunk] | None = None,
-    changed: Mapping[str, float] | None = None,
+    parents: Mapping[str, Chunk] | None = None,  # classes of ancestors by name
+    relatives: Sequence[Chunk] = (),  # classes that answer a question about inheritance, nearest first
+    heads: Mapping[str, Chunk] | None = None,  # first chunks of documents that replaced others, by source
+    named: Mapping[str, Chunk] | None = None,  # those of documents that the question names, by source
+    changed: Mapping[str, float] | None = None,  # how well the commits of a file match, by source
 ) -> list[Ranked]:
-    """Return the files by score, best first, with further files that may be added by their chunks.
-
-    `parents` has the class chunks of ancestors by class name, `relatives` those of the classes that answer a question
-    about inheritance, nearest first. `heads` has the first chunks of documents that replaced others, by source, and
-    `named` those of documents that the question names by path or number. `changed` has how well the commits of a file
-    match, by source.
-    """
+    """Return the files by score, best first, with further files that may be added by their chunks."""
 
     def of_type(chunks: Mapping[str, Chunk] | None) -> dict[str, Chunk]:
         return {name: chunk for name, chunk in (chunks or {}).items() if type_ in (None, chunk.type)}
@@ -223,7 +212,6 @@ def _is_asked_for(query: Query, chunk: Chunk) -> bool:
 
 @lru_cache
 def _ordinal(day: str) -> float:
-    """Return the ordinal of a day (ISO 8601); 0 for anything else."""
     try:
         return float(datetime.date.fromisoformat(day).toordinal())
     except ValueError:
@@ -264,35 +252,27 @@ def flatness(scores: Sequence[float]) -> float:
 
 
 def vector_share(query: Query, candidates: Candidates, weights: Weights) -> float:
-    """Return the vector leg's share of the fused score, from 0 to 1.
-
-    It rises if the query has few words that fit many chunks alike and a passage is close in meaning; many words are
-    reliable even if each is common. While the index is being filled, it falls in proportion to the keyword hits without
-    a vector, so that keywords decide until there are vectors.
-    """
+    """Return the vector leg's share of the fused score, from 0 to 1."""
     flat = flatness([score for _, score in candidates.by_word])
     closest = max((score for _, score in candidates.by_meaning), default=0.0)
+    # it rises if few words fit many chunks alike and a passage is close; many are reliable even if each is common
     few = min(1.0, FEW_WORDS / max(1, len(query.words)))
     adapted = few * max(0.0, flat - MIN_FLATNESS) * max(0.0, closest - MIN_SIMILARITY)
     share = weights["vectorShare"] + weights["adaptedShare"] * adapted
+    # while the index is being filled, keywords decide until there are vectors
     hits = {id_ for id_, _ in candidates.by_word}
     has_vector = [candidate.vector is not None for candidate in candidates.found if candidate.chunk.id in hits]
     return min(MAX_SHARE, max(0.0, share)) * (fmean(has_vector) if has_vector else 1.0)
 
 
 def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, float]]:
-    """Return (vector, keyword, path) parts per candidate; the first two sum to at most 1, the third is at most 1.
-
-    Each part is a share of the best score, neither a rank nor a position between best and worst: ranks discard the
-    distances between scores, and the worst candidate depends on the number of candidates (docs/adr/0003). A chunk
-    without a vector counts as the average keyword hit, because nothing is known about it. A text that many files
-    repeat, such as a banner, says little about each of them.
-    """
+    """Return (vector, keyword, path) parts per candidate; the first two sum to at most 1, the third is at most 1."""
+    # shares of the best score: ranks discard distances, and the worst depends on the number found (docs/adr/0003)
     known = [(candidate.vector, candidate.keyword) for candidate in found if candidate.vector is not None]
     hits = [vector for vector, keyword in known if keyword > 0]
-    typical = fmean(hits or [vector for vector, _ in known] or [0.0])
+    typical = fmean(hits or [vector for vector, _ in known] or [0.0])  # nothing is known about a chunk without a vector
     similar = [max(0.0, typical if candidate.vector is None else candidate.vector) for candidate in found]
-    own = _distinctness([candidate.chunk for candidate in found])
+    own = _distinctness([candidate.chunk for candidate in found])  # a text of many files says little
     vectors = shares_of_best([value * factor for value, factor in zip(similar, own, strict=True)])
     keywords = shares_of_best([candidate.keyword * factor for candidate, factor in zip(found, own, strict=True)])
     paths = shares_of_best([candidate.path for candidate in found])
@@ -315,16 +295,12 @@ def shares_of_best(scores: Sequence[float]) -> list[float]:
 
 
 def files(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
-    """Return each file with its best passage and its own score, by source.
-
-    Vectors, names and proximity count as in the passage where they are highest. For keywords, every further
-    passage adds a share of the one before it: `furtherPassages` times the share of passages that are not the first of
-    their file. In short files, a second passage is only the rest of the same text. All other terms come from the best
-    passage. `passages` are in order, best first.
-    """
+    """Return each file with its best passage and its own score, by source; `passages` are in order, best first."""
+    # all passages count, because keywords and vectors may match different ones
     grouped: dict[str, list[Ranked]] = {}
     for passage in passages:
         grouped.setdefault(passage.source, []).append(passage)
+    # in short files, a second passage is only the rest of the same text
     decay = weights["furtherPassages"] * (1 - len(grouped) / max(1, len(passages)))
     decays = [decay**place for place in range(MAX_PASSAGES)]
     words = [

@@ -1,7 +1,4 @@
-"""Use the class tree: answer questions about inheritance, add the ancestors of found classes, tell who uses a class.
-
-A class is hard to understand without its ancestors.
-"""
+"""Use the class tree: answer questions about inheritance, add the ancestors that explain found classes, tell users."""
 
 from __future__ import annotations
 
@@ -129,10 +126,7 @@ def _move(by_source: dict[str, Ranked], chunk: Chunk, target: float, share: floa
 
 
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
-    """Return the classes below, or for such questions above, the classes that a question names, nearest first.
-
-    Of each file, only the first, up to a maximum of files, because a result is a file.
-    """
+    """Return the classes below, or for such questions above, the classes that a question names, nearest first."""
     asks_upwards = bool(_UPWARDS.search(text))
     if len(text.split()) > MAX_WORDS or not (asks_upwards or _DOWNWARDS.search(text)):
         return []
@@ -142,7 +136,7 @@ def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
         below = [node.name for node in hierarchy.subtree(name)][1:]
         for other in above if asks_upwards else below:
             if source := hierarchy.nodes[other].source:
-                found.setdefault(source, other)
+                found.setdefault(source, other)  # a result is a file
     return list(found.values())[:MAX_FILES]
 
 

@@ -69,13 +69,10 @@ _SPLIT = re.compile(r"[./:#\\]+")
 
 
 def wanted_types(text: str) -> frozenset[KnowledgeType]:
-    """Return the types that the wording of a question asks for; empty if it gives no indication.
-
-    A text that is not a question, such as a line of a change log, must begin with the word for a type: `tests of the
-    parser` asks for tests, `Fix tests of the parser` does not.
-    """
+    """Return the types that the wording of a question asks for; empty if it gives no indication."""
     if len(text.split()) > MAX_WORDS:
         return frozenset()
+    # only a question may have it later: `tests of the parser` asks for tests, `Fix tests of the parser` does not
     opening = _OPENING.match(text)
     end = opening.end() if opening and not _QUESTION.search(text) else len(text)
     return frozenset(type_ for types, pattern in _INTENTS if pattern.search(text, 0, end) for type_ in types)

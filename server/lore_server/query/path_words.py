@@ -41,11 +41,9 @@ def name_words(text: str) -> frozenset[str]:
 
 
 def topic_matches(question: str, sources: Iterable[str]) -> dict[str, float]:
-    """Return by source how well a question of a few words names its place, from 0 to 1.
-
-    `state provider` names `StateProviders.md` and `state/Provider.mjs` and, less, `MainStateProvider.mjs`. `log buffer`
-    names all files in `logbuffer/`, most of all `logbuffer/logbuffer.go`.
-    """
+    """Return by source how well a question of a few words names its place, from 0 to 1."""
+    # `state provider` names `StateProviders.md` and, less, `MainStateProvider.mjs`
+    # `log buffer` names all files in `logbuffer/`, most of all `logbuffer/logbuffer.go`
     words = significant(name_parts(question))
     asked, joined = frozenset(map(stem, words)), frozenset({stem("".join(words))})
     if not 0 < len(asked) <= TOPIC_WORDS:
@@ -65,10 +63,7 @@ def _topic_match(asked: frozenset[str], joined: frozenset[str], own: frozenset[s
 
 
 def former_versions(question: str, sources: Collection[str]) -> set[str]:
-    """Return the sources in a folder for an earlier version, unless the question names it.
-
-    Such a folder is `v1` beside `v2`, or beside a file of the same name: `v1/fields.py` and `fields.py`.
-    """
+    """Return the sources in a folder for an earlier version, unless the question names it."""
     asked, paths = {*_WORD.findall(question.casefold())}, {source.casefold() for source in sources}
     newest: dict[str, int] = {}
     folders: list[tuple[str, str, str]] = []
@@ -82,13 +77,13 @@ def former_versions(question: str, sources: Collection[str]) -> set[str]:
     former = set()
     for source, above, name in folders:
         beside = above + source.casefold().removeprefix(f"{above}v1/")
+        # `v1` beside `v2`, or `v1/fields.py` beside `fields.py`
         if name in FORMER or 0 < _version(name) < newest[above] or (name == "v1" and beside in paths):
             former.add(source)
     return former
 
 
 def _version(name: str) -> int:
-    """Return the number of a folder that is named after a version, else 0."""
     return int(name[1:]) if name.startswith("v") and name[1:].isdecimal() and name.isascii() else 0
 
 
@@ -104,6 +99,5 @@ def _likeness(word: str, asked: Collection[str]) -> float:
 
 @lru_cache(1 << 12)  # questions find the same files again
 def _places(source: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of the name of a file and of its folder."""
     path = PurePosixPath(source)
     return name_words(path.stem), name_words(path.parent.name)

@@ -1,7 +1,4 @@
-"""The weights of both rankings, with the names used by Lore's predecessor, and the result: files with score terms.
-
-The optional last step: a cross-encoder reads the query together with each of the best passages.
-"""
+"""The weights of both rankings, named as by Lore's predecessor; ranked files; the optional cross-encoder."""
 
 from __future__ import annotations
 
@@ -93,7 +90,6 @@ class Ranked:
     why: Terms = field(default_factory=list)
 
     def add(self, term: str, points: float) -> None:
-        """Add points to the score, if there are any, with their reason."""
         if points:
             self.score += points
             self.why = [*self.why, (term, points)]

@@ -39,15 +39,12 @@ _CAPITALIZED = re.compile(r"(?<![\w./$-])[A-Z][a-z]\w*(?![\w./$-])")
 
 
 class Reference(NamedTuple):
-    """A ticket, release, file or quoted text that a query names, and its files.
-
-    `passages` begin these files; without files, they are the sections of that release, or contain the number or text.
-    """
+    """A ticket, release, file or quoted text that a query names, and its files."""
 
     kind: str
     name: str
     sources: tuple[str, ...] = ()
-    passages: tuple[Chunk, ...] = ()
+    passages: tuple[Chunk, ...] = ()  # begin these files; without files, they contain the name
 
     @property
     def missing(self) -> str:
@@ -96,15 +93,13 @@ def written_paths(text: str) -> tuple[str, ...]:
 
 
 def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> list[Reference]:
-    """Return what the query names, with its files; `paths_of` returns the files of a type, or all for None.
-
-    A path in the query may lack its first folders, or have more, as in the error messages of another machine.
-    """
+    """Return what the query names, with its files; `paths_of` returns the files of a type, or all for None."""
     written = written_paths(query.text)
     named = [*written, *(name.casefold() for name in _FILE.findall(query.text) if "/" not in name)]
     paths = list(paths_of(None)) if named else []
     found = []
     for name in named:
+        # a name may lack its first folders or, as in errors of another machine, have more
         own = tuple(path for path in paths if _is_written(path, name))
         # `and/or` is no path, and the name of a file without its folder may be that of many
         if len(own) == 1 or ("/" in name and (own or _FILE.fullmatch(name))):

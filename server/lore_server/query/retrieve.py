@@ -110,8 +110,7 @@ def retrieve(
 ) -> Candidates:
     """Return up to `limit` candidates from each leg, of all chunks of the type or of `among` (chunk id -> row id).
 
-    Chunks that define a name in the query are candidates too, whatever else they say. `question` was embedded earlier
-    if the caller holds a gate. Raises IndexMissing, ModelMismatch, and IndexDamaged if a store cannot be read.
+    `question` was embedded earlier if the caller holds a gate. Raises IndexMissing, ModelMismatch, IndexDamaged.
     """
     watch = watch or Stopwatch()
     index.require()
@@ -205,7 +204,6 @@ def _rows(index: Index) -> tuple[dict[str, int], Vectors]:
 
 
 def passages_of(candidates: Candidates, leg: str) -> list[Ranked]:
-    """Return the chunks that one leg found, in its order."""
     chunks = {candidate.chunk.id: candidate.chunk for candidate in candidates.found}
     hits = candidates.by_meaning if leg == "vectors" else candidates.by_word
     return [Ranked(chunks[id_].source, score, chunks[id_], [(leg, score)]) for id_, score in hits]

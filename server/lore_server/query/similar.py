@@ -1,8 +1,6 @@
-"""Group files with the same text, such as a page that was copied into several folders, and lower near-copies.
+"""Group files with the same text, such as copies in several folders, and lower near-copies.
 
-In copies, only white space, case, link targets and the version in the first line may differ: in a changelog or a
-reference, a single word or number can be the essential difference. So a near-copy remains a result of its own, but only
-the best one of a group is among the first results.
+Near-copies remain results: in a changelog or a reference, a single word or number can be the essential difference.
 """
 
 from __future__ import annotations
