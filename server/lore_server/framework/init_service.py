@@ -149,11 +149,7 @@ MIN_SUBCLASSES = 2
 
 
 def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRecord | None:
-    """Return a `search` for the longest guide and an `ask` about the class with most subclasses.
-
-    If there is no guide or subclass, both are about the longest class, or else about any file; None for an empty index.
-    `files` are the catalogue's rows: source, type, title and the number of chunks.
-    """
+    """Return a `search` for the longest guide and an `ask` about the class with most subclasses, or else any file."""
     titled = [file for file in files if _PLAIN.fullmatch(file["title"])]
     specific = [file for file in titled if not _GENERAL.match(file["source"].rpartition("/")[2])]
     guide = _longest([file for file in specific if file["type"] == "guide"])

@@ -154,10 +154,7 @@ def plain(path: str) -> str:
 
 
 def leads_to(root: Path, folder: str, path: str) -> str:
-    """Return the real target of a path below a folder, from the root, following every symlink; it need not exist.
-
-    Raises PathRefused if the path is not plain, or a symlink leads out of the folder (empty: the root).
-    """
+    """Return the real target of a path below a folder (empty: the root), which need not exist. Raises PathRefused."""
     try:
         found = target_of(root, f"{folder}/{plain(path)}".lstrip("/"))
     except OSError as error:  # another process may remove the symlinks meanwhile

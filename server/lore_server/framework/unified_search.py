@@ -258,21 +258,14 @@ _STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking has al
 def boosted(
     question: str,
     ranked: Sequence[Ranked],
-    relevance: float,
-    similar: Mapping[str, float],
+    relevance: float,  # of the best result
+    similar: Mapping[str, float],  # similarity by source
     tags: Callable[[Chunk], Sequence[str]],
     recent: Collection[str],
     today: datetime.date,
     weights: DocsSettings,
 ) -> list[Ranked]:
-    """Return files by `base * (1 + boosts)`, best first and at most 1.
-
-    The base is the file's share of the best score, times `relevance`, that of the best result; or its similarity in
-    `similar` if that is higher, so that a score has the same meaning in each reply.
-
-    A boost for tags or title is weighted by the share of the question's significant words in them. `recent` are the
-    recently changed files. A superseded document stays behind its replacement.
-    """
+    """Return files by `base * (1 + boosts)`, best first and at most 1; superseded ones stay behind their successor."""
     wanted = stems_of(question)
 
     def share_in(text: str) -> float:
@@ -283,7 +276,7 @@ def boosted(
     for result in ranked:
         scale = relevance / best if best > 0 else 0.0
         share = max(0.0, result.score * scale)
-        base = max(share, similar.get(result.source, 0.0))
+        base = max(share, similar.get(result.source, 0.0))  # so a score has the same meaning in each reply
         why: Terms = [(term, value * scale) for term, value in result.why] if scale else []
         why += [("notBelowZero", -sum(value for _, value in why))] if not share else []
         why += [("similarity", base - share)] if base > share else []

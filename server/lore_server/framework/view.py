@@ -1,8 +1,4 @@
-"""The view: an entry for each pattern, PRP, memory and rule, built from the index.
-
-They are in groups, of the framework in `.ce/` or of the project. And the places, files and folders, in which the
-framework and its users keep them.
-"""
+"""The view: an entry for each indexed pattern, PRP, memory and rule, by group, and the places that contain them."""
 
 from __future__ import annotations
 
