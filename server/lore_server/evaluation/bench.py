@@ -1,7 +1,4 @@
-"""An index under test, either a set's temporary one or the project's own, and its runs.
-
-The set of a project is its history: the commits that mention an indexed ticket show which files it changed.
-"""
+"""An index under test: a set's temporary one, or the project's own, judged by the files that commits changed."""
 
 from __future__ import annotations
 
@@ -82,13 +79,9 @@ def opened(
     settings: Settings,
     progress: Progress = silent,
     model: Model | None = None,
-    history: History | None = None,
+    history: History | None = None,  # of the set's documents, already read
 ) -> Iterator[tuple[Bench, EvaluationSet]]:
-    """Open the bench of a set, or without a set that of the project's own history.
-
-    The corpus of a set is in an index in the cache folder, and `history`, already read, is that of its documents;
-    without a corpus, it judges the project's own index. Raises the errors of `set_from_git`.
-    """
+    """Open the bench of a set, or of the project's own history. Raises the errors of `set_from_git`."""
     if chosen is not None and chosen.records is not None:
         with scratch_index(chosen.corpus or chosen.name, settings, model) as index:
             sources, _ = load_records(index, chosen.records, progress)

@@ -1,9 +1,4 @@
-"""One evaluation: a set, its bench, and the values of each ranking.
-
-A set of excerpts quotes the text that answers each question: recall, precision and intersection over union of character
-ranges, as defined in Chroma's "Evaluating Chunking Strategies" (2024, section "Metrics"), measure how much of it the
-best passages contain, and how much other text. Text that is retrieved twice counts twice against precision.
-"""
+"""One evaluation: a set, its bench, and the values of each ranking."""
 
 from __future__ import annotations
 
@@ -66,7 +61,6 @@ def _evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], prog
 
 
 def _evaluate_excerpts(bench: Bench, chosen: ExcerptSet, rankings: Sequence[str], progress: Progress) -> Report:
-    """Return recall, precision and intersection over union of the best passages per ranking."""
     places = {name: Places(text) for name, text in chosen.documents.items()}
     questions = chosen.asked.questions
     retrieved = bench.retrieve(questions, progress)
@@ -156,6 +150,7 @@ def _references(row: JSON, length: int, place: str) -> list[Span]:
 
 def overlap(passages: Sequence[tuple[str, Span]], document: str, answer: Sequence[Span]) -> dict[str, float]:
     """Measure some passages, each a (document, range), against the ranges that answer the question."""
+    # as in Chroma's "Evaluating Chunking Strategies" (2024, "Metrics"): text retrieved twice counts twice in precision
     found = _union([span for name, span in passages if name == document])  # neither list of ranges has overlaps
     hit = sum(max(0, min(b, d) - max(a, c)) for a, b in answer for c, d in found)
     wanted, given = _length(answer), _length([span for _, span in passages])

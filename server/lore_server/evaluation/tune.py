@@ -1,8 +1,4 @@
-"""Fit the weights of the hybrid ranking to judged questions, and test the fit on held-out questions.
-
-The fit is a coordinate search: it tries a few values for each weight in turn, and keeps the best if it gains enough.
-Gains count only on held-out sets or, with a single set, on held-out questions, by a paired test.
-"""
+"""Fit the weights of the hybrid ranking by coordinate search; only gains on held-out questions count (paired test)."""
 
 from __future__ import annotations
 
