@@ -1,8 +1,4 @@
-"""Changes to a document's chapters and to sections of a main document; all other bytes stay unchanged. Pure.
-
-A section is a `## Header` with the text below it, including deeper headings. An edit raises ChapterNotFound or
-SectionNotFound if its part does not exist, and the errors of `PartEditor`.
-"""
+"""Changes to chapters, and to sections (`## Header`) of a main document; all other bytes stay unchanged. Pure."""
 
 from __future__ import annotations
 
@@ -30,17 +26,14 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True)
 class PartKind:
-    """The headings that begin a part (`levels`) and those that end it (`borders`, except deeper ones kept with it).
-
-    `most` is the maximum number of parts, 0 if there is none.
-    """
+    """The headings that begin a part (`levels`) and those that end it (`borders`, except deeper ones kept with it)."""
 
     name: str
     whole: str
     levels: range
     borders: range
     has_front_matter: bool
-    most: int = 0
+    most: int = 0  # the maximum number of parts, if there is one
 
     def headings(self, found: Outline) -> list[Heading]:
         return [heading for heading in found.headings if heading.level in self.levels]
@@ -63,10 +56,7 @@ class PartKind:
         return body
 
     def checked(self, content: str, title: str, level: int, name: str, most: int) -> str:
-        """Return the content with `\\n` as line ends, and without its own heading and the empty lines around it.
-
-        Raises InvalidContent if it is too long, or if its headings or fences would affect other parts.
-        """
+        """Return the content with `\\n` as line ends, without its own heading. Raises InvalidContent."""
         lines = lines_of(stripped(document.checked_text(content, most, name)))
         own, text = (heading_of(lines[0].rstrip("\r\n")) if lines else None) or (0, "")
         if title and text == title and own <= level and (own in self.levels or own not in self.borders):
@@ -84,10 +74,7 @@ class PartKind:
 
 
 class PartEditor:
-    """An editor that returns changed copies of a text. `now` is set as `updated` in the front matter, if there is one.
-
-    Its methods raise InvalidContent if the text would become too long, or if other parts would change.
-    """
+    """An editor that returns changed copies of a text, with `now` as its `updated`. May raise InvalidContent."""
 
     def __init__(self, kind: PartKind, text: str, now: str) -> None:
         self._kind = kind
@@ -98,10 +85,7 @@ class PartEditor:
         self.headings = kind.headings(found)
 
     def update(self, index: int, content: str, summary: str = "") -> str:
-        """Replace the body of a part; its heading and the deeper parts below it stay.
-
-        Raises SectionExists if the content has a sub-heading that the part already has.
-        """
+        """Replace the body of a part; its heading and the deeper parts below it stay. Raises SectionExists."""
         heading, end = self.headings[index], self._end(index)
         body = self._kind.body(content, summary, heading.title, heading.level)
         added = _titles(self._kind.headings(outline(body)))
@@ -137,7 +121,6 @@ class PartEditor:
         return self._replaced(at, at, block + "\n" * (at < len(self._lines)), titles)
 
     def remove(self, index: int) -> str:
-        """Remove a part and the deeper parts below it."""
         first, level, _ = self.headings[index]
         end = self._end(index, level)
         kept = [heading for heading in self.headings if not first <= heading.line < end]
@@ -273,10 +256,7 @@ def new_document(
 
 
 def rewrite(new: str) -> Edit:
-    """Replace the whole text; an unchanged `updated` field is set to the current time.
-
-    Raises InvalidContent if it is too long, has too many chapters, or gets a `valid_until` that is not a date.
-    """
+    """Replace the whole text; an unchanged `updated` field is set to the current time. Raises InvalidContent."""
 
     def change(old: str, now: str) -> str:
         document.checked_text(new, document.DOCUMENT_BYTES, "document")
@@ -315,5 +295,4 @@ def add_part(
 
 
 def remove_part(part: PartName) -> Edit:
-    """Remove a part with the deeper parts below it."""
     return _edit(part, f"Removed {part} from", lambda parts: parts.remove(part.among(parts.headings)))

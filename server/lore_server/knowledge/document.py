@@ -147,7 +147,6 @@ class KnowledgeDocument:
 
     @cached_property
     def headings(self) -> list[Heading]:
-        """Return the headings of the chapters."""
         return [heading for heading in self.outline.headings if heading.level in CHAPTER_LEVELS]
 
     @cached_property
@@ -174,15 +173,12 @@ class KnowledgeDocument:
         return tuple(found)
 
     def chapter(self, title: str | None = None, index: int | None = None) -> Chapter:
-        """Return a chapter by its title, by its index (from 0), or by both if several have the same title.
-
-        Raises ChapterNotFound, and InvalidArgument if neither is given or several chapters have this title.
-        """
+        """Return a chapter by title or index (from 0), or by both. Raises ChapterNotFound, InvalidArgument."""
         return self.chapters[position_of(self.headings, title, index)]
 
 
 def position_of(chapters: Sequence[Heading], title: str | None, index: int | None) -> int:
-    """Return the index of a chapter. Arguments and errors are those of `KnowledgeDocument.chapter`."""
+    """Return the index of a chapter by title, index, or both if titles repeat. Raises the errors of `chapter`."""
     if title is None and index is None:
         raise InvalidArgument("Name the chapter by title or index.")
     titles = [heading.title for heading in chapters]

@@ -266,12 +266,10 @@ class MemoryStore:
         return None
 
     def _placed(self, project: Project, memory: Memory, old: StoredMemory | None) -> tuple[StoredMemory, Changes]:
-        """Return a new memory with its files, under an unused stem: a file edited by hand may have the usual stem.
-
-        If a killed process has written only some parts of the same memory, they are overwritten.
-        """
+        """Return a new memory with its files, under an unused stem: a file edited by hand may have the usual stem."""
         folder, stem = group_folder(memory.group_id), memory.stem()
         other = self._found(project, f"{folder}/{stem}")
+        # an incomplete memory, left by a killed process, is overwritten
         if other is not None and len(other.paths) == other.parts and (old is None or old.id != other.id):
             stem = memory.stem(len(memory.sha256))
         texts = files_of(memory, stem)

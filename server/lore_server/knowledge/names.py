@@ -82,13 +82,10 @@ def checked_filename(filename: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Return the text as lower-case letters, digits, underscores and hyphens of any script, in Unicode form NFC.
-
-    Accents of Latin letters are dropped. A short digest is added if letters are lost, or if a word mixes ASCII with
-    other letters, which may look alike, so that such names give different files.
-    """
+    """Return the text as lower-case letters, digits, `_` and `-` of any script (NFC), without Latin accents."""
     normal = unicodedata.normalize("NFKC", text)
     name = unicodedata.normalize("NFC", re.sub("-+", "-", "".join(_kept(normal))).strip("-"))
+    # names that lose letters, or mix ASCII with letters that may look alike, get a digest, so that they differ
     is_mixed = any(_is_mixed(word) for word in name.split("-")) and not _MARKED.search(name)
     is_lossy = any(letter in _UNSEEN_LETTERS and unicodedata.category(letter)[0] == "L" for letter in normal)
     return _safe(name, text, is_mixed or is_lossy)

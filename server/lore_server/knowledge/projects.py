@@ -21,16 +21,11 @@ RECORD = "lore-folders.json"
 
 
 class Projects:
-    """The projects of a knowledge folder, and their commits.
-
-    `identity` returns the identity of the current folder, or None.
-
-    Which folder uses which project is recorded below `.git`, where no pull, merge or checkout can write it.
-    """
+    """The projects of a knowledge folder, and their commits; `identity` returns that of the current folder."""
 
     def __init__(self, history: History, identity: Callable[[], Identity | None]) -> None:
         self._files = history.files
-        self._local = Files(history.home / ".git")
+        self._local = Files(history.home / ".git")  # no pull, merge or checkout can write here
         self.reader = DocumentReader(history.files.read)
         self._history = history
         self._identity = identity
@@ -103,14 +98,11 @@ class Projects:
         self,
         project_id: str | None = None,
         filename: str | None = None,
-        main: bool = False,
+        main: bool = False,  # those of the main document
         limit: int = 50,
         skip: int = 0,
     ) -> list[Commit]:
-        """Return commits, newest first: all, or those of a project, of a document or (`main`) of a main document.
-
-        Deleted projects and documents keep their history. Raises ProjectNotFound if the project never existed.
-        """
+        """Return commits, newest first, also of deleted projects and documents. Raises ProjectNotFound."""
         return self._history.log(self._paths(project_id, filename, main), limit, skip)
 
     def show(self, commit: str) -> records.KnowledgeHistoryRecord:
@@ -123,15 +115,12 @@ class Projects:
     def diff(
         self,
         old: str | None,
-        new: str | None = None,
+        new: str | None = None,  # else the current files
         project_id: str | None = None,
         filename: str | None = None,
         main: bool = False,
     ) -> str:
-        """Return the changes between two commits as a patch; without `new`, up to the current files.
-
-        Raises CommitNotFound, and ProjectNotFound if the project never existed.
-        """
+        """Return the changes between two commits as a patch. Raises CommitNotFound, ProjectNotFound."""
         return self._history.diff(old, new, self._paths(project_id, filename, main))
 
     def at(self, commit: str) -> DocumentReader:

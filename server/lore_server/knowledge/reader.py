@@ -26,10 +26,7 @@ Known = TypeVar("Known")
 
 @dataclass(frozen=True)
 class Project:
-    """A project, with the paths of its main document, its documents, and the folders of its groups of memories.
-
-    `slug` is None if nothing has been written for it yet.
-    """
+    """A project and its paths. `slug` is None if nothing has been written for it yet."""
 
     id: str
     slug: str | None
@@ -74,10 +71,7 @@ class StoredDocument:
 
 
 class DocumentReader:
-    """The projects, main documents and knowledge documents in the current files, or in those of a commit.
-
-    `read` returns the content of a file, or None if it does not exist.
-    """
+    """The projects and documents in the current files or in a commit; `read` returns the content of a file, if any."""
 
     def __init__(self, read: Callable[[str], bytes | None]) -> None:
         self._read = read

@@ -1,10 +1,7 @@
 """Identify the project of a folder by its git remote and its path, and record which project each folder uses.
 
-The remote is only a claim: an unpacked archive can contain a `.git/config` that names any repository. Therefore a
-remote alone never opens existing knowledge; `Registry` decides which project a folder may use.
-
-`index.json`, which lists the projects, is in git, so that all machines have the same ids. The record of the folders is
-of this machine only (`projects`).
+The remote is only a claim: an unpacked archive can contain a `.git/config` that names any repository. `index.json` is
+in git, so that all machines have the same ids; the record of the folders is of this machine only (`projects`).
 """
 
 from __future__ import annotations
@@ -55,11 +52,8 @@ class Identity(NamedTuple):
 
 
 def identity_of(root: Path, known: Container[str] = ()) -> Identity:
-    """Return the identity of a folder.
-
-    A linked worktree has the identity of its repository if that is one of the `known` folders and lists the worktree
-    (`git_folder`). Nothing else outside the folder is read, and git does not run in the folder.
-    """
+    """Return the identity of a folder: for a linked worktree, that of its repository, see `_main_folder`."""
+    # nothing else outside the folder is read, and git does not run in the folder
     git, main = root / ".git", _main_folder(root, known)
     if main is not None:
         return identity_of(main)
@@ -79,11 +73,7 @@ def _printable(text: str) -> str:
 
 
 def normalised_remote(address: str) -> str:
-    """Return `host/path` of a git remote, `file://…` of a local remote, or "" if the address is unusable.
-
-    All spellings of a remote give the same result: scheme, user, port, `.git`, trailing slashes and the case of the
-    host do not matter.
-    """
+    """Return `host/path` or, for a local remote, `file://…`, the same for all its spellings; "" if it is unusable."""
     text = unicodedata.normalize("NFC", address.strip())
     scp = None if "://" in text else _SCP.fullmatch(text)
     try:
@@ -126,10 +116,7 @@ def _main_folder(root: Path, known: Container[str]) -> Path | None:
 
 
 def _config(git: Path) -> bytes:
-    """Return the configuration in a git folder if it is a small regular file, without following symlinks; else empty.
-
-    It is opened again only after a change, because each check of the project's files needs the identity.
-    """
+    """Return the configuration in a git folder, kept until it changes; empty unless it is a small regular file."""
     try:
         facts = (git / "config").lstat()
         if facts.st_size > LARGEST_CONFIG:
@@ -163,23 +150,16 @@ def read_index(data: bytes | None) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Registry:
-    """The projects and their folders on this machine.
+    """The projects and their folders on this machine."""
 
-    Project id -> slug, project id -> origin (see `Identity`), folder -> the project it uses, and remote -> the project
-    that all its clones use.
-    """
-
-    projects: Mapping[str, str]
-    origins: Mapping[str, str]
-    folders: Mapping[str, Use]
-    remotes: Mapping[str, str]
+    projects: Mapping[str, str]  # id -> slug
+    origins: Mapping[str, str]  # project id -> its origin, see `Identity`
+    folders: Mapping[str, Use]  # folder -> the project that it uses
+    remotes: Mapping[str, str]  # remote -> the project of all its clones
 
     def project_of(self, identity: Identity) -> str:
-        """Return the project of a folder: the recorded project if its remote is unchanged, otherwise a new project.
-
-        A remote alone never opens existing knowledge: a person must confirm it with `lore knowledge adopt`, for one
-        folder or for all clones of the remote.
-        """
+        """Return the project of a folder: the recorded project if its remote is unchanged, otherwise a new project."""
+        # a remote alone never opens existing knowledge: a person must confirm it with `lore knowledge adopt`
         if recorded := self._recorded(identity):
             return recorded
         own = self.confirmed(identity)
@@ -195,11 +175,7 @@ class Registry:
         return self.remotes.get(identity.remote)
 
     def using(self, project_id: str, identity: Identity, all_clones: bool = False) -> Registry:
-        """Return the registry with the folder using the project, which gets the folder's origin if it has none.
-
-        If the folder's former project had this origin, the origin is removed from that project. With `all_clones` every
-        folder with this remote uses the project, whatever it used before.
-        """
+        """Return the registry with the folder, or each clone of its remote, using the project."""
         origins, folders, remotes = dict(self.origins), dict(self.folders), dict(self.remotes)
         if project_id not in origins:
             left = self.project_of(identity)

@@ -1,7 +1,4 @@
-"""Synchronise the history with a remote: fetch and merge at start, push after commits.
-
-A failure of the remote never makes a local commit fail.
-"""
+"""Synchronise the history with a remote; a failure of the remote never makes a local commit fail."""
 
 from __future__ import annotations
 
@@ -35,13 +32,10 @@ class Clash(Exception):
 
 def merge_all(
     history: History,
-    changed: Mapping[str, tuple[TreeEntry | None, TreeEntry | None]],
+    changed: Mapping[str, tuple[TreeEntry | None, TreeEntry | None]],  # before and after them
     ours: Mapping[str, bytes | None],
 ) -> Changes:
-    """Return the changes to our files that add theirs; `changed` has the entries of each path before and after them.
-
-    Raises GitError, and Clash with the paths whose same lines both sides have changed.
-    """
+    """Return the changes to our files that add theirs. Raises GitError, and Clash with the paths in conflict."""
     blobs = history.contents(entry.id for entries in changed.values() for entry in entries if entry)
     changes, clashes = Changes(), list[str]()
     for path, entries in changed.items():
@@ -99,17 +93,14 @@ class RemoteState:
 
 
 class Remote:
-    """The remote `origin`, if it is configured. `writing` holds the folder's lock.
-
-    The branch of the remote's HEAD is used, whatever the local branch is called, so that all machines share a history.
-    """
+    """The remote `origin`, if it is configured. `writing` holds the folder's lock."""
 
     def __init__(self, history: History, writing: Callable[[], AbstractContextManager[None]]) -> None:
         self._history = history
         self._git = history.git
         self._writing = writing
         self._configured: bool | None = None
-        self._branch: str | None = None
+        self._branch: str | None = None  # that of the remote's HEAD: all machines share a history
         self._note = history.home / ".git" / "lore-remote-problem"
         self._network = threading.RLock()  # one pull or push at a time
         self._changed = threading.Condition()

@@ -43,10 +43,7 @@ class Files:
         return None
 
     def write(self, path: str, data: bytes, is_durable: bool = True) -> None:
-        """Replace the content of a file atomically, keeping its permissions; missing folders are created.
-
-        Raises InvalidPath for a symlink or a folder, and StorageError; the file is unchanged then.
-        """
+        """Replace a file atomically, keeping its permissions. Raises StorageError, InvalidPath (symlink or folder)."""
         with self._parent(path, make=True) as (folder, name), reporting(path):
             if folder is None:
                 raise StorageError(f"Cannot write {path}: the folder {self._home} does not exist.")
@@ -171,10 +168,7 @@ def reporting(path: str) -> Iterator[None]:
 
 
 class StoreLock:
-    """A lock on a file. Unlike a lock of `filelock`, a child process can inherit it, see `descriptor`.
-
-    All methods raise StorageError if the system cannot read or write the file.
-    """
+    """A lock on a file, which a child process can inherit, unlike one of `filelock`. Methods may raise StorageError."""
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path

@@ -50,10 +50,8 @@ class Synced(NamedTuple):
 class KnowledgeStore:
     """The projects and their documents in a git repository that threads and processes may share.
 
-    `reader` and `listing` read, `projects` has the projects and their commits, `remote` pulls and pushes. Every write
-    may raise InvalidProjectId, InvalidFilename, InvalidContent, Conflict (`expected_version` is not the current
-    version), Busy, InvalidPath, StorageError or GitError, besides the errors that its own docstring names. `changed` is
-    called after every write, merge and recovery; `identity` returns the identity of the current folder, if it has one.
+    Every write may raise InvalidProjectId, InvalidFilename, InvalidContent, Conflict (the version differs), Busy,
+    InvalidPath, StorageError or GitError, besides the errors that its own docstring names.
     """
 
     def __init__(
@@ -61,7 +59,7 @@ class KnowledgeStore:
         home: Path,
         wait_seconds: float = 20.0,
         now: Callable[[], str] = precise_timestamp,
-        changed: Callable[[], None] = lambda: None,
+        changed: Callable[[], None] = lambda: None,  # called after every write, merge and recovery
         identity: Callable[[], Identity | None] = lambda: None,
     ) -> None:
         self.home = home.expanduser().absolute()
@@ -82,12 +80,8 @@ class KnowledgeStore:
         return self.history.exists and self.history.tip is None and self.remote.look()
 
     def open(self, wait_for_remote: bool = True) -> bool:
-        """Recover the writes of a killed process, commit changes made outside Lore, and pull from the remote.
-
-        This may take a minute if the remote does not respond; without waiting, the remote is contacted in the
-        background, and `changed` is called if files change. An empty folder stays empty, and no error is raised.
-        Return whether the remote changed files.
-        """
+        """Recover a killed process's writes, commit foreign changes, and pull; return whether that changed files."""
+        # waiting may take a minute if the remote does not respond; otherwise, `changed` is called if files change
         if not self.history.exists and not self.files.exists(INDEX):
             return False
         try:
@@ -171,10 +165,7 @@ class KnowledgeStore:
             return self.save(project, changes, "Deleted project", author, folder)
 
     def revert(self, commit: str, author: Author) -> KnowledgeRevertedRecord:
-        """Revert a commit with a new commit, if there is anything left to revert; later changes to other lines stay.
-
-        Raises CommitNotFound, and Conflict if lines that the commit wrote have changed since.
-        """
+        """Revert a commit; later changes to other lines stay. Raises CommitNotFound, Conflict if lines changed."""
         with self.writing():
             entry = self.history.entry(commit)
             wanted = self._with_projects(entry, self._reverted_files(entry))
@@ -195,10 +186,7 @@ class KnowledgeStore:
             ) from clash
 
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
-        """Return the changes with an index that has every project with files.
-
-        Raises Conflict if a project now has a different folder, or a folder a different project.
-        """
+        """Return the changes with an index of all projects with files. Raises Conflict if a folder changed hands."""
         now = read_index(self.files.read(INDEX))
         data = wanted.get(INDEX, self.files.read(INDEX))
         touched = {path.split("/")[1] for path in wanted if path.startswith("projects/")}
@@ -258,16 +246,13 @@ class KnowledgeStore:
             self._changed()
 
     def _wait_for_others(self) -> None:
-        """Wait for another git process in the folder, or remove the locks that a killed one left.
-
-        Lore's own git processes hold our lock until they end, so the owner of git's lock is another git process: if
-        none works in the folder, nobody will release it. Other programs hold it for milliseconds.
-        """
+        """Wait for another git process in the folder, or remove the locks that a killed one left."""
         deadline = time.monotonic() + self.history.lock.wait_seconds
         while locks := self.history.locks():
             for lock in locks:
                 with contextlib.suppress(FileNotFoundError):
                     is_old = time.time() - lock.lstat().st_mtime > _OTHERS_SECONDS
+                    # Lore's git processes hold our lock until they end, and other programs hold git's for milliseconds
                     if is_old and not may_run("git", self.history.home):
                         lock.unlink()
             if time.monotonic() > deadline:
@@ -275,10 +260,7 @@ class KnowledgeStore:
             time.sleep(_PAUSE_SECONDS)
 
     def save(self, project: Project, changes: Changes, what: str, author: Author, path: str) -> Written:
-        """Write and commit files for a project; `path` is the main file of the change. The caller holds the lock.
-
-        The `version` is None after a deletion, the `commit` is None if nothing had to change.
-        """
+        """Write and commit files for a project; `path` is the main file of the change. The caller holds the lock."""
         message = f"Update knowledge for {project.id}: {what}"
         found = dict[str, bytes | None]()
         for name, new in changes.items():

@@ -27,12 +27,9 @@ class Author(NamedTuple):
 
 
 class WriteRequest(NamedTuple):
-    """The place of a write, the version that the document must have, and the author; few operations take all of them.
+    """The place of a write (without a file name, the main document), the version that it must have, and the author."""
 
-    Without a file name, the place is the main document. It is beside `Author`, because commands import the table of
-    operations, which names it, to print a reply.
-    """
-
+    # it is beside `Author`, because commands import the table of operations, which names it, to print a reply
     project_id: str | None = None
     filename: str = ""
     chapter_title: str | None = None
@@ -69,16 +66,13 @@ def blob_id(data: bytes, algorithm: str = "sha1") -> str:
 
 
 def import_stream(message: str, author: Author, parents: Sequence[str], lines: Iterable[bytes]) -> bytes:
-    """Return the input with which git-fast-import(1) commits to HEAD and prints the commit's id.
-
-    `lines` list the changes against the files of the first parent. Message and names may contain any text. An
-    incomplete input, such as that of a killed process, changes nothing.
-    """
+    """Return the input with which git-fast-import(1) commits `lines`, see `file_line`, and prints the commit's id."""
     now = f"<{EMAIL}> {int(time.time())} +0000"
     agent = _ident(author.agent) or COMMITTER
     text = message.replace("\0", "\N{SYMBOL FOR NULL}").strip("\n") or "Update knowledge"
     if session := one_line(_ident(author.session)):
         text += f"\n\n{SESSION}{session}"
+    # `feature done`: the incomplete input of a killed process changes nothing
     head = f"feature done\ncommit HEAD\nmark :1\nauthor {agent} {now}\ncommitter {COMMITTER} {now}\n"
     above = [f"{'merge' if number else 'from'} {parent}\n" for number, parent in enumerate(parents)]
     parts = [head.encode("utf-8", "replace"), _data(f"{text}\n".encode("utf-8", "replace")), "".join(above).encode()]

@@ -48,14 +48,11 @@ class Git:
         self,
         *arguments: str,
         data: bytes = b"",
-        keep: Sequence[int] = (),
+        keep: Sequence[int] = (),  # descriptors for git to inherit
         seconds: float = SECONDS,
-        remote: bool = False,
+        remote: bool = False,  # read the user's configuration, for credentials
     ) -> bytes:
-        """Run git and return its output. Raises GitError if git is not installed, fails, or takes too long.
-
-        Git inherits the descriptors in `keep`. With `remote` it reads the user's configuration, for credentials.
-        """
+        """Run git and return its output. Raises GitError if git is not installed, fails, or takes too long."""
         with self.start(*arguments, keep=keep, remote=remote) as process:
             return finish(process, data, seconds)
 

@@ -70,10 +70,8 @@ class History:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def commit(self, changes: Changes, message: str, author: Author, parents: Sequence[str] | None = None) -> str:
-        """Write files and commit them; return the commit's id.
-
-        Raises StorageError, InvalidPath and GitError; files that are written then are committed by the next write.
-        """
+        """Write files and commit them; return the commit's id. Raises StorageError, InvalidPath and GitError."""
+        # after an error, the next write commits the files that were written
         self._prepare()
         above = parents if parents is not None else [self.tip] if self.tip else []
         stream = import_stream(message, author, above, (file_line(*change) for change in changes.items()))
@@ -143,22 +141,16 @@ class History:
         return [line[3:] for line in found.decode(errors="surrogateescape").split("\0") if line]
 
     def tidy(self) -> None:
-        """Let git pack its many small files, and index which commit changed which paths.
-
-        Git itself decides whether packing is due. Errors are ignored: another process may be doing the same.
-        """
-        with contextlib.suppress(GitError):
+        """Let git pack its many small files if it finds that due, and index which commit changed which paths."""
+        with contextlib.suppress(GitError):  # another process may be doing the same
             self.git.run("-c", "gc.auto=6700", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet", seconds=300)
             self.git.run("commit-graph", "write", "--reachable", "--changed-paths", "--split", seconds=300)
 
     def _advance(self, command: Sequence[str], data: bytes, changes: Changes, message: str) -> bytes:
-        """Write files, then let a git command move the branch, and update the index. Return the command's output.
-
-        The files are written before the branch moves, so that after a kill `recover` can commit the missing changes.
-        """
+        """Write files, then let a git command move the branch, and update the index. Return the command's output."""
         keep = [self.lock.descriptor]
         with self._marked(message), self.git.start(*command, keep=keep) as moving:
-            for path, content in changes.items():
+            for path, content in changes.items():  # first, so that after a kill `recover` commits them
                 if content is None:
                     self.files.remove(path)
                 else:
@@ -227,7 +219,6 @@ class History:
         return found.decode().split()[-1]
 
     def entry(self, commit: str) -> Commit:
-        """Return a commit. Raises CommitNotFound."""
         return self._commits("-1", self.resolve(commit))[0]
 
     def _commits(self, *arguments: str) -> list[Commit]:
