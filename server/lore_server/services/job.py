@@ -1,7 +1,4 @@
-"""A build of the index: its progress, its passes over the files, its end, and its report within the limit of a reply.
-
-The last job of an index is stored in a file, so that another process can show it or resume an interrupted job.
-"""
+"""A build of the index: progress, passes, end and report. The last job is stored, for other processes to resume."""
 
 from __future__ import annotations
 
@@ -47,10 +44,7 @@ LOST: ErrorRecord = {
 class Job:
     """One build. Its lock guards every field; `changed` wakes the threads that wait for its end or its next step.
 
-    A request that joins is served by a pass over the files that begins after the request: a running pass may have read
-    a file before it was edited. So a job makes one more pass for the requests that joined. `must_scan` means that the
-    next pass looks at all files, instead of those that the watcher reports; `is_scan`, that the present one does.
-    `knowledge` requests a short pass over the documents written by agents, unless one over all files begins before it.
+    A running pass may have read a file before it was edited, so requests that join are served by one more pass.
     """
 
     action: str
@@ -68,9 +62,9 @@ class Job:
     begun: int = 0
     passes: int = 0
     wanted: int = 1
-    must_scan: bool = True
-    is_scan: bool = True
-    knowledge: bool = False
+    must_scan: bool = True  # the next pass looks at all files, instead of those that the watcher reports
+    is_scan: bool = True  # the present pass does
+    knowledge: bool = False  # a short pass over the documents of agents is requested, unless one over all begins before
     allow_mass_delete: bool = False
     resumed: int = 0
     cancelled: threading.Event = field(default_factory=threading.Event)

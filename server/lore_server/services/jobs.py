@@ -41,16 +41,12 @@ TURN_SECONDS = 0.1
 
 
 class JobService:
-    """The jobs of an index. The last job is stored, and resumed if its process was killed.
-
-    No caller waits for a job's thread while holding the guard: a job that does not reach its next step would block all
-    callers. `after` is called with the report of each pass over the files, before its job ends.
-    """
+    """The jobs of an index. `after` is called with the report of each pass over the files, before its job ends."""
 
     def __init__(self, index: Index, after: Callable[[SyncReport], None]) -> None:
         self._index = index
         self._after = after
-        self._guard = threading.Lock()
+        self._guard = threading.Lock()  # never held while waiting for a job's thread, which may not reach its next step
         self._jobs: dict[str, Job] = {}
         self._current: Job | None = None
         self._turn = threading.Lock()  # held by the job that builds; a cancelled job holds it until its next step
@@ -60,11 +56,7 @@ class JobService:
     def run(
         self, *, action: str, confirm: bool, allow_mass_delete: bool, wait_seconds: float, listener: Listener = NOBODY
     ) -> JobRecord:
-        """Start a job or join the running job, and wait at most `wait_seconds` for its end.
-
-        Raises ConfirmationRequired for `delete` without `confirm`, Busy if a job of another kind is running or another
-        process owns the index, and the error that ended the job, if it failed during the wait.
-        """
+        """Start or join a job, and wait. Raises ConfirmationRequired, Busy, and the error that ended the job."""
         if action == "delete" and not confirm:
             raise ConfirmationRequired("Deleting the index requires confirmation.")
         job, number, joined = self._start_or_join(action, allow_mass_delete=allow_mass_delete)

@@ -1,7 +1,4 @@
-"""Open the knowledge folder when it is first needed, and resolve the project that a call refers to.
-
-A person may confirm here that a folder uses existing knowledge; this is not an operation of the contract.
-"""
+"""Open the knowledge folder when it is first needed, and resolve the project that a call refers to."""
 
 from __future__ import annotations
 
@@ -49,10 +46,8 @@ class Library:
 
     @property
     def store(self) -> KnowledgeStore:
-        """The store, repaired if a writer was killed; the remote is fetched in the background.
-
-        A folder that has a remote but no commit is fetched first, because documents written earlier would diverge.
-        """
+        """The store, repaired if a writer was killed; the remote is fetched in the background."""
+        # an empty folder with a remote is fetched first, because documents written earlier would diverge
         with self._guard:
             is_empty = self.unopened.is_unfetched
             if not self._is_open or (is_empty and time.monotonic() > self._retry_at):
@@ -131,11 +126,7 @@ class Library:
         return self.store.edit(name, request.filename or None, edit, request.by, request.expected_version)
 
     def proposal(self, project_id: str | None, all_clones: bool = False) -> JSON:
-        """Return the project that the folder would use, and the project that it would stop using.
-
-        With `all_clones` and no other project, the project that it uses already. Raises UsageError if `all_clones` has
-        no remote; without a given project, ProjectNotFound or UsageError unless exactly one seems to belong to it.
-        """
+        """Return the projects that the folder would use, and stop using. Raises UsageError, ProjectNotFound."""
         store, registry = self.store, self.registry()
         identity = self.identity(registry)
         current, found = registry.project_of(identity), registry.candidates(identity)

@@ -1,7 +1,4 @@
-"""Start and stop the vector database, and verify the index: on request, and slowly while nobody asks.
-
-The last result of a verification is remembered.
-"""
+"""Start and stop the vector database, and verify the index: on request, and slowly while nobody asks."""
 
 from __future__ import annotations
 
