@@ -1,7 +1,4 @@
-"""Run git to read the commits of a project. The project is untrusted, and so is its `.git`.
-
-Every function that reads commits raises the errors of `read_git`.
-"""
+"""Read the commits of a project, which is untrusted like its `.git`. Readers raise the errors of `read_git`."""
 
 from __future__ import annotations
 
@@ -48,11 +45,7 @@ class GitOutput(NamedTuple):
 
 
 def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -> GitOutput:
-    """Run git in a folder for at most some seconds, and return at most `max_bytes` of its output.
-
-    Raises InvalidArgument if the folder has no history, leads to another repository or git fails, and StorageError if
-    git cannot be run.
-    """
+    """Run git, and return at most `max_bytes` of its output. Raises InvalidArgument (no own history), StorageError."""
     found = repository(root)
     if found is None:
         raise InvalidArgument(NO_HISTORY, _COMMIT_FIRST)
@@ -85,10 +78,8 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
 
 
 def has_blob(root: Path, path: str, blob: str) -> bool:
-    """Return whether a file below the root has the content of git's object, but perhaps other line ends.
-
-    Git itself would run the filters that `.git/config` names. Raises OSError.
-    """
+    """Return whether a file has the content of git's object, perhaps with other line ends. Raises OSError."""
+    # git itself would run the filters that `.git/config` names
     algorithm, facts = {40: hashlib.sha1, 64: hashlib.sha256}.get(len(blob)), facts_below(root, path)
     if algorithm is None or facts is None:
         return False
