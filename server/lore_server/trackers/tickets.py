@@ -132,11 +132,7 @@ def _body(text: str) -> str:
 
 
 class TicketStore:
-    """The tickets of one project, below `home`. A pull can be killed at any time.
-
-    The records of a page and the position after it are one transaction. Files are written afterwards; the next pull
-    writes those that a killed pull did not write.
-    """
+    """The tickets of one project, below `home`. A pull can be killed at any time: the next one writes missing files."""
 
     def __init__(self, home: Path, below: str = "") -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -167,7 +163,7 @@ class TicketStore:
         return dict(json.loads(row[0])) if row else {}
 
     def move_to(self, stream: str, position: dict[str, str]) -> None:
-        """Store the pending tickets, and the position up to which the stream was read."""
+        """Store the pending tickets and the position up to which the stream was read, in one transaction."""
         self._rows.execute("INSERT OR REPLACE INTO position VALUES (?, ?)", (stream, json.dumps(position)))
         self._rows.commit()
 

@@ -1,7 +1,4 @@
-"""Read a tracker over HTTP: pages by `Link`, conditional requests, limits, and no host but the user's.
-
-Its streams are read in the order of their changes, so that a pull can be continued at any page.
-"""
+"""Read a tracker over HTTP: pages by `Link`, conditional requests, limits, and no host but the user's."""
 
 from __future__ import annotations
 
@@ -64,11 +61,7 @@ class TrackerClient:
         self._http.close()
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None, tag: str | None = None) -> TrackerReply:
-        """Return a page. `path` is relative, or the address of a next page.
-
-        Raises Busy if the rate limit lasts longer than the patience or this pull has made too many requests, NotFound
-        without such a project, UsageError for a wrong token, ProviderUnavailable without the expected reply.
-        """
+        """Return a page. Raises Busy (rate limit), NotFound, UsageError (token), ProviderUnavailable."""
         return self._send("GET", path, parameters, {"If-None-Match": tag} if tag else None)
 
     def pages(
@@ -193,12 +186,8 @@ class Stream:
 
 
 def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> None:
-    """Store all items that changed since the last pull.
-
-    Each page is stored before the position moves on, so a killed pull repeats one page at most. Pages are requested by
-    the time of the last item, because an item that changes during the pull moves to the end and would shift numbered
-    pages. An unchanged stream costs one request, because the tag of the last reply is still valid.
-    """
+    """Store all items that changed since the last pull; a killed pull repeats one page at most."""
+    # pages are requested by time, because an item that changes meanwhile moves to the end and shifts numbered pages
     position = store.position(stream.name)
     since, tag = position.get("since", ""), position.get("tag")
     while True:
@@ -206,7 +195,7 @@ def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> No
         pages = client.pages(stream.path, {**stream.parameters, "per_page": str(PER_PAGE), **asked}, tag)
         tag, reached = None, ""
         for number, page in enumerate(pages):
-            if page.data is None:
+            if page.data is None:  # unchanged, which costs one request
                 return
             if not isinstance(page.data, list) or not all(isinstance(item, dict) for item in page.data):
                 raise ProviderUnavailable("The tracker's reply is not a list.", "Check the address.")
