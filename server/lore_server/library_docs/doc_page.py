@@ -1,7 +1,4 @@
-"""Pages of documentation as the Markdown files that are indexed: from documents, and from the source of modules.
-
-Nothing is executed, and no file is read here.
-"""
+"""Pages of documentation as Markdown, from documents and the source of modules. Executes nothing, reads no file."""
 
 from __future__ import annotations
 
@@ -99,16 +96,14 @@ def is_declaration(path: str) -> bool:
 
 
 def python_pages(texts: Mapping[str, str]) -> Iterator[tuple[str, Readable]]:
-    """Yield the pages of modules by path, from their source and their stubs, which decide the signatures.
-
-    A private module has a page only if its package imports from it, as it then defines public names.
-    """
+    """Yield the pages of modules by path, from their source and their stubs, which decide the signatures."""
     stems: dict[str, list[str]] = {}
     for path in sorted(texts):  # `x.py` before `x.pyi`
         stems.setdefault(path.rpartition(".")[0], []).append(path)
     for stem, paths in stems.items():
         package, _, module = stem.rpartition("/")
         shared = _IMPORTED.findall("".join(texts.get(f"{package}/__init__.{end}", "") for end in ("py", "pyi")))
+        # a private module defines public names if its package imports from it
         if _is_private(package) or (_is_private(module) and module not in shared):
             continue
         outline: Outline = {}

@@ -23,20 +23,16 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 
 @dataclass(frozen=True)
 class DocSet:
-    """A set of documentation: its origin, and the values needed to update it.
-
-    `origin` is a folder or an address. `package` is the name of a package installed there. `pinned` is the version
-    given by the user; otherwise, `version` is the version found. `is_private`: the host may be in a private network.
-    """
+    """A set of documentation: its origin, and the values needed to update it."""
 
     name: str
     kind: str
-    origin: str
-    package: str = ""
-    version: str = ""
-    pinned: str = ""
+    origin: str  # a folder or an address
+    package: str = ""  # installed in that folder
+    version: str = ""  # the version found
+    pinned: str = ""  # the version given by the user, which takes precedence
     max_pages: int = 500
-    is_private: bool = False
+    is_private: bool = False  # the host may be in a private network
     pages: int = 0
 
     def record(self) -> JSON:

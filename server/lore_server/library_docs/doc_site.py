@@ -1,7 +1,4 @@
-"""Copy a documentation site: find its pages by llms.txt, its sitemap or its links, and read those that changed.
-
-The pages are recorded, so that a killed run can continue, and a later run reads only changed pages.
-"""
+"""Copy a documentation site. Its pages are recorded: a killed run can continue, a later one reads only changes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Add, update and remove sets of documentation of one index. One command at a time.
-
-The record of the sets is in the user's state folder: a record in the index folder could come with a checkout and name
-a host or a folder, so it is never used.
-"""
+"""Add, update and remove sets of documentation of one index. One command at a time."""
 
 from __future__ import annotations
 
@@ -37,6 +33,7 @@ class LibraryManager:
     def __init__(self, index: Path, patience: float = 60.0) -> None:
         self._index = index
         self._patience = patience
+        # in the user's state folder, because a record that came with a checkout could name any host or folder
         self._folder = record_folder(index)
 
     def named(self, name: str | None = None) -> list[DocSet]:

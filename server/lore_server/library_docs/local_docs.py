@@ -1,7 +1,4 @@
-"""Read documentation from a folder that the user named, or from a Python or npm package installed there.
-
-Nothing is executed, and only files below the folder are read, whatever a package's own lists of files say.
-"""
+"""Read documentation from a folder of the user or a package in it. Executes nothing, reads nothing outside it."""
 
 from __future__ import annotations
 

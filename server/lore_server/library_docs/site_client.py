@@ -173,11 +173,7 @@ class SiteClient:
 
 
 def _address_of(start: str, is_private_allowed: bool) -> tuple[str | None, bool]:
-    """Return the address to connect to, None to use the name, and whether the host is this machine.
-
-    The name is looked up once, so it cannot lead to another address later. A name is not looked up if the user named a
-    private host, or if a proxy connects. Raises UsageError for a private address, NotFound for an unknown name.
-    """
+    """Return the address to connect to, None for the name, and whether it is local. Raises UsageError, NotFound."""
     scheme, host, port = origin_of(start)
     host = host or ""
     if host == "localhost" or host.endswith(".localhost"):
@@ -189,6 +185,7 @@ def _address_of(start: str, is_private_allowed: bool) -> tuple[str | None, bool]
     if is_private_allowed or (scheme in getproxies() and not proxy_bypass(host)):
         return None, False
     try:
+        # looked up once, so that it cannot lead to another address later
         found = [str(row[4][0]) for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError) as error:
         raise NotFound(f"There is no host {host}.", "Check the address and the network.") from error
