@@ -23,10 +23,8 @@ MEASURES = {"ndcg@10": nDCG @ 10, "recall@10": R @ 10, "recall@100": R @ 100, "m
 SAMPLES = 2_000
 SEED = 1
 ALPHA = 0.05
-Runs = Mapping[str, Sequence[str]]
-"""Question id -> document ids, best first."""
-Values = dict[str, dict[str, float]]
-"""Measure -> question id -> value."""
+Runs = Mapping[str, Sequence[str]]  # question id -> document ids, best first
+Values = dict[str, dict[str, float]]  # measure -> question id -> value
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.text import encodable
 from lore_etl.pipeline.corpus import CorpusRecord
 
-Judgements = dict[str, dict[str, int]]
-"""Question id -> document id -> grade of relevance; 0 is not relevant."""
+Judgements = dict[str, dict[str, int]]  # question id -> document id -> grade of relevance; 0 is not relevant
 LINE_END = re.compile(r"\r\n|\r|\n")
 _GRADE = re.compile(r"-?[0-9]{1,9}")
 

@@ -41,8 +41,7 @@ STEPS: Mapping[str, Sequence[float]] = {
     "sourceMatch": (-4, 0, 12),
     "releasePenalty": (-40, 0),
 }
-Scores = dict[str, float]
-"""Question, with its set -> value of the measure."""
+Scores = dict[str, float]  # question, with its set -> value of the measure
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ DEFAULT = (FRAMEWORK, "prp", "example", "memory")
 LISTED = 20  # maximum number of tags, and of PRPs that name a pattern, in one result
 
 
-Hit = tuple[Ranked, ViewEntry | None]
-"""A document that was found, or a single rule of a file."""
+Hit = tuple[Ranked, ViewEntry | None]  # a document that was found, or a single rule of a file
 
 
 @dataclass(frozen=True)

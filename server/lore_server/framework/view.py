@@ -157,7 +157,6 @@ class Entries:
 
     @cached_property
     def by_group(self) -> Mapping[Group, tuple[ViewEntry, ...]]:
-        """Return every group with its entries, including empty groups."""
         return {group: tuple(entry for entry in self.all if entry.group is group) for group in Group}
 
 

@@ -56,7 +56,6 @@ class Projects:
         return project
 
     def use(self, project_id: str, all_clones: bool = False) -> None:
-        """Record that the current folder, or each clone of its remote, uses a project."""
         identity = self._identity()
         assert identity is not None, "a store that adopts belongs to a folder"
         self._local.write(RECORD, self.registry().using(project_id, identity, all_clones).record())

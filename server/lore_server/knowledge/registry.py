@@ -34,8 +34,7 @@ LARGEST_CONFIG = 1_000_000  # bytes
 LONGEST = 500  # characters of a normalised remote
 NAME_CHARACTERS = 100
 _SCP = re.compile(r"(?:[^@/]*@)?(?P<host>\[[^\]/]+\]|[^:/@]{2,}):(?P<path>.+)")  # `C:\x` is a local path
-_seen: dict[Path, tuple[str, bytes]] = {}
-"""A git folder -> the stamp and the content of its configuration."""
+_seen: dict[Path, tuple[str, bytes]] = {}  # a git folder -> the stamp and the content of its configuration
 
 
 class Identity(NamedTuple):

@@ -129,7 +129,6 @@ class Files:
         self.remove_temporary_in(*places)
 
     def remove_temporary_in(self, *places: str) -> None:
-        """Remove the temporary files of killed writers from these folders."""
         for place in places:
             with contextlib.suppress(InvalidPath), self._parent(f"{place}/x".lstrip("/")) as (folder, _):
                 for entry in list(folder.entries()) if folder is not None else ():

@@ -55,7 +55,6 @@ class DocSetReport:
 
     @property
     def is_change(self) -> bool:
-        """Return whether there is anything to index."""
         return bool(self.added or self.changed or self.removed)
 
     def record(self) -> JSON:
@@ -117,5 +116,4 @@ def as_name(text: str) -> str:
 
 
 def as_version(value: Any) -> str:
-    """Return a version as one short line; empty if it is not text."""
     return clip(storable(one_line(value)), MAX_VERSION) if isinstance(value, str) else ""

@@ -289,7 +289,6 @@ def _distinctness(chunks: Sequence[Chunk]) -> list[float]:
 
 
 def shares_of_best(scores: Sequence[float]) -> list[float]:
-    """Return each score as a share of the highest; zeros if none is above zero."""
     best = max(scores, default=0.0)
     return [score / best if best > 0 else 0.0 for score in scores]
 

@@ -309,7 +309,6 @@ class QueryService:
         return found
 
     def _openings(self, sources: Iterable[str | None]) -> dict[str, Chunk]:
-        """Return the first chunk of each of these files."""
         chunks = {source: self._index.catalogue.of_source(source) for source in dict.fromkeys(sources) if source}
         return {source: own[0] for source, own in chunks.items() if own}
 

@@ -55,7 +55,6 @@ class Reference(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """Return the words that each passage with the name has."""
         return phrase_words(self.name) if self.kind == "text" else [self.name.lstrip("#")]
 
     def is_in(self, chunk: Chunk) -> bool:

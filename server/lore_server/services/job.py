@@ -53,8 +53,7 @@ class Job:
     started: float = field(default_factory=time.time)
     ended: float | None = None
     step: tuple[str, int, int, float] = ("starting", 0, 0, 0.0)
-    found: str = ""
-    """The found files and the plan, as text for the clients that follow the job."""
+    found: str = ""  # the found files and the plan, as text for the clients that follow the job
     report: SyncReport | None = None
     known: frozenset[str] = frozenset()
     """The digests of the problems that an earlier reply named; this job's replies only count them."""

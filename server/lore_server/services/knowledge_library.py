@@ -121,7 +121,6 @@ class Library:
             self.unopened.close()
 
     def edit(self, request: WriteRequest, edit: Edit) -> KnowledgeWrittenRecord:
-        """Change an existing document."""
         name = self.named(request.project_id)
         return self.store.edit(name, request.filename or None, edit, request.by, request.expected_version)
 

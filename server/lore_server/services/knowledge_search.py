@@ -36,8 +36,7 @@ class MatchPassage:
     title: str
     summary: str
     content: str
-    folded: str
-    """Title and content, folded."""
+    folded: str  # title and content, folded
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,8 @@ class UnsafeTicket(ProviderUnavailable):
     """A tracker gave a ticket a number that is none. The message is the number."""
 
 
-Item = Mapping[str, Any]
-"""A tracker's record of a ticket, a comment or a release."""
-TicketComment = dict[str, str]
-"""A comment: its `author`, `created` (a time in ISO 8601) and `body`."""
+Item = Mapping[str, Any]  # a tracker's record of a ticket, a comment or a release
+TicketComment = dict[str, str]  # a comment: its `author`, `created` (a time in ISO 8601) and `body`
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,6 @@ def ticket_number(value: object) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return a tracker's value if it is text, else an empty text."""
     return value if isinstance(value, str) else ""
 
 

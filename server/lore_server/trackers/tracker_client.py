@@ -170,7 +170,6 @@ def _reply(found: httpx.Response, content: bytes) -> TrackerReply:
 
 
 def endless_pages() -> ProviderUnavailable:
-    """Return the error for a list whose pages refer to themselves."""
     return ProviderUnavailable("The tracker's pages refer to themselves.", "Check the address.")
 
 

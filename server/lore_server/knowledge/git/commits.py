@@ -100,7 +100,6 @@ def _ident(name: str) -> str:
 
 
 def parsed(fields: Sequence[str]) -> Commit:
-    """Return the commit with these values of FIELDS."""
     name, parents, agent, date, message = fields
     text, session = message.rstrip("\n"), ""
     before, _, last = text.rpartition("\n\n")

@@ -55,7 +55,6 @@ class History:
 
     @property
     def branch(self) -> str:
-        """Return the branch to which writes are committed."""
         return head(self.home).branch or "HEAD"
 
     @property
