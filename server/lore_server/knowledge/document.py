@@ -65,7 +65,6 @@ def read_metadata(text: str) -> Metadata:
 
 
 def write_metadata(values: Mapping[str, Value]) -> str:
-    """Return a new front matter block with its `---` lines."""
     return "\n".join(["---", *(_entry(key, value) for key, value in values.items()), "---", ""])
 
 
@@ -151,14 +150,12 @@ class KnowledgeDocument:
 
     @cached_property
     def introduction(self) -> str:
-        """Return the text between the front matter and the first chapter."""
         lines = self.outline.lines
         end = self.headings[0].line if self.headings else len(lines)
         return stripped("".join(lines[front_matter_lines(self.text) : end]).removeprefix("\ufeff"))
 
     @cached_property
     def title(self) -> str:
-        """Return the title in the front matter, else the first heading of level 1, else an empty text."""
         named = (heading.title for heading in self.outline.headings if heading.level == 1)
         return self.metadata.title or next(named, "")
 

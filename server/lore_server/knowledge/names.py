@@ -141,7 +141,6 @@ def _checked_id(given: str, label: str, error: type[UsageError]) -> str:
 
 
 def has_unseen(name: str) -> bool:
-    """Return whether the name contains control characters, line ends or invisible characters."""
     return any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name)
 
 

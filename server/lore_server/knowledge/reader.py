@@ -77,7 +77,6 @@ class DocumentReader:
         self._read = read
 
     def projects(self) -> list[Project]:
-        """Return all projects of the index, by id."""
         return [Project(name, slug) for name, slug in sorted(read_index(self._read(INDEX)).items())]
 
     def project(self, project_id: str) -> Project:

@@ -110,7 +110,6 @@ class Files:
         return sorted(found)
 
     def folders(self, path: str) -> list[str]:
-        """Return the names of the folders in a folder, without symlinks."""
         return sorted(entry.name for entry in self._entries(path) if is_real_folder(entry))
 
     def _entries(self, path: str) -> Iterator[os.DirEntry[str]]:

@@ -140,7 +140,6 @@ class ChapterService:
         return self._library.edit(request, chapter_edit.add_part(new, content, position, reference, summary or ""))
 
     def remove(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
-        """Remove a chapter with its sub-chapters."""
         return self._library.edit(request, chapter_edit.remove_part(_name(request)))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:

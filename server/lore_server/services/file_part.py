@@ -104,5 +104,4 @@ def _end(text: str, start: int, marks: Sequence[tuple[int, int, SourceTextChunks
 
 
 def _line(begins: Sequence[int], at: int) -> int:
-    """Return the number of the line that contains the character."""
     return max(1, bisect_left(begins, at + 1))

@@ -186,7 +186,6 @@ def digests(report: SyncReport) -> frozenset[str]:
 
 
 def problems_record(report: SyncReport) -> ProblemsRecord:
-    """Return all problems of the report for the status, as many as fit."""
     return cast("ProblemsRecord", _fitting(_problems(report), STATUS_CHARACTERS))
 
 

@@ -148,7 +148,6 @@ def _facets(found: SearchOutcome, of_any_type: SearchOutcome, max_tokens: int) -
 
 
 def _timings(seconds: Mapping[str, float], reply: float) -> records.TimingsRecord:
-    """Return the milliseconds of the steps of a search and of its reply."""
     steps = {step: 1000 * taken for step, taken in seconds.items()} | {"reply": reply}
     return cast("records.TimingsRecord", {step: round(min(taken, LONGEST_STEP), 1) for step, taken in steps.items()})
 

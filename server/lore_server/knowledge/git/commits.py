@@ -80,7 +80,6 @@ def import_stream(message: str, author: Author, parents: Sequence[str], lines: I
 
 
 def file_line(path: str, data: bytes | None) -> bytes:
-    """Return the line of an import stream that sets a file, or deletes it if `data` is None."""
     return b"D %s\n" % _quoted(path) if data is None else b"M 100644 inline %s\n%s" % (_quoted(path), _data(data))
 
 

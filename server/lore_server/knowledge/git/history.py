@@ -62,7 +62,6 @@ class History:
         return head(self.home).commit if self.exists else None
 
     def locks(self) -> list[Path]:
-        """Return git's locks on the index, the branches and its other files."""
         folder = self.home / ".git"
         return [path for path in (*folder.glob("*.lock"), *(folder / "refs").rglob("*.lock")) if path.name != LOCK]
 
@@ -254,7 +253,6 @@ class History:
         return {path: facts.split(" ")[2] for facts, _, path in rows if facts.split(" ")[0] in FILE_MODES}
 
     def content_at(self, commit: str, path: str) -> bytes | None:
-        """Return the content of a commit's file; None if it has no such file."""
         name = self.blobs_of(commit, [path]).get(path)
         return self.contents([name])[name] if name else None
 
