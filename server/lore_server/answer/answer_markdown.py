@@ -44,7 +44,6 @@ def _parser() -> MarkdownIt:
 
 
 def with_closed_fence(text: str) -> str:
-    """Return the text, with its last fence closed if it is open."""
     tokens = _parser().parse(text)
     if not tokens or tokens[-1].type != "fence":  # a fence in a list or a quotation ends with it
         return text
@@ -67,7 +66,6 @@ def _is_shown(tokens: Sequence[Token], citation: str) -> bool:
 
 
 def addresses(texts: Iterable[str]) -> frozenset[str]:
-    """Return the exact addresses in some texts."""
     return frozenset(match[0].rstrip(_TAIL) for text in texts for match in _ADDRESS.finditer(text))
 
 
@@ -80,11 +78,7 @@ def shown_text(text: str, source: str = "") -> str:
 
 
 def without_links(text: str, sources: Sequence[str]) -> str:
-    """Return the Markdown without HTML, images and addresses that none of the sources contains.
-
-    It leads nowhere for other programs either, which may read links and tags where CommonMark has none. Raises
-    ProviderError if its nesting is too deep for a reliable check.
-    """
+    """Return the Markdown without HTML, images and foreign addresses, also for other parsers. Raises ProviderError."""
     if _depth(text) > DEEPEST:
         raise ProviderError("the answer model nested its brackets too deeply")
     allowed = addresses(sources)

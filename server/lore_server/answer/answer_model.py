@@ -91,10 +91,7 @@ class OpenConnections:
         self.client = httpx2.Client(event_hooks={"response": [self._note]})  # follows no redirect to another host
 
     def within(self, left: Callable[[], float], source: Iterator[Piece]) -> Iterator[Piece]:
-        """Yield from a source that reads from this client, until `left` returns no more seconds; then raise LATE.
-
-        The timeouts of HTTP clients restart with each byte. If the consumer stops, the response is closed.
-        """
+        """Yield from `source` until `left` returns no more seconds: HTTP timeouts restart with each byte."""
         read: SimpleQueue[Piece | BaseException | None] = SimpleQueue()
 
         def pump() -> None:

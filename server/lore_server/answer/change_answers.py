@@ -1,7 +1,4 @@
-"""Answer why something was changed and when it was added, with commits and the tickets that they name.
-
-Such questions are "why was FILE:10-20 changed" and "which commit fixed #12".
-"""
+"""Answer why something was changed and when it was added, with commits and the tickets that they name."""
 
 from __future__ import annotations
 

@@ -45,10 +45,7 @@ class QuantityClaim:
 def conflicts(
     question: str, passages: Sequence[Passage], share: Callable[[str], float], today: datetime.date
 ) -> Iterator[str]:
-    """Yield sentences about passages that are outdated, or that state different quantities for the question.
-
-    `share` measures which share of the question's words a text contains.
-    """
+    """Yield sentences about outdated or contradicting passages; `share` is a text's share of the question's words."""
     shown = {passage.chunk.source: passage.number for passage in reversed(passages)}
     for passage in passages:
         record = outdated(passage.chunk, today) or {}

@@ -1,7 +1,4 @@
-"""Keep the last answers, so that a question can follow up on one and a person can save it.
-
-A follow-up question is completed with the words of the question before it.
-"""
+"""Keep the last answers, so that a question can follow up on one and a person can save it."""
 
 from __future__ import annotations
 
@@ -78,11 +75,7 @@ def answer_id(asked: str, question: str, reply: AnswerRecord) -> str:
 
 
 def completed(question: str, earlier: str) -> str:
-    """Return the question with the words of the earlier one if it cannot be understood without them.
-
-    A pronoun is replaced by the name in the earlier question, if there is exactly one; otherwise the earlier question's
-    words follow in brackets.
-    """
+    """Return the question, completed by the earlier one's only name, or else by its words in brackets, if needed."""
     if not depends_on_earlier(question):
         return question
     names = dict.fromkeys(word for word in _specific(earlier) if looks_like_name(word))
@@ -106,7 +99,6 @@ def depends_on_earlier(question: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the distinct words of a text in order, without stop words."""
     distinct: dict[str, str] = {}
     for word in _TOKEN.findall(text):
         distinct.setdefault(word.casefold(), word)
@@ -114,5 +106,4 @@ def _words(text: str) -> list[str]:
 
 
 def _specific(text: str) -> list[str]:
-    """Return the words that identify the subject of a question."""
     return [word for word in _words(text) if not _FORM["generic"].fullmatch(word)]

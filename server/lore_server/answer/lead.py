@@ -28,8 +28,7 @@ _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
 def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> tuple[str, Passage] | None:
     """Return the sentence that covers the question best and fits its type, and its passage; None if there is none.
 
-    `share` measures which share of the question's words a text contains. A question of no known type is only led by the
-    best passage: the words alone do not show that a sentence further down answers it.
+    If the type is unknown, only the best passage counts: words alone do not show that a later sentence answers it.
     """
     fits = _fitting(question)
     is_typed = any(_FORM[name].search(question) for name in ("asks_quantity", "why", "how", "what_is"))

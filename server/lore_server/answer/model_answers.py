@@ -1,7 +1,4 @@
-"""Choose the answer model, ask it within its limits, and pass on each statement as soon as it is verified.
-
-The user's settings and environment choose the model; a project can only disable it.
-"""
+"""Choose the answer model from the user's settings, which a project can only disable, and verify each statement."""
 
 from __future__ import annotations
 
@@ -126,10 +123,7 @@ class ModelAnswers:
     def write(
         self, prompt: str, passages: Sequence[Passage], written: VerifiedReply, on_text: Callable[[str], None]
     ) -> None:
-        """Add the statements of the answer to `written`, and pass on the text of each.
-
-        Raises ModelFailure if the model failed or was not called, its reply was cut, or no statement could be verified.
-        """
+        """Add the statements to `written`, and pass on their texts. Raises ModelFailure, also if none is verified."""
         self._breaker.check()
         self._open()
         deadline = self._timing.clock() + self._settings.timeout_seconds * self._settings.attempts
@@ -217,7 +211,6 @@ class CircuitBreaker:
         self._closed_until = 0.0
 
     def check(self) -> None:
-        """Raise ModelFailure if the model is not to be called now."""
         with self._guard:
             seconds = self._closed_until - self._clock()
             if seconds > 0:
@@ -263,7 +256,6 @@ class Spending:
             spent.requests.append(self._now())
 
     def count(self, tokens: int) -> None:
-        """Add the tokens of a request. Raises ModelFailure: the file cannot be written."""
         with self._changed() as spent:
             spent.tokens += tokens
 

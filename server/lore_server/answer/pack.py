@@ -1,7 +1,4 @@
-"""Choose passages: for a model the best files' best chunks with their neighbours, for a reader whole sections.
-
-Both are within a budget; a reader gets no near-duplicates.
-"""
+"""Choose passages: for a model the best chunks with their neighbours, for a reader sections without near-duplicates."""
 
 from __future__ import annotations
 
@@ -53,10 +50,7 @@ class Passage:
 def pack(
     ranked: Sequence[Ranked], candidates: Sequence[Candidate], chunks_of: ChunksOf, files: int, tokens: int
 ) -> list[Passage]:
-    """Return passages of the best files, best file first, at most `tokens` (estimated) in total; at least one passage.
-
-    The best chunk of each file comes before neighbours of the best chunks, and these before other chunks found.
-    """
+    """Return at least one passage of the best files, at most `tokens` in total: best chunks, then their neighbours."""
     best = [file.chunk for file in ranked[:files]]
     all_chunks = {chunk.source: chunks_of(chunk.source) for chunk in best}
     nearest = sorted(candidates, key=lambda other: (-(other.vector or 0), other.chunk.lines))
@@ -92,8 +86,7 @@ def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
 def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters: int) -> list[Passage]:
     """Return `first` and others of the best `files` files, up to four, at most `characters` long; at least one passage.
 
-    Files come in the order of the search: the best passage of each of the first three, then further passages. A file
-    far below the first is left out.
+    The best passage of each of the first three files comes first. A file far below the first is left out.
     """
     leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
     position = {file.source: number for number, file in enumerate(leading)}
@@ -185,8 +178,7 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
 def whole_blocks(lines: Sequence[str], span: tuple[int, int], within: tuple[int, int]) -> tuple[int, int]:
     """Return the lines of a passage with all of its first and last block, and with what belongs to these.
 
-    Code, a table and a list have the paragraph before them, and a paragraph that ends with a colon has what follows; so
-    has any paragraph before code. Nothing is outside of `within`.
+    Code, a table and a list have the paragraph before them, and a paragraph that ends with a colon has what follows.
     """
     tokens = block_parser().parse("\n".join(lines[within[0] - 1 : within[1]]))
     maps = [(token.type, token.map) for token in tokens if token.level == 0 and token.map]

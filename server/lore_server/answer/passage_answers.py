@@ -117,7 +117,6 @@ class PassageAnswers:
         }
 
     def _prose(self, found: SearchOutcome) -> Iterator[Chunk]:
-        """Yield the prose of the best files, and the other passages of prose that were found."""
         for file in (file for file in found.ranked[:LEADING] if syntax_of(file.source) in PROSE):
             yield from self._index.catalogue.of_source(file.source)
         yield from (passage.chunk for passage in found.passages if syntax_of(passage.source) in PROSE)
@@ -179,7 +178,6 @@ class PassageAnswers:
         return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
     def from_tree(self, fact: Fact) -> WrittenAnswer:
-        """Return a fact from the class tree with the definitions that support it."""
         chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
         lines = {source: whole_lines(found) for source, found in chunks.items()}
         citations = [
@@ -216,7 +214,6 @@ def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:
 
 
 def _ticket(chunk: Chunk) -> str:
-    """Return number, state and title of a ticket."""
     number = next((name for name in sorted(names_of_file(chunk.source)) if name.isdecimal()), "")
     state = f" ({chunk.state})" if chunk.state else ""
     return f"{shown_name(number)}{state}: {chunk.title}" if number else f"{state} {chunk.title}".strip()

@@ -56,7 +56,6 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
 
 
 def release_of(chunk: Chunk) -> str | None:
-    """Return the version whose release note the passage belongs to."""
     path = PurePosixPath(chunk.source)
     if chunk.type != KnowledgeType.RELEASE and not _FORM["notes"].search(path.stem):
         return None

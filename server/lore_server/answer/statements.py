@@ -1,8 +1,4 @@
-"""Write the prompt, and read the statements of a model's reply as they arrive.
-
-The passages are in a fence that none of them can close. Only statements whose quotes are in the passages that they name
-are kept.
-"""
+"""Write the prompt, with passages in a fence that they cannot close, and read statements whose quotes are in them."""
 
 from __future__ import annotations
 
@@ -100,7 +96,6 @@ class StatementReader:
                 yield None
 
     def end(self) -> None:
-        """Check that the reply was complete. Raises ModelFailure."""
         if not self._is_closed:
             raise ModelFailure("the answer model's reply was empty" if not self.text.strip() else UNREADABLE)
 
@@ -126,11 +121,7 @@ class Proof:
 
 
 def verified(statement: Statement | None, passages: Mapping[int, Passage], cited: list[Proof]) -> str | None:
-    """Return the statement as Markdown with its citations, but no others and no links.
-
-    A citation is the number of a proof in `cited`, to which new ones are added. None if a quote is in none of the
-    statement's passages.
-    """
+    """Return the statement without links, with its proofs, which `cited` collects; None if a quote is in no passage."""
     if statement is None or not statement.quotes:
         return None
     named = [passages[number] for number in dict.fromkeys(statement.passages) if number in passages]

@@ -67,7 +67,7 @@ def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index) -> tu
 
 
 def holders(word: str, index: Index) -> list[Chunk]:
-    """Return passages with this word, also as a plural, or its parts side by side: `GraphQL` and `graph-ql`.
+    """Return passages with this word, also as a plural or in parts: `GraphQL` and `graph-ql`.
 
     The index has stems, so that `Explorer` is found by `explore`. Passages with a common stem are not compared.
     """

@@ -16,7 +16,6 @@ def _sections() -> dict[str, dict[str, str | list[str]]]:
 
 
 def wording(section: str) -> dict[str, re.Pattern[str]]:
-    """Return the patterns of a section by name."""
     found = _sections()[section]
     parts = {f"%{name.removeprefix(PART)}%": part for name, part in found.items() if isinstance(part, str)}
     patterns = {}
