@@ -20,10 +20,9 @@ Method = Callable[..., Any]
 
 
 class Entry(NamedTuple):
-    """The method that serves an operation, of one of the services, and the function that renders its reply.
+    """The keyword-only method of an operation, and the renderer of its reply.
 
-    The method is keyword-only, and its parameters have the names of the contract's arguments. A parameter `listener`
-    receives the listener of the call, a parameter `request` the arguments that are in `WriteRequest`.
+    Its parameters are the contract's arguments, except `listener`, and `request` for those in `WriteRequest`.
     """
 
     method: Callable[[SimpleNamespace], Method]
@@ -83,10 +82,7 @@ OPERATIONS: dict[str, Entry] = {
 
 
 def methods(contract: Contract, services: SimpleNamespace) -> dict[str, Callable[[Listener, JSON], JSON]]:
-    """Map each operation of the contract to a call of its method.
-
-    Raises ConfigError if an operation or its entry is missing, or if a method's parameters differ from the contract.
-    """
+    """Map each operation to a call of its method. Raises ConfigError if one is missing or its parameters differ."""
     if differing := set(contract.operations) ^ set(OPERATIONS):
         raise ConfigError(f"Contract and operations differ: {', '.join(sorted(differing))}.", "Reinstall Lore.")
     return {operation.id: _call(operation, OPERATIONS[operation.id].method(services)) for operation in contract}

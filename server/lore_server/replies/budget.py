@@ -31,7 +31,6 @@ Row = TypeVar("Row")
 
 
 def size(value: object) -> int:
-    """Return the length of a value as JSON, in characters."""
     return len(json.dumps(value, ensure_ascii=False))
 
 
@@ -41,7 +40,6 @@ def room(max_tokens: int, reply: Mapping[str, object]) -> int:
 
 
 def fitting(rows: Iterable[Row], characters: int) -> list[Row]:
-    """Return the first rows that fit."""
     taken = []
     for row in rows:
         characters -= size(row) + 2
@@ -52,10 +50,7 @@ def fitting(rows: Iterable[Row], characters: int) -> list[Row]:
 
 
 def some(rows: Sequence[Row], characters: int, label: str, max_tokens: int) -> list[Row]:
-    """Return the first rows that fit, but at least the first row, if necessary with a shorter title.
-
-    Raises InvalidArgument if not even one row fits; the hint names a sufficient budget.
-    """
+    """Return the first rows that fit, at least one. Raises InvalidArgument, with a sufficient budget, if none fits."""
     taken = fitting(rows, characters)
     if taken or not rows:
         return taken
@@ -65,7 +60,6 @@ def some(rows: Sequence[Row], characters: int, label: str, max_tokens: int) -> l
 
 
 def shortened(row: Row) -> Row:
-    """Return the row with its title and heading shortened, if it has them."""
     if not isinstance(row, dict):
         return row
     return cast(Row, {name: clipped(value, SHORT) if name in _SHORTENED else value for name, value in row.items()})
@@ -113,7 +107,6 @@ def mark_of(*parts: str | None) -> str:
 
 
 def cursor(mark: str, *offsets: int) -> str:
-    """Return a cursor to offsets in the result that `mark` identifies."""
     text = f"{'.'.join(map(str, offsets))}:{mark}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -141,7 +134,6 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
 
 
 def rest(count: int, label: str) -> str:
-    """Return the line that reports how much was omitted."""
     return f"{count:,} {label} omitted to stay within max_tokens: pass next_cursor as cursor."
 
 
@@ -151,10 +143,7 @@ def filled(
     arguments: JSON,
     rendered: Callable[[JSON], ReplyText],
 ) -> JSON:
-    """Return the longest reply whose text fits; the service limits its data, which is up to three times as long.
-
-    A truncated reply is asked for `again` with a larger budget, in proportion to the unused part, if no model wrote it.
-    """
+    """Return the longest reply that fits; if a model wrote none of it, ask `again` with a budget that uses the rest."""
     tokens: int = arguments["max_tokens"]
     room = tokens * CHARACTERS_PER_TOKEN - REST
     reply = ask(arguments)

@@ -1,7 +1,4 @@
-"""Divide a long result into pages: rows, or several parts in sequence. The pages contain everything exactly once.
-
-Of passages, show the lines that match the query best; the results share a budget.
-"""
+"""Divide results into pages that contain everything once; of passages, show the lines that match the query best."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ class Page(NamedTuple):
 
 
 def of_rows(reply: Reply, name: str, rows: Sequence[object], page: Page, max_tokens: int) -> Reply:
-    """Return the reply, which does not contain any rows yet, with as many of the rows as fit.
-
-    Raises InvalidArgument if the budget is too small for a single row.
-    """
+    """Return the reply, without rows yet, with as many of the rows as fit. Raises InvalidArgument if none does."""
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
     rest = page.total - page.start - len(taken)
     return with_rows(reply, name, taken, page, rest if len(taken) < len(rows) else 0)
@@ -54,10 +48,7 @@ def of_rows(reply: Reply, name: str, rows: Sequence[object], page: Page, max_tok
 def of_passages(
     reply: Reply, results: Sequence[Passage], texts: Sequence[str], words: Sequence[str], page: Page, max_tokens: int
 ) -> Reply:
-    """Return the reply with as many of the results as fit, each with an excerpt of its text around the words.
-
-    Raises InvalidArgument if the budget is too small for a single result.
-    """
+    """Return the reply with as many results as fit, each with an excerpt. Raises InvalidArgument if none does."""
     shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
     fitting = fit_results(shown, texts, words, left)
     if shown and not fitting:
@@ -78,7 +69,6 @@ def with_rows(reply: Reply, name: str, shown: Sequence[object], page: Page, omit
 
 
 def with_fields(reply: Reply, **fields: object) -> Reply:
-    """Return the reply with those of these optional fields that have a value."""
     return cast(Reply, {**reply, **{name: value for name, value in fields.items() if value}})
 
 
@@ -92,11 +82,7 @@ def _smallest(result: Passage) -> Passage:
 def of_parts(
     reply: Mapping[str, object], parts: Mapping[str, Part], at: Sequence[int], mark: str, max_tokens: int
 ) -> JSON:
-    """Return the reply with as many of its parts as fit, in order from the cursor's position (part, offset) on.
-
-    Raises:
-        InvalidArgument: the budget is too small for the next line or row.
-    """
+    """Return the reply with the parts that fit from the cursor's (part, offset) on. Raises InvalidArgument if none."""
     (number, offset), names = at, list(parts)
     reply = {**reply, **{name: part[:0] for name, part in parts.items()}}
     left = budget.room(max_tokens, reply)

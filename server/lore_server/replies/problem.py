@@ -1,7 +1,4 @@
-"""Convert errors to the records that every interface shows.
-
-The toolset `projects` reports errors in an envelope: the seed's fields around Lore's error record.
-"""
+"""Convert errors to the records of every interface; `projects` has the seed's envelope around Lore's record."""
 
 from __future__ import annotations
 
@@ -76,5 +73,4 @@ def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def seed_code(code: str) -> str:
-    """Return the seed's name of an error code."""
     return _CODES.get(code, code)

@@ -39,7 +39,6 @@ def _facets(result: records.QueryResultRecord) -> Iterator[str]:
 
 
 def _timings(result: records.QueryResultRecord) -> Iterator[str]:
-    """Yield the time of the search and of each step."""
     if (timings := result.get("timings")) is not None:
         steps: dict[str, float] = {**timings}  # type: ignore[dict-item]
         yield f"{sum(steps.values()):.1f} ms: {', '.join(f'{step} {taken:.1f}' for step, taken in steps.items())}"
@@ -177,7 +176,6 @@ def source(result: records.SourceTextRecord) -> ReplyText:
 
 
 def history(result: records.SourceTextRecord) -> ReplyText:
-    """Render only the history of a file."""
     return ReplyText("\n".join([_place(result), *_changes(result)]))
 
 
@@ -220,7 +218,6 @@ def job(result: records.JobRecord) -> ReplyText:
 
 
 def _problems(record: records.SyncResultRecord | records.ProblemsRecord) -> Iterator[str]:
-    """Yield a line for each file that failed or was skipped, and for each warning."""
     yield from (f"failed: {failure['source']}: {failure['reason']}" for failure in record["failed"])
     yield from (f"skipped: {file['source']}: {file['reason']}" for file in record["skipped"])
     yield from (f"warning: {warning}" for warning in record["warnings"])

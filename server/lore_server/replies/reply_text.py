@@ -12,10 +12,7 @@ from lore_etl.core.text import counted
 
 @dataclass(frozen=True)
 class ReplyText:
-    """The text of a reply, with notes on it and the cursor to the next page.
-
-    `is_enough` means that the next page is unlikely to help, so its cursor is not shown.
-    """
+    """The text of a reply, with notes and a cursor, which is not shown if the reply `is_enough`."""
 
     body: str
     notes: tuple[str, ...] = ()
@@ -33,12 +30,10 @@ _NOTED = ("truncated", "doubt", "degraded")
 
 
 def error_text(record: Mapping[str, Any]) -> str:
-    """Render the record of an error."""
     return f"{record['message']}\n{record['hint']} ({record['code']}, trace_id {record['trace_id']})"
 
 
 def nothing(result: Mapping[str, Any]) -> str:
-    """Return the text of a search without results."""
     return f"Nothing found. {result.get('suggestion', '')}".rstrip()
 
 
@@ -49,7 +44,6 @@ def span(lines: Sequence[int]) -> str:
 
 
 def noted(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the note of a reply, if it has one."""
     return (result["note"],) if "note" in result else ()
 
 
@@ -60,7 +54,6 @@ def facts(result: Mapping[str, Any]) -> ReplyText:
 
 
 def excerpt(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the indented lines of a result's excerpt."""
     return (f"   {line}".rstrip() for line in row["excerpt"].split("\n") if row["excerpt"])
 
 
