@@ -1,7 +1,4 @@
-"""The MCP clients that Lore can be installed in, and the entry for their files: the command that starts Lore.
-
-The command is portable between machines if possible.
-"""
+"""The MCP clients that Lore can be installed in, and the command for their files, portable if possible."""
 
 from __future__ import annotations
 
@@ -29,10 +26,7 @@ MODULE = "lore_server.cli.main"
 
 @dataclass(frozen=True)
 class Client:
-    """A client. `root` is its placeholder for the project folder, or None if it starts servers in that folder.
-
-    Without a `project_file` the client has only the user's file.
-    """
+    """A client. `root` is its placeholder for the project folder; None if it starts servers in that folder."""
 
     name: str
     title: str
@@ -59,7 +53,6 @@ class Client:
     """The file beside them with hooks, in the format of Claude Code."""
 
     def file(self, project: Path, is_user: bool) -> Path:
-        """Return the file that the client reads, of the project or of the user."""
         return project / self.project_file if self.project_file and not is_user else _below(*self.home)
 
     def own_file(self, *names: str) -> Path:
@@ -98,7 +91,6 @@ def label_of(path: Path, root: Path) -> str:
 
 
 def client_named(name: str) -> Client:
-    """Return the client with that name. Raises InvalidArgument."""
     if name not in CLIENTS:
         raise InvalidArgument(f"There is no client `{name[:100]}`.", f"Clients: {', '.join(CLIENTS)}.")
     return CLIENTS[name]
@@ -150,7 +142,6 @@ def command_line(entry: object) -> list[str]:
 
 
 def starts_lore(entry: object) -> bool:
-    """Return whether the program of an entry is Lore."""
     program_, *arguments = command_line(entry) or [""]
     started = Path(program_.replace("\\", "/")).stem
     packages = [word.partition("@")[0] for word in arguments]  # of `uvx lore-index@0.1.0 mcp`
@@ -158,10 +149,7 @@ def starts_lore(entry: object) -> bool:
 
 
 def foreign_parts(client: Client, entry: JSON, root: Path) -> list[str]:
-    """Return the keys, program and arguments of an entry in a project's file that Lore would not write.
-
-    A key such as `env` or `cwd`, another program or an option decides what runs, or with which configuration.
-    """
+    """Return the parts of an entry in a project's file that Lore would not write: they decide what runs, and how."""
     own = {"command", "args", *client.extra}
     if "command" not in entry and urlsplit(str(entry.get("url", ""))).hostname in ("127.0.0.1", "localhost", "::1"):
         return [f"`{key}`" for key in entry if key not in own | {"type", "url"}]
@@ -190,7 +178,6 @@ def _is_own_option(option: str, value: str, root: Path) -> bool:
 
 
 def filled(text: str, root: Path) -> str:
-    """Replace the clients' placeholders for the project folder."""
     for word in {client.root for client in CLIENTS.values() if client.root and client.root.startswith("$")}:
         text = text.replace(word, str(root))
     return text

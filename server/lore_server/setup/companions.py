@@ -1,5 +1,4 @@
-"""Tell agents when to use Lore: a short block in the project's file of instructions, such as AGENTS.md, and a skill, a
-search subagent and a hook in the user's own folder.
+"""Tell agents when to use Lore: by a block in the project's instructions, and files in the user's own folder.
 
 No hook is written into the project: it would run for everyone who opens it.
 """
@@ -39,10 +38,7 @@ EVENT, HOOK = "PostToolUse", ("hook", "searched")
 
 @dataclass(frozen=True)
 class Companion:
-    """A file, its text now and its new text; None if it does not exist. `shown` is the part that is Lore's.
-
-    `is_left`: the user has to change it, because it is the user's or has comments.
-    """
+    """A file's text before and after (None: no file); `shown` is Lore's part; if it `is_left`, the user edits it."""
 
     path: Path
     before: str | None
@@ -127,10 +123,7 @@ def _runs_ours(group: object) -> bool:
 
 
 def change_guide(label: str, project: Path, is_wanted: bool) -> Literal["written", "removed", "unchanged"]:
-    """Add the block at the end of the file, update it, or remove it; the rest of the file is unchanged.
-
-    Raises ConfigError if the file is not a regular UTF-8 file inside the project, and StorageError.
-    """
+    """Add, update or remove the block. Raises StorageError, and ConfigError unless the file is UTF-8 in the project."""
     path = _linked(project / label)
     text = install.read(path, label, project)
     new = with_block(text or "") if is_wanted else without_block(text or "")

@@ -1,7 +1,4 @@
-"""`lore doctor`: run every check independently; a check that raises has failed, and the others still run.
-
-The checks of the MCP handshake and of the clients' configurations are here, those of the environment in `place`.
-"""
+"""`lore doctor`: run every check independently; a check that raises has failed, and the others still run."""
 
 from __future__ import annotations
 

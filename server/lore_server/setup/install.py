@@ -38,7 +38,6 @@ class Merge:
 
 
 def document(form: Form, key: str, name: str, value: JSON) -> str:
-    """Return a whole file with only the entry."""
     if form == "toml":
         return tomlkit.dumps({key: {name: value}}).removeprefix(f"[{key}]\n")
     return json.dumps({key: {name: value}}, ensure_ascii=False, indent=2) + "\n"
@@ -59,10 +58,7 @@ def parse(text: str, form: Form, file: str) -> JSON:
 
 
 def added(text: str, form: Form, key: str, name: str, value: JSON, file: str, is_users: bool = False) -> Merge:
-    """Add the entry to the text of a configuration. In the user's own file, an entry may contain more than ours.
-
-    Raises ConfigError for an invalid text, which names the file.
-    """
+    """Add the entry; in the user's own file, it may contain more. Raises ConfigError for an invalid text."""
     before = parse(text, form, file)
     servers = before.get(key, {})
     if not isinstance(servers, dict):
@@ -132,8 +128,7 @@ def in_style_of(text: str, value: JSON) -> str:
 def read(path: Path, label: str, project: Path | None = None) -> str | None:
     """Return the text of a client's file, None if it does not exist. Raises ConfigError.
 
-    A file in a `project` is untrusted: it is read only if it is a regular file without another name, and no folder on
-    its path is a symlink.
+    A file in a `project` is untrusted: it must be a regular file without another name, below no symlink.
     """
     try:
         with _unlinked_only(label), os_errors_as(ConfigError, f"Cannot read {label}", HINT):
@@ -161,10 +156,7 @@ def _unlinked_only(label: str) -> Iterator[None]:
 
 
 def write(path: Path, text: str, label: str, project: Path | None = None) -> None:
-    """Write a client's file, keeping its permissions, and symlinks outside of a `project`.
-
-    Raises ConfigError for a file in a project that `read` does not accept, and StorageError.
-    """
+    """Write the file, keeping its permissions, and symlinks outside a `project`. Raises ConfigError, StorageError."""
     target = path if project is not None else path.resolve()
     with os_errors_as(StorageError, f"Cannot write {label}", "Check the folder's permissions."):
         mode = target.stat().st_mode & 0o777 if target.exists() else None

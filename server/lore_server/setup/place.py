@@ -1,7 +1,4 @@
-"""Check Lore's environment: Python, the packages, the configuration, the index folder and its owner.
-
-Packages may be missing or broken, so a check imports them only where it uses them.
-"""
+"""Check Lore's environment. Packages may be broken, so a check imports them only where it uses them."""
 
 from __future__ import annotations
 
@@ -47,7 +44,6 @@ def python() -> Finding:
 
 
 def program() -> Finding:
-    """Report which program was started, and whether its name alone would start it."""
     where = "on PATH" if is_on_path() else "not on PATH: clients get its full path"
     return Finding("ok", f"Lore {__version__}, {' '.join(running_command())} ({where})")
 
@@ -80,7 +76,6 @@ def _problem(requirement: str) -> str | None:
 
 
 def configuration(session: Session) -> Finding:
-    """Report the configuration files, and check that every key is known."""
     own = session.root / CONFIG_NAME
     files = [str(path) for path in (own, user_config(os.environ), session.config) if path and path.exists()]
     session.open_app().close()  # validates sources and weights, which the settings cannot
