@@ -1,7 +1,6 @@
 """The destination of memories: Lore's own, or the server that the command line or the environment names.
 
-A project's configuration cannot choose it: the project may be untrusted, and the memories belong to the user. The tools
-of a server add, find and delete memories; those of Graphiti have other names than Lore's.
+A project's configuration cannot choose it: the project may be untrusted, and the memories belong to the user.
 """
 
 from __future__ import annotations
@@ -244,10 +243,7 @@ class Target:
 
 
 def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> Target:
-    """Return the server at the URL, else the server in the environment, else the owner of the project's index.
-
-    Raises UsageError for an invalid URL, ConfigError for one in the environment and for an invalid token.
-    """
+    """Return the server at the URL, else in the environment, else the index's owner. Raises UsageError, ConfigError."""
     folder = knowledge_home(environment) / "hook"
     given = url or next((environment[name] for name in URLS if environment.get(name)), "")
     if not given:

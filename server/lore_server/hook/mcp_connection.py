@@ -51,10 +51,7 @@ async def connected(
     request_seconds: float = REQUEST_SECONDS,
     health_seconds: float = HEALTH_SECONDS,
 ) -> AsyncIterator[KnowledgeServer]:
-    """Open a session with a server that lists its tools within `health_seconds`.
-
-    Raises ServerUnreachable; ServerUnusable for another kind of server or a wrong token; LoreError from the context.
-    """
+    """Open a session with a server that answers within `health_seconds`. Raises ServerUnreachable, ServerUnusable."""
     is_healthy = False
     try:
         with anyio.CancelScope(deadline=anyio.current_time() + health_seconds) as scope:

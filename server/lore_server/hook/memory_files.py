@@ -70,10 +70,9 @@ class FoundFiles:
 def memory_folders(
     given: Sequence[Path], configured: Sequence[str], project: Path, environment: Mapping[str, str]
 ) -> list[Path]:
-    """Return the folders from the command line, else from the configuration, the environment or the memory system.
+    """Return the folders from the command line, else the configuration, the environment or the memory system.
 
-    A project's `lore.toml` may name only folders inside the project (`lore_etl.config.policy`), the user's file any
-    folder.
+    A project's `lore.toml` may name only folders inside it (`lore_etl.config.policy`), the user's file any folder.
     """
     if configured and not given:
         paths = [Path(os.path.normpath(project / os.path.expanduser(name))) for name in configured]  # noqa: PTH111

@@ -129,7 +129,6 @@ def _record(target: Target, tally: Tally, in_background: bool = False) -> JSON:
 
 
 def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Sequence[str] = ()) -> None:
-    """Print the numbers to standard output, warnings to standard error."""
     for warning in warnings:
         output.note(warning)
     rest = " The rest continues in the background; --status shows the progress." if record["in_background"] else ""
@@ -138,10 +137,7 @@ def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Seque
 
 
 def _start_child(log_file: Path, seconds: float) -> tuple[int, int | None, list[tuple[str, str]]]:
-    """Run this command again in a child, and wait for its end for at most so many seconds.
-
-    Return its id, its exit status (None while it runs), and what it logged: (level, message). Raises StorageError.
-    """
+    """Start this command in a child, and wait. Return its id, status (None: it runs) and logs as (level, message)."""
     make_folder(log_file.parent)
     with os_errors_as(StorageError, "Cannot start in the background", HINT):
         if log_file.exists() and log_file.stat().st_size > MAX_LOG_BYTES:

@@ -56,10 +56,7 @@ class Task(NamedTuple):
 
 @dataclass
 class RetryPolicy:
-    """Exponential backoff with jitter, so that hooks which failed together do not retry together.
-
-    A server's own `Retry-After` is obeyed up to `max_retry_after` seconds.
-    """
+    """Exponential backoff with jitter, so that hooks that failed together do not retry together."""
 
     attempts: int = 5
     first: float = 0.5
@@ -82,10 +79,7 @@ class RetryPolicy:
 
 
 async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy | None = None) -> Tally:
-    """Update a server to match the memory files; the state has the progress.
-
-    Raises Busy, and StorageError if the state cannot be written, so that nothing more is sent.
-    """
+    """Update a server to match the memory files. Raises Busy, and StorageError: what cannot be recorded is not sent."""
     with _locked(request.state_file):
         remove_temporary(request.state_file)
         state = read_state(request.state_file)
@@ -117,11 +111,9 @@ async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy 
 
 
 async def deliver(tasks: deque[Task], connect: Connect, retries: RetryPolicy, done: Callable[[], None]) -> bool:
-    """Run the tasks in order and call `done` after each; reconnect after a failure.
+    """Run the tasks in order, reconnect after failures, and return whether the server answered to the end.
 
-    A task that fails every attempt is abandoned so that it does not block the rest; if the next one fails as often, the
-    run abandons the server. Return whether the server answered to the end; if not, the remaining tasks were not
-    attempted.
+    A task that fails every attempt is abandoned, so as not to block the rest; if the next fails too, the run ends.
     """
     gave_up = False
     while tasks:
@@ -154,7 +146,6 @@ async def deliver(tasks: deque[Task], connect: Connect, retries: RetryPolicy, do
 
 @contextmanager
 def _locked(state_file: Path) -> Iterator[None]:
-    """Hold the lock of this server's state. Raises Busy, StorageError."""
     try:
         make_folder(state_file.parent)
         with FileLock(state_file.with_name(f"{state_file.name}.lock"), mode=0o600).acquire(timeout=LOCK_SECONDS):
@@ -166,10 +157,7 @@ def _locked(state_file: Path) -> Iterator[None]:
 
 
 class Uploader:
-    """Sends files, replaces their earlier copies, and removes those of deleted files.
-
-    A step may raise ServerUnreachable, ServerUnusable and StorageError, and can then be repeated.
-    """
+    """Sends files and deletes obsolete copies. Steps that raise ServerUnreachable or StorageError can be repeated."""
 
     def __init__(self, state: UploadState, tally: Tally) -> None:
         self._state, self._tally = state, tally
@@ -199,7 +187,6 @@ class Uploader:
         log.info("sent %s", file.label)
 
     async def remove(self, server: KnowledgeServer, path: str) -> None:
-        """Delete the copies of a file from the server, and its record."""
         entry = self._state.files[path]
         copies = await self._copies(server, path)
         self._state.put(path, replace(entry, ids=copies, is_complete=False))

@@ -33,7 +33,6 @@ class UploadedFile:
     """The server's copies of a file, by the ids of their parts; an id is empty if the server returned none.
 
     Until `is_complete`, the copies include earlier ones that are to be deleted, and may lack one whose reply was lost.
-    `failure` is the reason the last attempt failed.
     """
 
     digest: str
@@ -68,7 +67,6 @@ class Tally:
 
     @property
     def waiting(self) -> int:
-        """The number of files without an outcome."""
         return self.found - self.processed
 
     def as_dict(self) -> dict[str, int]:
@@ -86,10 +84,7 @@ class Tally:
 
 @dataclass
 class UploadState:
-    """The files by absolute path, and the last run.
-
-    `is_damaged`: the file could not be read, so the server may already have any memory.
-    """
+    """The files by absolute path, and the last run; if it `is_damaged`, the server may already have any memory."""
 
     path: Path
     server: str = ""
@@ -98,22 +93,18 @@ class UploadState:
     is_damaged: bool = False
 
     def put(self, path: str, entry: UploadedFile) -> None:
-        """Record a file and save. Raises StorageError."""
         self.files[path] = entry
         self.save()
 
     def save(self) -> None:
-        """Write the file atomically. Raises StorageError."""
         stored = _Stored(version=3, server=self.server, last=self.last, files=self.files)
         write_atomically(self.path, [stored.model_dump_json()], HINT)
 
     def put_aside(self) -> None:
-        """Rename a file that cannot be read. Raises StorageError."""
         with os_errors_as(StorageError, "Cannot rename the damaged sync state", HINT):
             put_aside(self.path)
 
     def is_shared(self, memory: str, path: str) -> bool:
-        """Return whether the id also belongs to a copy of another file than this one."""
         return any(memory in entry.ids for other, entry in self.files.items() if other != path)
 
 
@@ -150,10 +141,7 @@ class UploadRequest:
 
 @dataclass
 class UploadPlan:
-    """The files to `send`, in order; paths of deleted files (`gone`).
-
-    The tally counts the files that need no upload. `waiting` is the number of files above the limit.
-    """
+    """The files to `send`, in order, the paths of deleted ones, and the number `waiting` because of the limit."""
 
     tally: Tally
     warnings: list[str]
