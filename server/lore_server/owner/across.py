@@ -1,8 +1,7 @@
 """Answer a question from several projects.
 
-Scores of different indexes cannot be compared: each is a sum of shares of the best in its own index. How well the best
-passages of an index fit the question can (`query.confidence`). So all projects are asked for that first, only the
-closest ones are searched, and the score of a result is its share of its project's best, times the project's confidence.
+Scores of different indexes cannot be compared, but how well the best passages fit can (`query.confidence`). So the
+closest projects are searched, and a result's score is its share of its project's best, times the confidence.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Pass MCP messages between standard input and output and the owner's socket (`lore mcp`).
 
-Of MCP, the bridge handles only the parts that it needs to survive the end of an owner: the open requests and the
-client's `initialize`. If the owner ends, the bridge finds or starts another one, repeats the handshake and sends the
-open requests again if they are repeatable. It uses the standard library only, so that it starts fast and stays small.
+If the owner ends, the bridge finds or starts another one, repeats the client's `initialize`, and sends the open
+requests again if they are repeatable. Standard library only, so that it starts fast and stays small.
 """
 
 from __future__ import annotations

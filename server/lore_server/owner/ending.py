@@ -1,7 +1,6 @@
 """Find owners of earlier versions, ask or stop an owner, or use one that does not suit. Standard library only.
 
-An owner makes way once it is free: nothing runs in it, and all its clients would follow to the next owner, because
-they read the same configuration files. Until then, a client waits for it, or uses it as it is.
+An owner makes way once nothing runs in it, and all its clients read the same configuration as the next owner.
 """
 
 from __future__ import annotations
@@ -138,10 +137,7 @@ class OwnerRequirements(NamedTuple):
 
 
 class Misfit:
-    """The decision about unsuitable owners during one attempt to connect.
-
-    A client that `must_fit` waits without a limit; another one waits for a moment, then uses the present owner.
-    """
+    """The decision about unsuitable owners. A client that `must_fit` waits without limit, another one for a moment."""
 
     def __init__(self, must_fit: bool) -> None:
         self._must_fit = must_fit
@@ -179,17 +175,15 @@ def configuration_of(place: Place) -> str:
 
 
 def earlier_owner(index: Path) -> Note | None:
-    """Return the owner of an index, if it holds the lock."""
     return next((note for folder, note in earlier_owners() if folder == index), None)
 
 
 def earlier_owners() -> Iterator[tuple[Path, Note]]:
     """Yield the index folder of each owner that holds its lock, with a note that names the process, but no address.
 
-    Earlier versions left no note in the user's state folder, but one in the project's, where a stranger may have
-    written it. So it is not read: an owner is known by the lock of its index, its user, the command that started it,
-    and its state folder, which must be ours: owners with another one belong to another installation. Only Linux says
-    which process holds a lock, and only the kernel is believed: what a file says about a process may be forged.
+    The notes of earlier versions are in the project's folder, where a stranger may have written them. So they are not
+    read: an owner is known by what the kernel (only Linux) says about its lock, user, command and state folder; one
+    with another state folder belongs to another installation.
     """
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or may not be examined
@@ -216,7 +210,6 @@ def _owned_by(process: Path) -> Iterator[tuple[Path, Note]]:
 
 
 def _kind(command: Sequence[str]) -> str:
-    """Return the kind of owner that a command line starts; empty if it starts none."""
     if any(pair in (("-m", module) for module in MODULES) for pair in pairwise(command)):
         return "background"
     is_lore = any(Path(part).name == "lore" for part in command[:2])

@@ -53,16 +53,13 @@ def key_digests(environment: Mapping[str, str]) -> str:
 
 
 def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool = False) -> tuple[LineSocket, JSON]:
-    """Connect to a suitable owner of the index; start it, or replace the running one once it is free.
+    """Connect to a suitable owner; start it, or replace the running one once it is free. Raises LoreError.
 
     Until it is free, a client that `must_fit` waits; another one uses the running owner and says so.
 
     A client that returns after its owner ended (`may_replace` is False) must not replace an owner with another
     configuration, or two clients that differ would replace each other's owners forever. It accepts an owner with other
     keys and replaces an owner without keys, which can happen only once.
-
-    Raises:
-        LoreError: another process holds the index, or an owner cannot start.
     """
     need, began, misfit = wanted(place), time.monotonic(), ending.Misfit(must_fit)
     reports: list[bytes] | None = None  # of the owner that this process has started
@@ -161,10 +158,7 @@ def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
 
 
 def _start(place: Place) -> list[bytes]:
-    """Start an owner in the background; its errors go to the log. Raises LoreError.
-
-    The list receives its report, a line on its standard output: that it is ready, or why it failed.
-    """
+    """Start an owner in the background; the list receives its report, a line: it is ready, or why it failed."""
     # `-P` prevents imports from the current folder
     command = [sys.executable, "-P", "-m", "lore_server.owner.owner_main", str(place.root), str(place.config or "")]
     try:

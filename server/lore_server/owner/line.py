@@ -1,7 +1,6 @@
 """Connect a client to an owner: the client sends a JSON line with its token and request, the owner replies with one.
 
-After that the connection carries MCP (`mcp`), calls of operations with their progress (`call`), or nothing more
-(`status`, `stop`). Standard library only.
+After that the connection carries MCP (`mcp`), calls (`call`) or nothing (`status`, `stop`). Standard library only.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ class LineSocket:
         self.send(json.dumps(message).encode() + b"\n")
 
     def read(self) -> bytes:
-        """Return the next line with its newline; empty at the end of the input. Raises OSError."""
         return self._reader.readline()
 
     def receive(self) -> JSON:

@@ -1,7 +1,6 @@
 """Listen on an owner's socket, serve the requests of its clients, and detect when the owner is idle.
 
-The folder of the sockets can differ between shells, because `TMPDIR` and `XDG_RUNTIME_DIR` do. So a note stores the
-full address of its owner, and the user's state folder records the indexes.
+Shells can differ in the sockets' folder (`TMPDIR`, `XDG_RUNTIME_DIR`), so a note stores its owner's full address.
 """
 
 from __future__ import annotations
@@ -74,7 +73,6 @@ class Connections:
         return all(follows and follows == configuration for follows in self._followed)
 
     def quiet_seconds(self) -> float:
-        """Return the seconds since the last client left; 0 while clients are connected."""
         return 0.0 if self._followed else time.monotonic() - self._quiet_since
 
 
@@ -240,10 +238,7 @@ async def _send(stream: ByteStream, message: JSON) -> None:
 
 
 def _hearer(stream: ByteStream, hears_text: bool) -> Hearer:
-    """Return callbacks that send progress, and the parts of an answer, to the client; worker threads call them.
-
-    If the client disconnects, the operation continues, but an answer ends.
-    """
+    """Return callbacks of worker threads that send progress and text; an answer ends if the client disconnects."""
     loop, sent_at, sent = lowlevel.current_token(), 0.0, ""
 
     def report(stage: str, done: int, total: int) -> None:

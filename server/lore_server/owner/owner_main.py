@@ -1,7 +1,4 @@
-"""Run the owner in the background: `python -P -m lore_server.owner.owner_main ROOT CONFIG`.
-
-Its first line on standard output reports that it is ready, or why it failed; it writes nothing after that.
-"""
+"""`python -P -m lore_server.owner.owner_main ROOT CONFIG`: run the owner, and print one line: ready, or why not."""
 
 from __future__ import annotations
 

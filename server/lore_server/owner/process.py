@@ -1,7 +1,4 @@
-"""Run an owner: it holds the lock, answers at its socket (and over HTTP for `lore serve`), and shuts down cleanly.
-
-It also watches the project's files, and syncs a few changed files automatically.
-"""
+"""Run an owner: it holds the lock, answers at its socket and over HTTP, and syncs a few changed files."""
 
 from __future__ import annotations
 
@@ -65,12 +62,7 @@ async def stop_on_signal(stopping: anyio.Event) -> None:
 
 
 class Owner:
-    """The owner of one index, of a `kind` of `Note`. One of many shares its process, and the models, with the others.
-
-    Raises:
-        ConfigError: the configuration is invalid.
-        Busy: another process owns the index.
-    """
+    """The owner of one index. One of many shares its process and models with the others. Raises ConfigError, Busy."""
 
     def __init__(
         self,
@@ -151,11 +143,7 @@ class Owner:
             write_note(self.place.folder, note)
 
     def close(self) -> None:
-        """Stop running jobs, close the stores, remove the note and release the lock.
-
-        A model that does not respond can block its call for minutes. The process then ends without waiting, because
-        killing it at any time is harmless.
-        """
+        """Stop and close everything, without waiting for a blocking model: ending at any time is harmless."""
         closing = threading.Thread(target=self.app.close, daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)

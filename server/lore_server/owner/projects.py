@@ -1,7 +1,4 @@
-"""Own the indexes of several projects in one process: each is opened on first use, and closed when it is idle.
-
-If too many are open, the one that was unused for longest is closed before its time.
-"""
+"""Own several indexes in one process: each is opened on first use, and closed when idle, or if too many are open."""
 
 from __future__ import annotations
 
@@ -185,7 +182,6 @@ class Projects:
         project.problem = None
 
     def _make_room(self) -> None:
-        """Close the project that was unused for longest, if too many are open."""
         present = [project for project in self.all.values() if project.app is not None]
         with self._guard:
             free = [project for project in present if project.is_free]

@@ -1,7 +1,6 @@
-"""Serve the published index of a branch, without a checkout: each newer snapshot replaces the one before.
+"""Serve the published index of a branch, without a checkout: each newer usable snapshot replaces the one before.
 
-A call runs in one snapshot from beginning to end. A new one is fetched, verified and warmed before calls use it,
-and the old one is closed when its last call has ended. A snapshot that cannot be used leaves the old one in place.
+A call runs in one snapshot. A new one is verified and warmed first; the old one is closed after its last call.
 """
 
 from __future__ import annotations

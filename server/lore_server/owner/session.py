@@ -76,10 +76,7 @@ class Session:
         return is_ours(folder) and (folder / CATALOGUE).exists()
 
     def ask(self, operation: str, **arguments: object) -> JSON:
-        """Run one operation: through the owner of the index, or in this process with `--no-daemon`.
-
-        Without an index, an operation that changes nothing does not start an owner, and so leaves no files behind.
-        """
+        """Run one operation, in the owner or in this process. Without an index, reading starts no owner."""
         self._answering = self._answering or self._found(operation)
         try:
             with progress_bar(self.as_json) as progress:
@@ -121,7 +118,6 @@ class Session:
         return self.open_app()
 
     def call(self, operation: str, **arguments: object) -> JSON:
-        """Run one operation with the arguments that are not None, and print its result."""
         result = self.ask(operation, **{name: value for name, value in arguments.items() if value is not None})
         self.print_result(operation, result)
         return result
@@ -139,12 +135,10 @@ class Session:
             output.line(line)
 
     def show_stage(self, stage: str) -> None:
-        """Print the stage that a command has reached, unless JSON was requested."""
         if not self.as_json:
             output.note(f"Reading {stage} …")
 
     def announce(self) -> None:
-        """Print the plan of a build to standard error, unless JSON was requested."""
         if not self.as_json:
             self.on_text = output.note
 
