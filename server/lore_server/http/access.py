@@ -1,7 +1,4 @@
-"""Who may do what: the server's token, and named tokens with rights per project.
-
-Of named tokens only the hashes are stored; each expires or is revoked.
-"""
+"""Who may do what: by the server's token, or by named tokens with rights per project, which are stored as hashes."""
 
 from __future__ import annotations
 
@@ -154,7 +151,6 @@ class Limits:
         self._counts: dict[str, int] = {}
 
     def admit(self, access: Access) -> bool:
-        """Count a request; return whether it is within the limit of its token."""
         minute = int(time.monotonic() // 60)
         if minute != self._minute:
             self._minute, self._counts = minute, {}

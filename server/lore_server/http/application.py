@@ -54,10 +54,7 @@ def build_http(
     more: Sequence[Route] = (),
     created: Callable[[], float] | None = None,
 ) -> ASGIApp:
-    """Return the application with all routes, and `more` before the others, which logs each `call` for a change.
-
-    With the extra `team` it also measures calls; `created` returns when the snapshot of a replica was published.
-    """
+    """Return the application, with `more` routes before its own; `created` returns when a replica was published."""
     if not missing_packages("team"):
         from lore_server.http.metrics import measured
 

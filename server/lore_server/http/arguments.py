@@ -1,8 +1,4 @@
-"""Parse requests as the contract defines them: path, query and body become one set of arguments.
-
-openapi-core parses media types, parameter styles and parameter types; the contract's own validators then check the
-values, as for every interface, with better messages.
-"""
+"""Parse requests as the contract defines them. openapi-core parses types; the contract then checks the values."""
 
 from __future__ import annotations
 
@@ -29,8 +25,6 @@ class WrongMediaType(InvalidArgument):
 
 
 class _OpenAPIRequest(StarletteOpenAPIRequest):  # type: ignore[misc]
-    """A request for openapi-core with the path of its operation and a leniently parsed media type."""
-
     def __init__(self, request: Request, body: bytes, path: str) -> None:
         super().__init__(request, body)
         self._path = path
@@ -101,7 +95,6 @@ class Reader:
 
 
 async def json_of(request: Request, max_bytes: int) -> JSON:
-    """Return the JSON object in a request body. Raises InvalidArgument."""
     if not _is_json(request):
         raise WrongMediaType(JSON_ONLY)
     return _json_object(await _body(request, max_bytes))

@@ -58,10 +58,7 @@ class Crowd:
         self._answered += 1
 
     def count_refusal(self) -> int:
-        """Return the seconds for `Retry-After`: about the time that answering the refused requests would take.
-
-        They differ by a factor of up to three, so that clients that were refused together do not return together.
-        """
+        """Return the seconds for `Retry-After`: the time to answer all refused, varied so that they return apart."""
         self._fade()
         self._refused += 1
         seconds = WINDOW_SECONDS * self._refused / max(1.0, self._answered)
@@ -76,8 +73,7 @@ class Crowd:
 class Guard:
     """A filter that rejects requests that a foreign web page could have caused, and remote requests without a token.
 
-    Of many projects, it serves `/mcp/<project>` and `/projects/<project>/…` as one for a single project would. Several
-    names, with commas between them, choose several projects, and no name chooses all.
+    It serves `/mcp/<project>` and `/projects/<project>/…` like a single project; commas separate several, none is all.
     """
 
     def __init__(self, app: ASGIApp, site: Site, crowd: Crowd) -> None:
@@ -140,11 +136,7 @@ class Guard:
     async def _admit(self, scope: Scope, name: str | None) -> None:
         """Determine the rights of a request, and limit one about all projects to those that it may read.
 
-        Raises:
-            TokenRequired: it has no valid token.
-            ProviderUnavailable: the OpenID provider cannot be asked about it.
-            Forbidden: it may not read the project, or there is none of this name.
-            LimitReached: its token has no more requests in this minute.
+        Raises TokenRequired, ProviderUnavailable, LimitReached; Forbidden, also if there is no such project.
         """
         access = await self._site.access(_header(scope, b"authorization"), name)
         scope[RIGHTS] = access
@@ -208,7 +200,6 @@ def _parsed(url: str) -> SplitResult | None:
 
 
 def _is_same(origin: SplitResult | None, host: SplitResult) -> bool:
-    """Return whether an origin is exactly the address that a request was sent to."""
     if origin is None or origin.scheme not in PORTS or origin.username is not None:
         return False
     usual = PORTS[origin.scheme]
@@ -216,7 +207,6 @@ def _is_same(origin: SplitResult | None, host: SplitResult) -> bool:
 
 
 def with_our_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Add the security headers; default to `Cache-Control: no-store`."""
     given = list(headers)
     names = {name.lower() for name, _ in given}
     ours = [*HEADERS, (b"cache-control", b"no-store")]

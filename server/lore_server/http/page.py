@@ -77,8 +77,7 @@ def addressed(page: str, version: str) -> str:
 def assets_of(folder: Path) -> tuple[str, Mapping[str, bytes]]:
     """Return the page's version, and its files by name: a requested path is looked up here and never opened.
 
-    The version is part of their addresses, also of those that they import from each other, so browsers keep them. A
-    server keeps the files with which it started.
+    The version is part of their addresses, so that browsers keep them; a server keeps the files it started with.
     """
     files = sorted(file for file in folder.rglob("*") if file.suffix in TYPES and not file.is_symlink())
     assets = {file.relative_to(folder).as_posix(): file.read_bytes() for file in files if file.is_file()}
@@ -96,8 +95,6 @@ def page_settings(site: Site, name: str | None) -> dict[str, str]:
 
 
 def filled(page: str, values: Mapping[str, str]) -> str:
-    """Fill the `lore-…` metas of the page with escaped values."""
-
     def fill(match: re.Match[str]) -> str:
         return match[1] + html.escape(values.get(match[2], "")) + match[3]
 

@@ -31,10 +31,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request. If there are too many connections, it will be refused once it begins.
-
-        A reply before the request would be lost: the system resets a connection that is closed with unread bytes.
-        """
+        """Wait; a surplus connection is refused only at its request: closing it with unread bytes loses the reply."""
         super().connection_made(transport)
         others = [one for one in self.connections if isinstance(one, LimitedProtocol) and one is not self]
         surplus = sum(one._is_surplus for one in others)

@@ -108,10 +108,9 @@ def rendered(text: str) -> JSON:
 
 
 def elements_of(text: str, line: int = 0) -> list[Node]:
-    """Parse a Markdown text. HTML remains text; an image becomes a link.
+    """Parse a Markdown text; HTML and text with excessive nesting remain text, and an image becomes a link.
 
-    A text with excessive nesting is shown as plain text. With the number of the first `line`, the outermost elements
-    have the number of theirs as `data-line`.
+    With the number of the first `line`, the outermost elements have the number of theirs as `data-line`.
     """
     tokens = _parser().parse(text)
     if any(token.level >= NESTED - 1 for token in tokens):

@@ -108,10 +108,7 @@ def _json(address: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Site:
-    """A running server of one project, or of `many` by name.
-
-    `is_open`: other machines can reach it, so every request needs the token.
-    """
+    """A running server of one project, or `many` by name. If other machines can reach it (`is_open`), all need the token."""
 
     project: str
     root: Path
@@ -154,8 +151,7 @@ class Site:
     def is_private(self, name: str | None) -> bool:
         """Return whether requests with this host name come from this machine only.
 
-        A name that a project's configuration allows may belong to anyone, whose page could be directed here under that
-        name. So it does not get the token.
+        A name that a project's configuration allows may belong to anyone, so its page does not get the token.
         """
         return not self.is_open and name in LOOPBACK
 
