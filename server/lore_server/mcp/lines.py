@@ -1,7 +1,6 @@
 """MCP over a line stream: standard input and output, or a client on the owner's socket.
 
-The SDK drops lines that it cannot parse, so their senders would wait forever. Here they are answered with an error,
-which never quotes the line.
+The SDK drops lines that it cannot parse, and senders would wait. Here they get an error, which never quotes them.
 """
 
 from __future__ import annotations
@@ -51,12 +50,11 @@ def serve_stdio(server: MCPServer) -> None:
 
 
 async def serve_lines(server: MCPServer, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
-    """Serve a client on a socket until it disconnects and all its requests are answered."""
     await Conversation(_lines(received), stream.send).run(server)
 
 
 class Conversation:
-    """The messages of one client. Every request gets a reply, and so does every line that is not a message.
+    """The messages of one client; each request and each other line gets a reply.
 
     The end of the input is withheld until the replies are written, because the SDK drops those in progress.
     """

@@ -1,9 +1,7 @@
-"""The MCP server: its tools are the contract's operations, and its resources are read through them.
+"""The MCP server: tools from the contract, resources, prompts, and completion of arguments.
 
-Prompts are instructions for common tasks with the tools; arguments are completed from the index as the user types.
-
-The SDK's low-level server validates nothing and sends the text of exceptions to the client, so every error is
-converted here. Nothing heavy is imported: the handshake and the lists are answered while the rest is loading.
+The SDK's low-level server validates nothing and sends the text of exceptions, so every error is converted here.
+Nothing heavy is imported: the handshake and the lists are answered while the rest is loading.
 """
 
 from __future__ import annotations
@@ -44,10 +42,7 @@ _REVISION = re.compile(r"[\w][\w./@^~:+ -]{0,99}")
 
 
 def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | None = None) -> MCPServer:
-    """Build a server with the tools of these toolsets. Raises ConfigError.
-
-    By default, it lists only the default toolsets, to keep the list short, but accepts calls of every tool.
-    """
+    """Build a server that lists these toolsets; the default lists few, but accepts calls of all. Raises ConfigError."""
     check_toolsets(contract, toolsets)
     listed = DEFAULT_TOOLSETS if toolsets is None else toolsets
     tools = Tools(contract, calls, listed, list(contract.toolsets()) if toolsets is None else toolsets)
@@ -71,7 +66,6 @@ def build_server(contract: Contract, calls: Calls, toolsets: Sequence[str] | Non
 
 
 def check_toolsets(contract: Contract, toolsets: Sequence[str] | None) -> None:
-    """Raise ConfigError if a toolset is unknown or the list is empty."""
     if toolsets is None:
         return
     known = contract.toolsets()

@@ -1,7 +1,4 @@
-"""The resources: the handbook, indexed files and chunks, and the knowledge of projects; long content is split.
-
-The operations resolve paths and ids, so that only indexed content can be read.
-"""
+"""The resources: the handbook, indexed content and knowledge, all read through operations, which resolve paths."""
 
 from __future__ import annotations
 

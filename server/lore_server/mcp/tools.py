@@ -1,7 +1,4 @@
-"""The tools: the operations of the chosen toolsets, listed in few tokens and called through the contract.
-
-The progress of a call is reported to the client that made it, until the client cancels it.
-"""
+"""The tools: the operations of the chosen toolsets, listed in few tokens and called through the contract."""
 
 from __future__ import annotations
 
@@ -57,10 +54,7 @@ _DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.Run
 
 
 class Tools:
-    """The tools of the `listed` toolsets, with calls to those in the `allowed` toolsets, which may be more.
-
-    The SDK's low-level server validates nothing: `call` does.
-    """
+    """The tools of the `listed` toolsets, and calls to those in the `allowed` ones, which `call` validates."""
 
     def __init__(self, contract: Contract, calls: Calls, listed: Sequence[str], allowed: Sequence[str]) -> None:
         self._contract, self._calls, self._allowed = contract, calls, allowed
@@ -76,10 +70,7 @@ class Tools:
     async def call(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run a tool; an error becomes a result with `isError`, so that the agent reads the hint.
-
-        If an action needs a confirmation and the client can ask its user, the user is asked instead of the agent.
-        """
+        """Run a tool; an error becomes a result with its hint, and the user, not the agent, is asked to confirm."""
         operation = self._offered(params.name)
         follower, arguments = Follower(context), dict(params.arguments or {})
         if operation.is_waiting and follower.wants_progress:
@@ -130,10 +121,7 @@ def _question(operation: Operation, result: Mapping[str, Any]) -> tuple[str, str
 async def _asked(
     context: Context, params: types.CallToolRequestParams, question: str, argument: str
 ) -> bool | types.InputRequiredResult | None:
-    """Ask the user through the client: since 2026 by a result that makes it repeat the call, before by a request.
-
-    Return None if the client cannot ask.
-    """
+    """Ask the user: by a result since the 2026 protocol, before by a request. Return None if the client cannot ask."""
     able = context.session.client_capabilities
     if able is None or able.elicitation is None:
         return None
@@ -193,20 +181,14 @@ def _is_obvious(name: str, value: Any) -> bool:
 
 
 def reads_only_text(context: Context) -> bool:
-    """Return whether the client is an agent that gets only texts, also behind a proxy that adds its own name.
-
-    Over HTTP in an earlier protocol, only the user agent names it, because there are no sessions.
-    """
+    """Return whether the client is an agent that gets only texts; without a session, only the user agent names it."""
     client, request = context.session.client_params, context.request
     named = client.client_info.name if client else request.headers.get("user-agent", "") if request else ""
     return re.split(r"[ /]", named)[0] in TEXT_READERS
 
 
 def result_of(operation: Operation, value: Mapping[str, object], context: Context) -> types.CallToolResult:
-    """Return the result as a short text and, unless the client reads only that, as data.
-
-    The text that a read-only tool returns is marked as data, because titles and paths are texts of documents too.
-    """
+    """Return the result as data, unless the client reads only text, and as text, marked if it may quote documents."""
     reply = render(operation.id, value)
     is_data = not operation.changes_state and not value.get("error")
     text = types.TextContent(type="text", text=(marked_as_data(reply) if is_data else reply).whole())
