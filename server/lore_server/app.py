@@ -215,7 +215,6 @@ class App:
                 self.index.preload()
 
     def verify_when_quiet(self) -> None:
-        """Verify the index in the background, while nobody calls."""
         self.verifier.begin(lambda: time.monotonic() - self._called_at)
 
     def close(self) -> None:

@@ -108,10 +108,7 @@ class Operation:
 
 
 def _error(validator: Draft202012Validator, schema: Schema, value: object) -> Any:
-    """Return the most helpful error for a value; None if it is valid.
-
-    A library that explains errors validates it again, because its import takes longer.
-    """
+    """Return the most helpful error for a value; None if it is valid. The explaining library is slow to import."""
     with suppress(ValueError):  # for a text that is not valid Unicode
         if validator.is_valid(value):
             return None
@@ -148,12 +145,10 @@ class Contract:
         return {tag["name"]: tag["description"] for tag in self.document["tags"] if tag["name"] in used}
 
     def instructions(self, toolsets: Sequence[str]) -> str:
-        """Return the instructions for clients that are offered these toolsets."""
         return " ".join(tag["x-instructions"] for tag in self.document["tags"] if tag["name"] in toolsets)
 
 
 def contract_file() -> Path:
-    """Return the path of `openapi.yaml`."""
     return _BESIDE if _BESIDE.exists() else _ABOVE
 
 

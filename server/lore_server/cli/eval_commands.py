@@ -1,7 +1,4 @@
-"""`lore eval` and `lore tune`, and `lore insights` and `lore mark` for the logged questions and their results.
-
-The measures are imported when a command runs.
-"""
+"""`lore eval`, `lore tune`, `lore insights` and `lore mark`; a command imports its measures when it runs."""
 
 from __future__ import annotations
 
@@ -113,7 +110,6 @@ def _show(report: Report) -> None:
 
 
 def _rows(found: dict[str, dict[str, Comparison]]) -> Iterator[tuple[str, str, Comparison]]:
-    """Yield each comparison after the names of its ranking and its measure."""
     for ranking, measures in found.items():
         yield from ((ranking, measure, comparison) for measure, comparison in measures.items())
 

@@ -1,8 +1,7 @@
 """Keep a project's own modules out of Lore's processes.
 
-`PYTHONPATH` comes before the standard library and the installed packages. With `PYTHONPATH=.`, a common setting, a
-project that contains `yaml.py` or `mcp/` would run its code here. This module imports only modules that are loaded at
-start-up.
+With `PYTHONPATH=.`, a common setting, a project that contains `yaml.py` or `mcp/` would run its code here. So this
+module imports only modules that are loaded at start-up.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""The `lore` command. `lore mcp` must start quickly, so it imports nothing else.
-
-`lore hook` runs at the start of every session and does not load the other commands.
-"""
+"""The `lore` command. `lore mcp` and `lore hook` must start quickly, so they do not load the other commands."""
 
 # Imports only `sys` until `ignore_project_modules` has run: any other module could come from the project.
 import sys

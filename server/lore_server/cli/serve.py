@@ -44,11 +44,9 @@ class LoadedApp:
         threading.Thread(target=self._begin, name="loading", daemon=True).start()
 
     def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
-        """Run an operation. Raises LoreError, also if the application cannot be loaded."""
         return self._loaded().call(operation, arguments, listener)
 
     def close(self) -> None:
-        """Close the application, if it is loaded."""
         if self._app is not None:
             self._app.close()
 

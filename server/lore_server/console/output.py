@@ -33,10 +33,7 @@ def note(text: str) -> None:
 
 
 def print_result(operation: str, result: JSON, root: Path, printed: str = "") -> None:
-    """Print a result as text: the body to standard output, its notes to standard error.
-
-    If the body begins with the text already `printed`, only the rest follows.
-    """
+    """Print the body of a result to standard output, unless already `printed`, and its notes to standard error."""
     from lore_server.operations.table import render
 
     named = ("suggestion", "answer") if result.get("found") is False and not printed else ("suggestion",)
@@ -143,10 +140,7 @@ def _pace(step: _Step, elapsed: float) -> str:
 
 @contextmanager
 def progress_bar(quiet: bool, seconds: float = LINE_SECONDS) -> Iterator[Progress]:
-    """Show progress, rate and remaining time: as a bar on a terminal's standard error, elsewhere as lines.
-
-    `quiet` leaves only a line about each download, `seconds` is the interval between two lines of a stage.
-    """
+    """Show progress as a bar on a terminal, else as a line per `seconds` of a stage; `quiet` shows only downloads."""
     if not quiet and sys.stderr.isatty():
         with _bar() as report:
             yield report

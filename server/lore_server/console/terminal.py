@@ -67,10 +67,7 @@ class VisibleFormatter(logging.Formatter):
 
 
 class OneLine(VisibleFormatter):
-    """A formatter that writes a record as one line, with its traceback indented below.
-
-    Messages quote names and keys of projects, so characters that a terminal or a shell would interpret are escaped.
-    """
+    """A formatter that writes a record as one line of visible characters, with its traceback indented below."""
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(record).replace("`", "\\x60").replace("\n", "\n  | ")
@@ -110,10 +107,7 @@ def takes_style(stream: TextIO) -> bool:
 
 
 def styled(text: str, root: Path) -> str:
-    """Return visible text with the place of each result in bold and linked to its file, and the details dimmed.
-
-    Only files of the project are linked.
-    """
+    """Return visible text with the place of each result in bold, linked if it is in the project, and details dimmed."""
     return _PLACE.sub(lambda match: _styled_place(match, root), text)
 
 

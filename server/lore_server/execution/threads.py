@@ -1,7 +1,4 @@
-"""Run calls in bounded worker threads with deadlines, in which clients take turns, and from an event loop.
-
-Calls that wait for a job or a model take no threads from searches. Identical waiting calls are coalesced.
-"""
+"""Run calls in bounded worker threads with deadlines; calls that wait for a job or a model take none from searches."""
 
 from __future__ import annotations
 
@@ -70,10 +67,7 @@ class Calls:
 
 
 class Turns:
-    """The slots of a lane. Clients take turns for a free one, so that one with many calls delays the others little.
-
-    A client has at most `of_one` slots. If too many calls wait, the newest one of the longest line is refused.
-    """
+    """The slots of a lane, at most `of_one` a client; they take turns, so that one with many hardly delays others."""
 
     def __init__(self, slots: int, of_one: int, most_waiting: int = MOST_WAITING) -> None:
         self._slots = slots
@@ -138,11 +132,7 @@ class Lane(Generic[Result]):
         self._running: set[Future[Result]] = set()
 
     def run(self, name: str, work: Callable[[], Result], seconds: float) -> Result:
-        """Run the work and return its result.
-
-        Raises Busy if no slot becomes free in time, or too many calls wait for one; and DeadlineExceeded if the work
-        takes too long: it continues and keeps its slot until it ends.
-        """
+        """Return the result of the work. Raises Busy, and DeadlineExceeded: the work goes on, and keeps its slot."""
         client = CLIENT.get()
         turn = self._turns.ask(client)
         if not wait([turn], self._queue_seconds).done and self._turns.leave(client, turn):
@@ -167,15 +157,11 @@ class Lane(Generic[Result]):
         wait(set(self._running))
 
     def close(self, wait: bool = True) -> None:
-        """Accept no more calls, and wait for the running ones."""
         self._pool.shutdown(wait=wait, cancel_futures=True)
 
 
 class Together(Generic[Result]):
-    """A runner that executes identical calls one after the other; those that wait share one run.
-
-    A call joins no run that began before it: such a result might be older than a change that the caller has made.
-    """
+    """A runner of which identical calls share the next run: it begins after them, so it has their callers' changes."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
