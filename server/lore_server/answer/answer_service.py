@@ -191,7 +191,6 @@ def _current(chunk: Chunk, now: Mapping[str, Sequence[Chunk]]) -> list[Chunk]:
 
 
 def _use(written: VerifiedReply) -> ModelUseRecord:
-    """Return the model, the tokens that it reports, and the number of dropped statements."""
     use: ModelUseRecord = {"name": written.model}
     if written.usage is not None:
         use["input_tokens"], use["output_tokens"] = written.usage

@@ -188,7 +188,6 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
 
 
 def _member(node: ClassNode, names: Collection[str], members_of: MembersOf) -> DefinedPlace | None:
-    """Return the place of the first member of a class with one of these names."""
     own = (member for member in members_of(node) if member.name in names) if node.source else ()
     places = (DefinedPlace(f"{last_part(node.name)}.{one.name}", str(node.source), one.lines) for one in own)
     return next(places, None)

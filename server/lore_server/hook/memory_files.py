@@ -232,7 +232,6 @@ def split_episode(episode: Episode, max_body: int, max_name: int) -> list[Episod
 
 
 def _parse(data: bytes) -> tuple[dict[str, Any], str, list[str]]:
-    """Return the front matter, the body, and notes on their problems."""
     text, notes = _decode(data)
     opened = _OPEN.match(text)
     closed = _CLOSE.search(text, opened.end()) if opened else None

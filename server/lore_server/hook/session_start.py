@@ -106,7 +106,6 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
 
 
 def _upload_in_background(session: Session, target: Target, planned: Tally, seconds: float) -> None:
-    """Start the work, follow it for a few seconds, and print its progress."""
     log_file = target.file("log")
     pid, status, logged = _start_child(log_file, seconds)
     last = read_state(target.file("state.json")).last

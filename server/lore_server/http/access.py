@@ -95,7 +95,6 @@ class NamedTokens:
         return None
 
     def all(self) -> dict[str, dict[str, Any]]:
-        """Return the records of all tokens by name. Raises StorageError."""
         file = self.folder / NAMED_FILE
         with os_errors_as(StorageError, f"Cannot read {file}"):
             try:

@@ -150,7 +150,6 @@ def _refusal(operation: Operation, context: Context, site: Site) -> types.CallTo
 
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
-    """Return one route per operation, and one for the contract."""
     checker = OpenAPI.from_dict(contract.document)
 
     def route(operation: Operation) -> Route:

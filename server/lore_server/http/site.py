@@ -108,7 +108,7 @@ def _json(address: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Site:
-    """A running server of one project, or `many` by name. If other machines can reach it (`is_open`), all need the token."""
+    """A running server of one project, or `many` by name; one that `is_open` to other machines requires the token."""
 
     project: str
     root: Path

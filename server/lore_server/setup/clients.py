@@ -74,7 +74,6 @@ _FOLDERS: dict[str, tuple[str, str]] = {
 
 
 def _client(name: str, values: JSON) -> Client:
-    """Return a client with the values in `clients.toml`."""
     for key in {"home", "own"} & values.keys():
         first, *rest = values[key]
         values[key] = (*_FOLDERS.get(first, (first,)), *rest)

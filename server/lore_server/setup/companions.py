@@ -47,7 +47,6 @@ class Companion:
     is_left: bool = False
 
     def write(self) -> None:
-        """Write or delete the file, with the folder of a skill. Raises StorageError."""
         if self.after is not None:
             install.write(self.path, self.after, str(self.path))
             return
@@ -93,7 +92,6 @@ def _text(path: Path, text: str, is_wanted: bool) -> Companion:
 
 
 def _hook(path: Path, is_wanted: bool) -> Companion:
-    """Add the hook to the settings, in place of an older one, or remove it."""
     before = install.read(path, str(path))
     data = install.parse(before or "", "json", str(path))
     words = [*lasting_command(), *HOOK]
