@@ -221,7 +221,7 @@ def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
     index = open_index(root, Settings(query=QuerySettings(reranker=reranker, rerank_depth=depth)))
     try:
         sync(index)
-        return QueryService(index).find("how does the ferry stop at dawn", "all")
+        return QueryService(index).find("how does the ferry stop at dawn", None)
     finally:
         index.close()
 

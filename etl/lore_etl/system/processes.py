@@ -116,7 +116,10 @@ def terminate(pid: int) -> None:
 
 def kill(pid: int) -> None:
     """End a process immediately. A missing process is ignored."""
-    _send(os.kill, pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+    if sys.platform == "win32":
+        terminate(pid)
+    else:
+        _send(os.kill, pid, signal.SIGKILL)
 
 
 def kill_session(pid: int) -> None:

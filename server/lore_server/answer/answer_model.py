@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple, Protocol
 
 import httpx2
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from lore_etl.core.errors import ProviderError
 
@@ -23,16 +23,20 @@ LATE = "the answer model did not reply in time"
 INSTRUCTION = Path(__file__).with_name("instruction.md").read_text(encoding="utf-8").rstrip()
 
 
-class Statement(BaseModel, extra="forbid"):
+class Statement(BaseModel):
     """A statement of a model's reply: first its evidence, then the text based on it."""
+
+    model_config = ConfigDict(extra="forbid")
 
     quotes: list[str]
     passages: list[int]
     text: str
 
 
-class ModelReply(BaseModel, extra="forbid"):
+class ModelReply(BaseModel):
     """The whole reply of a model. Without statements, the passages do not answer the question."""
+
+    model_config = ConfigDict(extra="forbid")
 
     statements: list[Statement]
 
