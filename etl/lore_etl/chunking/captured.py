@@ -61,8 +61,7 @@ Doubts = Mapping[Span, Sequence[Span]]
 class Item:
     """A definition in a file, with the definitions, bases and variables inside it.
 
-    `name` begins with the names of the classes around it, `spaces` are the namespaces around it. Bases in the bytes
-    of `doubts` may belong to another class.
+    `name` begins with the classes around it, `spaces` are its namespaces. Bases in `doubts` may be another class's.
     """
 
     kind: str
@@ -193,10 +192,7 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
 
 
 def _is_hopeless(root: Node) -> bool:
-    """Return whether the tree has an error with so many tokens that a query over them would take minutes.
-
-    Its time grows with the square of the tokens side by side that have no name. Their parents are found by a sample.
-    """
+    """Return whether an error has too many unnamed tokens: a query's time grows with their square, up to minutes."""
     cursor = root.walk()
     for index in range(0, root.descendant_count if root.has_error else 0, MAX_TOKENS):
         cursor.goto_descendant(index)
@@ -209,7 +205,6 @@ def _is_hopeless(root: Node) -> bool:
 
 
 def _path(text: str) -> str:
-    """Return the dotted name in an import, such as `import a.b.{C}`, without what follows it."""
     words = text.partition("{")[0].split()
     return words[-1].rstrip("_*.") if words else ""
 
@@ -330,10 +325,7 @@ def _all(items: list[Item]) -> Iterator[Item]:
 
 
 def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -> None:
-    """Record an import: its lines, and the name that it makes known with the dotted name that this refers to.
-
-    A more specific pattern for the same import precedes a general one, whose name is then ignored.
-    """
+    """Record the lines and the name of an import; its most specific pattern comes first, and the others are ignored."""
     found.imports += [mark.lines for mark in match.get("import", ())]
     mark = match["path"][0] if "path" in match else None
     if mark is None or mark in found.paths:

@@ -1,7 +1,6 @@
 """The registry of languages: each is a query file in `queries/` whose first lines name its files and its grammar.
 
-Those without a grammar are the lines of `queries/plain.txt`. Their files are split at blank lines; words and vectors
-find them.
+Those without a grammar are the lines of `queries/plain.txt`; their files are split at blank lines.
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ _PLAIN_TITLES = {file: title for title, files in PLAIN_LANGUAGES.values() for fi
 
 @dataclass(frozen=True)
 class CodeLanguage:
-    """A language: its name, the files written in it, its grammar, and the family whose classes it can extend.
+    """A language: its name, its files (suffixes with their dot, whole names), its grammar, and its family of classes.
 
-    `files` has suffixes with their dot, and whole file names. `grammar` is `module.function`. `packages` is the origin
-    of the package in a class's full name: `declared` in the file, or a rule of `relations.packages` for its path.
-    `unknown` matches code that the grammar does not know, such as macros, and may have line breaks.
+    `grammar` is `module.function`. `packages` is the origin of a class's package: `declared`, or a rule of
+    `relations.packages`. `unknown` matches code unknown to the grammar, such as macros, and may have line breaks.
     """
 
     name: str
@@ -80,7 +78,6 @@ def code_languages() -> dict[str, CodeLanguage]:
 
 @cache
 def code_syntaxes() -> dict[str, str]:
-    """Map each suffix and file name to the name of the language."""
     return {pattern: language.name for language in code_languages().values() for pattern in language.files}
 
 

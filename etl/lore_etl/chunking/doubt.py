@@ -17,8 +17,7 @@ _BODY = re.compile(r"(?:_body|_block|_declaration_list|(?:struct|interface)_type
 def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
     """Return the doubtful bytes of each class by its own bytes; `classes` are the ids of their nodes.
 
-    An error between the name and the body puts the whole class in doubt, one between two members the rest of its
-    body, and one within a member only that member.
+    An error before the body puts the class in doubt, one between members the rest of the body, one in a member only it.
     """
     found: dict[Span, list[Span]] = defaultdict(list)
     # a node with the class around it, whether it belongs to the body, and the statement of the body around it
@@ -46,13 +45,11 @@ def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
 
 
 def has_error_before_body(class_node: Node) -> bool:
-    """Return whether the head of a class does not parse."""
     body = class_node.child_by_field_name("body")
     return class_node.has_error and any(child.has_error for child in class_node.children if child != body)
 
 
 def _doubt(error: Node, owner: Node, is_inside: bool, statement: Node | None) -> Span | None:
-    """Return the bytes of a class that an error puts in doubt."""
     if statement is not None:
         return statement.byte_range
     if is_inside:

@@ -59,11 +59,9 @@ class _Budget:
         return self.cost(section.first, section.last) < CRUMB_TOKENS
 
     def furthest(self, first: int, room: int) -> int:
-        """Return the last line up to which the lines from `first` fit."""
         return bisect_right(self._totals, self._totals[first - 1] + room) - 1
 
     def before(self, last: int, room: int) -> int:
-        """Return the last line after which more than this many tokens remain up to `last`."""
         return bisect_right(self._totals, self._totals[last] - room) - 1
 
 
@@ -95,10 +93,7 @@ def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Sec
 
 
 def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
-    """Merge each small piece with its neighbour below if they belong together and fit, else with the one above.
-
-    A piece that introduces the next one, such as a heading, always joins it; the result is split if it is too long.
-    """
+    """Merge each small piece with the next if they fit together, else with the one above; a heading joins the next."""
     upwards: list[Section] = []
     for section in reversed(sections):
         below = upwards[-1] if upwards else None
@@ -121,10 +116,7 @@ def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
 
 
 def _without_bare_imports(sections: list[Section], budget: _Budget) -> list[Section]:
-    """Merge imports with the module text above if both fit, else with the next piece, else with the one above.
-
-    A search would find nothing useful in imports alone. They remain a piece if the file contains nothing else.
-    """
+    """Merge imports, which are useless as a result, with the module text above if both fit, else with a neighbour."""
     out = sections[:1]
     for section in sections[1:]:
         above, both = out[-1], _joined(out[-1], section, budget)
@@ -176,10 +168,7 @@ def _split(section: Section, lines: list[str], budget: _Budget) -> Iterator[Piec
 
 
 def _best_end(first: int, section: Section, lines: list[str], room: int, budget: _Budget) -> int:
-    """Choose the last line before a cut: before a solid range that fits alone, else where nesting is lowest.
-
-    Considers only the second half of the lines that fit, and leaves no piece below the minimum size.
-    """
+    """Choose the last line before a cut in the second half: before a solid range that fits alone, else least nested."""
     full = budget.furthest(first, room)
     if full >= section.last:
         return section.last
@@ -209,7 +198,6 @@ def _first_statement(first: int, last: int, lines: list[str], budget: _Budget) -
 
 
 def _solid_at(section: Section, line: int) -> Span | None:
-    """Return the solid range that a cut after this line would break."""
     index = bisect_left(section.solid, (line + 1, 0)) - 1
     found = section.solid[index] if index >= 0 else None
     return found if found and found[0] <= line < found[1] else None
@@ -241,7 +229,6 @@ def _split_line(section: Section, line: str, room: int, tokens: TokenCounter) ->
 
 
 def _word_end(line: str, start: int, limit: int) -> int:
-    """Return the best cut in the last third before `limit`."""
     floor = start + 2 * (limit - start) // 3
     for mark in (". ", "; ", ", ", " "):
         found = line.rfind(mark, floor, limit)

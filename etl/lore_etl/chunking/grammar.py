@@ -113,10 +113,7 @@ def _signatures(items: list[Item], found: Captured) -> dict[str, tuple[str, ...]
 
 
 def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
-    """Yield the class of definitions with one name, or each class that one extends.
-
-    The bases of a companion object are not those of its class.
-    """
+    """Yield the class of definitions with one name, or each that one extends; a companion object gives it no bases."""
     own = [item for item in same if item.kind != "object"] or same
     bases = dict.fromkeys(base for item in own for base in item.bases)
     implements = dict.fromkeys(base for item in own for base in item.implements)
@@ -141,10 +138,7 @@ def _members(item: Item) -> Iterator[Member]:
 
 
 def _signature(name: str, parameters: str, result: str, imports: Mapping[str, tuple[str, str | None]]) -> str:
-    """Spell the signature of a Go method as `Name(type,…)(type,…)`: types with packages, without names.
-
-    Equal signatures have equal texts.
-    """
+    """Spell the signature of a Go method comparably, as `Name(type,…)(type,…)`: types with packages, without names."""
 
     def spelled(word: re.Match[str]) -> str:
         first, _, inner = "".join(word[0].split()).partition(".")

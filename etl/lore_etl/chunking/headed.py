@@ -127,10 +127,7 @@ def headings(syntax: str, lines: Sequence[str]) -> Iterator[HeadingLines]:
 
 
 def _underlined(lines: Sequence[str]) -> list[HeadingLines]:
-    """Return the titles of a text. A title is underlined with a repeated sign, and may have the same line above it.
-
-    The order in which these styles first appear gives the levels.
-    """
+    """Return titles underlined, or also overlined, with a repeated sign; the order of these styles gives the levels."""
     found: list[HeadingLines] = []
     styles: list[tuple[str, bool]] = []
     for number in range(2, len(lines) + 1):
@@ -150,13 +147,11 @@ def _underlined(lines: Sequence[str]) -> list[HeadingLines]:
 
 
 def _rst_words(markup: re.Match[str]) -> str:
-    """Return the words of inline markup, without the target of a link."""
     words = markup["text"] or markup["strong"]
     return words.partition(" <")[0].lstrip("!~") if markup["role"] or markup["link"] else words
 
 
 def _latex_text(text: str) -> str:
-    """Return the words of a heading in LaTeX, without commands and footnotes."""
     words = _LATEX_COMMAND.sub(r"\g<name>", _LATEX_BREAK.sub(" ", _LATEX_NOTE.sub("", text)))
     return one_line(words.translate(_LATEX_SIGNS))
 

@@ -1,7 +1,4 @@
-"""JavaScript and TypeScript with tree-sitter: sections with their comments, and the facts that other files need.
-
-In components of Vue and Svelte, what is outside the scripts becomes text by element.
-"""
+"""JavaScript and TypeScript by tree-sitter: sections and facts. The rest of Vue and Svelte becomes text by element."""
 
 from __future__ import annotations
 
@@ -95,7 +92,6 @@ def _queries(syntax: str) -> tuple[Query, Query]:
 
 
 def _text(node: Node | None, field: str = "") -> str:
-    """Return the source text of a node or of a field of it; empty if there is none."""
     found = node.child_by_field_name(field) if node is not None and field else node
     return found.text.decode("utf-8", "replace") if found is not None and found.text else ""
 

@@ -18,10 +18,7 @@ MAX_ROWS = 100  # maximum parameters per symbol
 
 
 def parse(document: Document) -> Parsed:
-    """Parse JSDoc's JSON into sections over a readable text, one per doclet with a description or comment.
-
-    A doclet's text is placed on the doclet's own lines, if it has any, so that those lines can be cited.
-    """
+    """Parse JSDoc's JSON into a section per described doclet, on its own lines if it has any: they can be cited."""
     try:
         doclets = [(doclet, span) for doclet, span in _values(document.text) if isinstance(doclet, dict)]
     except (ValueError, RecursionError):

@@ -26,10 +26,9 @@ class Definition:
 
 @dataclass(frozen=True)
 class Outline:
-    """The definitions of a module with its lines.
+    """The definitions of a module with its lines; `symbols` are its other definitions by line.
 
-    `leads` returns whether a line (by number) above a definition belongs to it, such as a comment. `symbols` are
-    the module's other definitions, by line. `imports` are the lines of import statements.
+    `leads` tells whether a line above a definition belongs to it, such as a comment. `imports` are lines of statements.
     """
 
     definitions: Sequence[Definition]

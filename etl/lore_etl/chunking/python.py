@@ -141,10 +141,7 @@ def _uses(tree: ast.Module, known: Set[str]) -> Iterator[tuple[str, int]]:
 
 
 def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
-    """Map each local name to (module, name in it); None means the module itself, `* module` all of its names.
-
-    If a name is imported twice, the outer import wins, then the first.
-    """
+    """Map names to (module, name in it); None is the module, `* module` all names. Outer, then first imports win."""
     found: dict[str, tuple[str, str | None]] = {}
     level: list[ast.AST] = [tree]
     for node in level:  # which grows below

@@ -9,7 +9,6 @@ HEADER_BYTES = 160  # about 40 tokens; no script takes more than one token per b
 
 
 def embedding_input(chunk: Chunk) -> str:
-    """Return the chunk's header and its passage."""
     return below_header(chunk.text, chunk.source, chunk.title, chunk.heading)
 
 
@@ -19,10 +18,9 @@ def below_header(text: str, source: str, title: str, heading: tuple[str, ...]) -
 
 
 def header(source: str, title: str, heading: tuple[str, ...]) -> str:
-    """Return the line before the passage: title and headings, or the path for code, which is more informative.
+    """Return the line before the passage: title and headings, or for code the path.
 
-    nDCG@10 on a JavaScript project (benchmarks/results.md): .630 with the path as written, .599 with its words and the
-    names around the passage, .588 with the file's name and those names.
+    nDCG@10 on JavaScript (benchmarks/results.md): path .630, its words and names around .599, file name and names .588.
     """
     place = title if title in ("", source) else " > ".join((title, *(step for step in heading if step != title)))
     return place.encode()[:HEADER_BYTES].decode(errors="ignore")

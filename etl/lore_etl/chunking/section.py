@@ -19,7 +19,6 @@ Span = tuple[int, int]
 
 
 def counted_uses(uses: Iterable[tuple[str, int]]) -> dict[str, tuple[int, int]]:
-    """Map each name to the number of its places and the first line."""
     found: dict[str, tuple[int, int]] = {}
     for name, line in uses:
         places, first = found.get(name, (0, line))
@@ -37,12 +36,11 @@ class Symbol(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """A structural piece of a file.
+    """A structural piece of a file; its lines are 1-based and inclusive.
 
-    Lines are 1-based and inclusive. `anchor` identifies the piece within its file and does not change when lines
-    move. `solid` ranges (code fences, tables) are cut only if they alone exceed the limit. Small pieces are merged
-    only within their `group`. A small piece that `introduces` the next one (a heading, the head of a class) joins
-    it. `imports` are the ranges of import statements.
+    `anchor` identifies it in its file even if lines move. `solid` ranges (code fences, tables) are cut only if they
+    alone exceed the limit. Small pieces are merged only within their `group`; one that `introduces` the next (a
+    heading, the head of a class) joins it. `imports` are the ranges of import statements.
     """
 
     first: int
@@ -83,10 +81,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The sections of a file from top to bottom, its facts for the class tree, and the warning, if there is one.
-
-    `text` replaces a file's text that is only machine-readable; section lines then refer to `text`.
-    """
+    """The sections of a file in order, its facts and a warning; `text` replaces a text that only machines can read."""
 
     sections: list[Section]
     facts: FileFacts = field(default_factory=FileFacts)
@@ -139,7 +134,6 @@ def whole_lines(span: Span, column: int, lines: list[str]) -> range:
 
 
 def trimmed(section: Section, lines: list[str]) -> Section | None:
-    """Return the section without blank lines at either end, or None if nothing is left."""
     first, last = section.first, min(section.last, len(lines))
     while first <= last and not lines[first - 1].strip():
         first += 1

@@ -26,8 +26,7 @@ _BERT = ("BertNormalizer", "BertPreTokenizer", "WordPiece")
 class TokenCounter:
     """Counts tokens, and knows the model's input limit.
 
-    The tokenizers of the BERT family divide a text into words first, so a word has the same number of tokens wherever
-    it occurs, and is encoded only once. Only ASCII text is counted in this way, because its word boundaries are clear.
+    BERT's tokenizers split into words first, so words are encoded once; only in ASCII, whose word boundaries are clear.
     """
 
     def __init__(self, tokenizer: Tokenizer, limit: int) -> None:
@@ -59,7 +58,6 @@ class TokenCounter:
         return [after - earlier for earlier, after in pairwise(before)]
 
     def starts(self, text: str) -> list[int]:
-        """Return the character at which each token begins."""
         return [
             start + first
             for start, piece in self._pieces(text)
