@@ -1,8 +1,7 @@
 """Define who may set each configuration key. No other module decides this. Standard library only.
 
-A stranger may have written a project's `lore.toml`. It may set only how this project is indexed and searched. The user
-decides everything else: which data leaves the machine, which secrets are used, which files outside the project are read
-or written, which hosts are trusted, which programs run, and how much a call may cost.
+A stranger may have written a project's `lore.toml`: it may set only how this project is indexed and searched. The user
+decides about data that leaves the machine, secrets, other files, trusted hosts, programs and the cost of calls.
 """
 
 from __future__ import annotations
@@ -135,10 +134,7 @@ RULES: dict[str, KeyPolicy] = {
 
 
 def split(values: JSON, root: Path) -> tuple[JSON, JSON]:
-    """Split a project's settings into allowed tables and those that need approval: `section.key` -> value.
-
-    Unknown keys stay in the first part, where validation rejects them.
-    """
+    """Split settings: allowed (with unknown keys, which validation rejects), and `section.key` -> value to approve."""
     allowed: JSON = {}
     requested: JSON = {}
     for section, table in values.items():

@@ -1,9 +1,8 @@
 """Locate a project, its configuration, its index, and the user's folders. Standard library only: the bridge imports it.
 
-The layers of the configuration are the project's `lore.toml`, the user's file, then `-c FILE`. A later layer overrides
-an earlier one, table by table. A value that a project may not set (`lore_etl.config.policy`) is used only if the user
-approved exactly that value with `lore trust`. An approval applies to a project's path and to exactly the settings that
-were shown, kept as a digest in the user's state folder.
+The project's `lore.toml`, the user's file and `-c FILE` override each other in this order, table by table. A value that
+a project may not set (`lore_etl.config.policy`) needs the user's approval with `lore trust`: of exactly that value, for
+the project's path, kept as a digest in the user's state folder.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ def find_project(start: Path) -> Path:
 
 
 def knowledge_home(environment: Mapping[str, str]) -> Path:
-    """Return the knowledge folder: `LORE_HOME`, else `KNOWLEDGE_MCP_HOME`, else `~/.lore`."""
     named = environment.get("LORE_HOME") or environment.get("KNOWLEDGE_MCP_HOME")
     return Path(named or "~/.lore").expanduser().absolute()
 
@@ -169,7 +167,6 @@ def _write_approvals(projects: dict[str, str]) -> None:
 
 
 def merge(base: JSON, over: JSON) -> JSON:
-    """Merge `over` into a copy of `base`, table by table."""
     out = dict(base)
     for key, value in over.items():
         both = isinstance(value, dict) and isinstance(out.get(key), dict)
@@ -235,7 +232,6 @@ def _with_paths(values: JSON, folder: Path) -> JSON:
 
 
 def _filled(table: JSON) -> JSON:
-    """Return the configuration without empty tables, so that comments do not change its digest."""
     below = {key: _filled(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in below.items() if value != {}}
 
@@ -243,8 +239,7 @@ def _filled(table: JSON) -> JSON:
 def user_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return `LORE_STATE`, else the platform's folder for state. Creates nothing.
 
-    Its files decide which index folders and projects are trusted, so by default it is never inside a project, and it
-    does not depend on `TMPDIR` or `XDG_RUNTIME_DIR`, which differ between shells.
+    It decides what is trusted, so by default it is in no project and not in `TMPDIR`, which differs between shells.
     """
     if named := environment.get(STATE):
         return Path(named).expanduser().absolute()

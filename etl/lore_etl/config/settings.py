@@ -1,7 +1,4 @@
-"""The configuration as a checked model.
-
-`lore_etl.config.project` merges its files; `lore_etl.config.policy` defines who may set each key.
-"""
+"""The configuration as a checked model; `project` merges its files, `policy` defines who may set each key."""
 
 from __future__ import annotations
 
@@ -80,10 +77,7 @@ class EmbeddingSettings(SettingsTable):
 
 
 class DatabaseSettings(SettingsTable):
-    """Where Chroma runs (docs/databases.md), and its HNSW settings (measured in benchmarks/results.md).
-
-    `lore_etl.stores.chroma.address` rejects contradictory keys when the index is created.
-    """
+    """Where Chroma runs (docs/databases.md), and its HNSW settings (benchmarks/results.md); see `chroma.address`."""
 
     mode: Literal["embedded", "server", "http", "cloud"] = Field("embedded", description="where Chroma runs")
     host: str = Field("", description="name or address, without scheme and port; in the cloud, another region")
