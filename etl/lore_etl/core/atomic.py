@@ -55,5 +55,4 @@ def put_aside(path: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete the folder of a derived store, ignoring errors."""
     shutil.rmtree(folder, ignore_errors=True)

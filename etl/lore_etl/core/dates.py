@@ -58,7 +58,6 @@ def day_or_none(value: object) -> datetime.date | None:
 
 
 def problem_of(value: object) -> str | None:
-    """Describe the problem with a file's `valid_until`; return None if it is valid."""
     try:
         last_day(value)
     except ValueError as error:

@@ -64,7 +64,6 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def _words(values: JSON, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the distinct values of these keys, here and below `metadata`."""
     nested = values.get("metadata")
     places = [values, nested] if isinstance(nested, dict) else [values]
     return tuple(

@@ -40,10 +40,7 @@ class KnowledgeType(StrEnum):
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The keys known to Lore, and all values of the block.
-
-    `details` are values that are searched like tags, but are not tags.
-    """
+    """The keys known to Lore, and all values of the block; `details` are searched like tags, but are not tags."""
 
     title: str | None = None
     tags: tuple[str, ...] = ()
@@ -91,15 +88,12 @@ class Ancestor:
 
 @_record
 class Chunk:
-    """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl.gz`.
+    """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl.gz`, with its fields in order.
 
-    `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
-    that is longer than the model's input is split: then `columns` is the half-open character range. `valid_until` is a
-    day (ISO 8601), `superseded_by` the source of the document that supersedes this one, `state` the state of a
-    ticket (`open`, `closed`), `library` the documented library with its version, and `details` has searched values of
-    the front matter that are not tags.
-
-    The fields are in the order of their names in a record, so that a record needs no sorting.
+    `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`; `columns` is the half-open
+    character range of a part of a line longer than the model's input. `valid_until` is a day (ISO 8601),
+    `superseded_by` the source of the later document, `state` that of a ticket (`open`, `closed`), `library` the
+    documented library with its version, and `details` has searched values of the front matter that are not tags.
     """
 
     chain: tuple[Ancestor, ...] = ()
@@ -143,7 +137,6 @@ _CHUNK = TypeAdapter(Chunk)
 
 
 def parse_chunk(record: str | bytes) -> Chunk:
-    """Return the chunk of a record. Raises ValidationError."""
     return _CHUNK.validate_json(record)
 
 
@@ -156,9 +149,8 @@ def position_of(chunk: Chunk) -> int:
 class ClassDefinition:
     """A class as written in one file, with the base names as that file spells them.
 
-    `full_name` is set if the file itself gives the class a project-wide name. `part` is `partial` for one of several
-    definitions of the same class, and `extension` for code that adds to a class defined elsewhere. `implements` are
-    the names that the code itself marks as interfaces; the bases contain them, except in Go.
+    `full_name` is set if the file gives it a project-wide name. `part` is `partial` for one of several definitions,
+    `extension` for additions to another class. `implements` are marked interfaces, which are also bases except in Go.
     """
 
     name: str
@@ -205,13 +197,11 @@ OWN_PACKAGE = "~."
 
 @dataclass(frozen=True)
 class FileFacts:
-    """The facts of a file besides its chunks.
+    """The facts of a file besides its chunks; imported and exported names are (module, name in it).
 
-    They are its classes, its imported and exported names (as (module, name in it)), the members of its classes by
-    their local names, and the documents that it supersedes. `family` names the languages that share its classes, and
-    `package` is the package that it declares; both are empty for Python and JavaScript. `methods` are the signatures
-    of each type's methods in Go; `OWN_PACKAGE` precedes names of its package. `functions` are those outside classes.
-    `uses` are names that may be those of other definitions, with the number of places and the first line.
+    `family` names the languages that share its classes, `package` is the declared one; both are empty for Python and
+    JavaScript. `methods` are the signatures of Go types, with `OWN_PACKAGE` before names of its package. `functions`
+    are outside classes. `uses` may be names of other definitions, with the number of places and the first line.
     """
 
     classes: tuple[ClassDefinition, ...] = ()
@@ -264,7 +254,6 @@ _DONE = ("created", "updated", "deleted", "embedded")  # they count a run's work
 
 
 def sha256(text: str) -> str:
-    """Return the hexadecimal SHA-256 of the text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 

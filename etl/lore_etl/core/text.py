@@ -30,7 +30,6 @@ def storable(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, such as `1 file` or `1,200 files`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
@@ -44,10 +43,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def shortened(text: str, limit: int, trimmed: str | None = None) -> str:
-    """Return a line of at most `limit` characters; a longer line is cut between words and ends in `…`.
-
-    Characters in `trimmed` (default: white space) are removed before the `…`.
-    """
+    """Cut a line between words to `limit` characters with `…`, without `trimmed` (default: white space) before it."""
     if len(text) <= limit:
         return text
     cut = text[: limit - 1]
@@ -65,7 +61,6 @@ def is_named(full: str, name: str) -> bool:
 
 
 def last_part(name: str) -> str:
-    """Return the name of a class without its modules and packages."""
     return name.replace(":", ".").rpartition(".")[2]
 
 
