@@ -1,8 +1,7 @@
 """Decide which git repository a folder belongs to, and read its HEAD without git. Its `.git` is untrusted.
 
-An archive may bring a `.git` that leads git to another repository of the user, whose commits it must not show. So
-everything that git reads must be in the folder `.git`, or in a folder that the file `.git` names and that refers back
-to it, as git writes it for worktrees and submodules. An archive cannot write into the user's other repositories.
+An archive's `.git` may lead git to another repository of the user. So what git reads must be in the folder `.git`, or
+in one that the file `.git` names and that refers back to it (worktrees, submodules): no archive can write there.
 """
 
 from __future__ import annotations
@@ -113,8 +112,7 @@ def _refused(reason: str) -> InvalidArgument:
 def head(root: Path) -> Head:
     """Return HEAD of the repository around the folder (gitrepository-layout(5); worktrees and packed refs included).
 
-    The files may come from an archive, so links, FIFOs and devices are not opened, and a `.git` that leads to another
-    repository has no HEAD.
+    An archive's links, FIFOs and devices are not opened, and a `.git` that leads to another repository has no HEAD.
     """
     try:
         found = repository(root)

@@ -1,10 +1,7 @@
-"""Decide by gitignore patterns which files and folders of a project are left out.
+"""Decide by gitignore patterns which files are left out; invalid patterns are errors only in the configuration.
 
-Like git, skip invalid patterns in a `.gitignore`; in the configuration they are an error.
-
-Python's `re` backtracks: it took 137 s to match one file name with `a**a**a**b`. RE2 takes linear time, so it matches
-patterns with many wildcards. The RE2 backend of pathspec builds one automaton for a whole file and fails at 2,000
-patterns.
+Python's `re` backtracks: it took 137 s to match a file name with `a**a**a**b`. RE2 takes linear time, so it matches
+patterns with many wildcards; pathspec's RE2 backend builds one automaton per file and fails at 2,000 patterns.
 """
 
 from __future__ import annotations
@@ -38,10 +35,7 @@ class Spec(GitIgnoreSpec):
 
     @cached_property
     def unions(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None] | None:
-        """An automaton for all patterns that include and one for all others; None if there are too many for RE2.
-
-        Each matches at least what one of its patterns matches. Where a line ends, `$` differs from that of `re`.
-        """
+        """Automata that match at least the including and the other patterns (`$` is not `re`'s); None if too many."""
         kinds: tuple[list[str], list[str]] = [], []
         for pattern in self.patterns:
             if pattern.include is not None and pattern.regex is not None:
@@ -53,10 +47,7 @@ class Spec(GitIgnoreSpec):
         return included, excluded
 
     def verdict(self, path: str) -> bool | None:
-        """Return whether the last matching pattern ignores this path, or None without a match. Folders end with `/`.
-
-        `check_file` would also apply patterns that match a folder above, which a walk has already checked.
-        """
+        """Return whether the last match ignores a path (folders end with `/`); a walk has checked those above."""
         if self.unions and "\n" not in path and not any(union and union.search(path) for union in self.unions):
             return None  # as for most paths
         for pattern in reversed(self.patterns):
@@ -84,7 +75,6 @@ def configured(key: str, patterns: Iterable[str]) -> Spec:
 
 
 def lenient(patterns: Iterable[str]) -> Spec:
-    """Compile the valid patterns and skip the others."""
     return _spec(tuple(pattern for pattern in patterns if _is_valid(pattern)))
 
 
@@ -106,7 +96,6 @@ class Included:
         return False
 
     def reaches(self, folder: str) -> bool:
-        """Return whether a folder can contain an included file."""
         return self.holds(folder + "/") or any(_may_mean_below(pattern, folder) for pattern in self._patterns)
 
 
@@ -152,8 +141,7 @@ def _spec(patterns: tuple[str, ...]) -> Spec:
 class Rules:
     """The rules for the entries of a folder: `index.exclude`, then the ignore files, the nearest last; `index.include`.
 
-    Each object keeps its decisions and the rules of the folders in it. They depend on nothing else, so they stay valid
-    until an ignore file on the way changes, and then a walk gets other objects.
+    Each keeps its decisions and its folders' rules; after a change of an ignore file above, a walk gets other objects.
     """
 
     folder: str  # its path, empty or with a slash at the end
@@ -176,7 +164,6 @@ class Rules:
         return self._with_file[1]
 
     def inside(self, name: str) -> Rules:
-        """Return the rules for a folder in this one that is not left out."""
         found = self._below.get(name)
         if found is None:
             folder = f"{self.folder}{name}/"
@@ -220,5 +207,4 @@ def rules_for(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), i
 
 
 def is_uninteresting(name: str) -> bool:
-    """Return whether entries of this name are left out in every project."""
     return name in SKIPPED_FOLDERS or (name.startswith(".") and name not in HIDDEN_BUT_READ)

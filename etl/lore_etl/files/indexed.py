@@ -56,10 +56,7 @@ class KnowledgeFolder(Protocol):
 
 
 class ProjectFiles:
-    """The files of a project by their path in the index, without the index folder itself.
-
-    They are those of the last scan, as long as every change since then is reported with `notice`.
-    """
+    """The files of a project by path in the index: those of the last scan, if `notice` learns of all changes."""
 
     def __init__(
         self,
@@ -103,14 +100,10 @@ class ProjectFiles:
             return self._scanned()
 
     def has_news(self) -> bool:
-        """Return whether there is a report that `look` has not followed yet."""
         return bool(self._reported)
 
     def look(self) -> Scan:
-        """Look at the reported files again, and return them with the others; find all files if that is not enough.
-
-        Raises ConfigError.
-        """
+        """Look at the reported files again, or at all if that is not enough; return all. Raises ConfigError."""
         with self._guard:
             reported = self._taken()
             last = self._last
@@ -189,7 +182,6 @@ class ProjectFiles:
         return found
 
     def folders(self) -> list[Path]:
-        """Return the existing folders to search for files."""
         try:
             more = self._knowledge()
         except LoreError:
@@ -270,7 +262,6 @@ class ProjectFiles:
 
 
 def _path_of(place: Path, roots: Iterable[tuple[Path, str]]) -> str:
-    """Return the path in the index of a path on disk."""
     for root, name in roots:
         if place.is_relative_to(root):
             return PurePosixPath(name, place.relative_to(root).as_posix()).as_posix()
@@ -286,10 +277,7 @@ def is_library(path: str) -> bool:
 
 
 def differing(found: Scan, known: Mapping[str, str]) -> frozenset[str]:
-    """Return the files that were added, changed or deleted since these stamps were taken.
-
-    Files in unreadable folders are not reported. A file that is being written is reported if it is new.
-    """
+    """Return added, changed and deleted files: none in unreadable folders, and those being written only if new."""
     stamps = {path: entry.stamp for path, entry in found.files.items()}
     changed = {path for path, stamp in stamps.items() if known.get(path) != stamp and (stamp or path not in known)}
     return frozenset(changed | {path for path in known if path not in stamps and not found.hides(path)})

@@ -1,8 +1,7 @@
 """Remove secrets from a text before it is stored anywhere.
 
-Kingfisher finds them by its own rules and those of `secrets.yml`. A secret is replaced within its line, so line numbers
-stay correct. Values that merely look random stay, because people search for hashes and ids. The keys of wallets are
-recognised by their checksums, so that other words and names are not mistaken for them.
+Kingfisher finds them by its own rules and those of `secrets.yml`; replacements keep the line numbers. Values that
+merely look random stay, because people search for hashes and ids. Wallet keys are recognised by their checksums.
 """
 
 from __future__ import annotations
@@ -194,7 +193,6 @@ def redaction_version() -> str:
 
 @cache
 def bip39_words() -> dict[bytes, int]:
-    """Return the 2,048 English words of BIP-39 with their numbers, in their order."""
     words = Path(__file__).with_name("bip39.txt").read_bytes().split()
     return {word: number for number, word in enumerate(words)}
 
@@ -230,7 +228,6 @@ def _is_mnemonic(numbers: list[int | None], length: int) -> bool:
 
 
 def is_base58check(text: str) -> bool:
-    """Return whether a text in base 58 ends with the checksum of its other bytes."""
     number = 0
     for char in text:
         number = 58 * number + _BASE58[char]

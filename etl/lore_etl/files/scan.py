@@ -58,8 +58,7 @@ def scan(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), includ
 def walk(root: Path, rules: Rules, start: str = "", under: str = "") -> Scan:
     """Find the files below a folder without following symlinks, and report symlinks that lead outside.
 
-    `start` is the path of the folder below the root, `under` a prefix for all paths in it. Everything is opened below
-    the root, so that a folder that is exchanged for a symlink is not followed.
+    `under` is a prefix for all paths. Everything is opened below the root, so that no exchanged folder is followed.
     """
     found, now = Scan(), time.time_ns()
 
@@ -140,10 +139,7 @@ def stamp_of(info: os.stat_result) -> str:
 
 
 class Unreadable(Exception):
-    """The error for a file that cannot be read as text; its message appears in the report.
-
-    `is_final` means that the file is not read again until it changes.
-    """
+    """The reason why a file cannot be read as text; if `is_final`, it is not read again until it changes."""
 
     is_final = False
 

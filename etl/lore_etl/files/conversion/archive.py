@@ -30,10 +30,7 @@ def open_archive(data: bytes, title: str) -> Iterator[zipfile.ZipFile]:
 
 
 def title_of(data: bytes) -> str:
-    """Return the first paragraph of a Word file that has the style `Title`; empty if it has none. Raises NoText.
-
-    Its identifier is translated (`Titel`), its name is not. The package that reads the text does not return styles.
-    """
+    """Return a Word file's first paragraph of style `Title`, by name: its id is translated (`Titel`). Raises NoText."""
     with open_archive(data, "a Word") as archive:
         if "word/styles.xml" not in archive.namelist():
             return ""

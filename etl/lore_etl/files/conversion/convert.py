@@ -58,8 +58,7 @@ class Postponed(Unreadable):
 class Converter:
     """Converts the documents of one sync, as long as another one certainly stays within the budget.
 
-    The first document is always converted, so that every sync makes progress. Each has the same limits, so that one
-    that was reported as too large need not be tried again.
+    Every sync converts at least one. All have the same limits, so that one that is too large need not be tried again.
     """
 
     def __init__(self, budget: SyncBudget = DEFAULT_BUDGET) -> None:
@@ -122,11 +121,9 @@ def _reply(path: str, data: bytes, limits: ConversionLimits) -> JSON:
 
 
 def format_of(path: str) -> DocumentFormat | None:
-    """Return the format of a file by its extension; None if it is not converted."""
     return FORMATS.get(PurePosixPath(path).suffix.lower())
 
 
 def readable() -> frozenset[str]:
-    """Return the extensions whose reader is installed."""
     installed = {module: find_spec(module) is not None for _, _, module in FORMATS.values() if module}
     return frozenset(suffix for suffix, kind in FORMATS.items() if not kind.module or installed[kind.module])

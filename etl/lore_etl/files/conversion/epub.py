@@ -15,7 +15,6 @@ from lore_etl.files.conversion.marked_text import NoText, body, joined, titled, 
 
 
 def read(data: bytes, suffix: str) -> str:
-    """Return the title and the chapters. Raises NoText."""
     with open_archive(data, "an EPUB") as archive:
         root = fromstring(read_xml(archive, "META-INF/container.xml")).find(".//{*}rootfile")
         place = root.attrib["full-path"] if root is not None else ""
@@ -40,6 +39,5 @@ def _chapters(archive: zipfile.ZipFile, package: Element, place: str) -> Iterato
 
 
 def _marked(block: str) -> str:
-    """Return a heading below the title of the book, or another text."""
     heading = heading_of(block)
     return whole_heading(heading[0] + 1, heading[1]) if heading else body(block)

@@ -27,13 +27,11 @@ class NoText(Exception):
 
 
 def heading(level: int, title: str) -> str:
-    """Return a heading of level 1 to 6, or an empty text if there is no title."""
     title = clip(encodable(title), MAX_HEADING)
     return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
 
 
 def whole_heading(level: int, title: str) -> str:
-    """Return a heading, with the whole title below it if the title is too long for a heading."""
     short = heading(level, title)
     return f"{short}\n\n{body(title)}" if len(title) > MAX_HEADING else short
 

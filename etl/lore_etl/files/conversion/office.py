@@ -62,7 +62,6 @@ def _is_promoted(title: str, sections: Sequence[Node]) -> bool:
 
 
 def _margins(sections: Sequence[Node]) -> list[str]:
-    """Return the headers and footers of all kinds of pages."""
     return [
         _text(section[key])
         for section in sections

@@ -1,7 +1,4 @@
-"""The child process that converts a document, and the limits that it applies to itself.
-
-It reads the document from standard input, and writes its text as JSON to standard output.
-"""
+"""The child process that converts a document from standard input to JSON on standard output, and limits itself."""
 
 from __future__ import annotations
 
@@ -30,10 +27,7 @@ class ConversionLimits(NamedTuple):
 
 
 class SyncBudget(NamedTuple):
-    """The processor time and memory that all documents of a sync share, and the limits of each of them.
-
-    Only memory beyond `ORDINARY` counts, so `megabytes` bounds the number of documents that need very much.
-    """
+    """The processor time and memory beyond `ORDINARY` that all documents of a sync share, and the limits of each."""
 
     seconds: float = 300
     megabytes: int = 8_192
@@ -44,10 +38,7 @@ DEFAULT_BUDGET = SyncBudget()
 
 
 def limit_resources(limits: ConversionLimits) -> None:
-    """Limit this process, and make every further attempt to open a file, a socket or a pipe fail.
-
-    Windows has no such limits; there the parent limits only the time.
-    """
+    """Limit this process, which can then open no file, socket or pipe. On Windows, the parent limits only the time."""
     for name in _CODECS:
         codecs.lookup(name)
     if sys.platform != "win32":
@@ -61,10 +52,7 @@ def limit_resources(limits: ConversionLimits) -> None:
 
 
 def megabytes_in(status: str) -> int:
-    """Return the most megabytes this process has used; 0 where the system does not tell.
-
-    `getrusage` is of no use: on Linux a child begins with the value of its parent.
-    """
+    """Return this process's peak memory, 0 if unknown; on Linux, `getrusage` begins with the value of the parent."""
     found = _HIGHEST.search(status)
     return int(found[1]) >> 10 if found else 0
 
