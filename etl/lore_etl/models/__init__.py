@@ -1,7 +1,6 @@
 """Models in ONNX: compiled once, served by ONNX Runtime without its telemetry.
 
-Official builds of ONNX Runtime create an id of the device in `~/.cache/Microsoft` and send events to Microsoft unless
-this variable is set before they are loaded. Importing this package sets it, also for child processes.
+Unless this is set before they load, also in children, official builds keep a device id and send events to Microsoft.
 """
 
 import os

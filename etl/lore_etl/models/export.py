@@ -148,7 +148,6 @@ def _write_graph(
 
 
 def _vector(features: dict[str, Any]) -> torch.Tensor:
-    """Return the sentence's vector of length 1."""
     vector: torch.Tensor = features["sentence_embedding"]
     return torch.nn.functional.normalize(vector, p=2, dim=1)
 

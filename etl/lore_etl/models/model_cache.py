@@ -1,9 +1,7 @@
 """Resolve a model's name, and keep its compiled form in the user's cache folder; one process at a time compiles.
 
-The graph of the default model is part of the repository; an installation also contains its weights and tokenizer.
-`python -m tests.golden.default_model` writes the graph, which refers to the weights by their position in their
-file. So nothing is compiled or copied, but the graph works only with the weights that it was written for.
-`hatch_build.py` fetches these for every wheel and every editable installation.
+The default model is compiled in advance: its graph, by `python -m tests.golden.default_model`, is in the repository,
+and `hatch_build.py` fetches weights and tokenizer. The graph refers to positions in exactly that file of weights.
 """
 
 from __future__ import annotations
@@ -159,15 +157,13 @@ def described(folder: Path, data: Path | None = None, name: str = "") -> Prepare
 
 
 def model_source(name: str) -> str:
-    """Return the folder of the default model, another folder, or a name on the hub. Raises ConfigError."""
     return str(weights_folder()) if name in NAMES else origin(name, EMBEDDER)
 
 
 def origin(name: str, kind: ModelKind) -> str:
     """Return a folder with the model, or a name on the hub (which is contacted only if the user named such a model).
 
-    A name is a path only if it is written like a path: a folder with a model's name in the project is never loaded.
-    Raises ConfigError if there is no such folder.
+    A name is a path only if written like one: a project's folder is never loaded by a model's name. Raises ConfigError.
     """
     if not name.startswith((".", "/", "~")) and not Path(name).is_absolute():
         return name
@@ -178,10 +174,7 @@ def origin(name: str, kind: ModelKind) -> str:
 
 
 def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silent) -> Path:
-    """Return the folder with `info.json` of the compiled model, compiling it in a child process if necessary.
-
-    Raises ConfigError, PackageMissing, ProviderUnavailable; Cancelled from `progress`, which is called every second.
-    """
+    """Return the model's folder, compiled in a child process if necessary. Raises LoreError, and as `progress` does."""
     folder = compiled_folder(name, source, kind)
     if not (folder / "info.json").exists():
         require("models", f"Preparing the model `{name}`")
@@ -233,10 +226,7 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
 
 
 def compiled_folder(name: str, source: str, kind: ModelKind) -> Path:
-    """Return the folder of the compiled model; its name depends on the content of the model and the compilation.
-
-    A model from the hub is identified by its name, because the original may be deleted once it is compiled.
-    """
+    """Return the compiled model's folder, named by its content, or by its hub name, as that original may be deleted."""
     content = folder_digest(Path(source)) if Path(source).is_dir() else source
     digest = hashlib.sha256(f"{kind.version}\0{content}".encode()).hexdigest()
     return cache_folder() / "models" / f"{_safe(name)}-{digest[:16]}"

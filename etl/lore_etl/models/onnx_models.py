@@ -67,10 +67,7 @@ class OnnxCrossEncoder:
 
 
 def open_cross_encoder(name: str, threads: int = 0) -> OnnxCrossEncoder:
-    """Open the cross-encoder in `query.reranker`, compiled if necessary; 0 threads means one per core.
-
-    Raises ConfigError, ProviderError.
-    """
+    """Open `query.reranker`, compiled if necessary; 0 threads means one per core. Raises ConfigError, ProviderError."""
     return OnnxCrossEncoder(name, compiled(name, origin(name, RERANKER), RERANKER), threads)
 
 
