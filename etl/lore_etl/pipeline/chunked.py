@@ -39,7 +39,6 @@ class Chunked(NamedTuple):
 
 
 def chunked(document: Document, tokens: TokenCounter) -> Chunked:
-    """Chunk a document in this process."""
     chunks, facts, warning = chunk(document, tokens)
     records = [ChunkRecord.of(replace(chunk, class_name=None), chunk.class_name) for chunk in chunks]
     return Chunked(records, facts, warning)
@@ -54,9 +53,8 @@ def all_chunked(
 ) -> Generator[tuple[Document, Chunked]]:
     """Yield each document with its chunks, in order; there are at most `expected`.
 
-    This process chunks the first `alone` documents. If more are expected, child processes start before the first
-    document is read, and chunk the others while this process reads and indexes. Instead of waiting, it chunks some of
-    them too. If a child fails, this process does its work.
+    This process chunks the first `alone` documents. If more are expected, child processes start before the first is
+    read, and chunk the others; instead of waiting, or if a child fails, this process chunks, too.
     """
     number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
     with _asking(number if expected > alone else 0) as ask:

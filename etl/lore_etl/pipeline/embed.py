@@ -1,8 +1,7 @@
 """Add a cached, shared or computed vector for each chunk to a vector store, and check that a search finds it.
 
-Machines can share vectors. A target that is away, or lies, costs a warning and time: the vectors are computed. What it
-returned is not trusted: some vectors are recomputed at once, and each that reaches the first results of a search
-(`refuse_wrong`).
+A target of shared vectors that is away, or lies, costs a warning and time. Its vectors are not trusted: some are
+recomputed at once, and each that reaches the first results of a search (`refuse_wrong`).
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ SIMILARITY = 0.98  # of a vector to one computed here; other processors and vers
 def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
     """Move each vector slightly in a direction derived from its row id; cosines change by less than 1e-6.
 
-    HNSW links each vector to its nearest neighbours. Thousands of equal vectors link only to each other, and then a
-    third of the other rows could not be reached (`lore_etl.stores.chroma`).
+    HNSW links thousands of equal vectors only to each other: a third of the others were unreachable (`stores.chroma`).
     """
     seeds = (int.from_bytes(hashlib.blake2b(row[0].encode(), digest_size=8).digest(), "little") for row in rows)
     directions = np.stack([np.random.default_rng(seed).standard_normal(vectors.shape[1]) for seed in seeds])
@@ -60,10 +58,9 @@ class Filler:
     progress: Progress
 
     def fill(self, store: VectorStore, chunks: list[ChunkKey], mark: bool) -> list[ChunkKey]:
-        """Add rows for chunks; return the chunks that now have a vector. `mark` records each batch in the catalogue.
+        """Add rows for chunks; return those that now have a vector. `mark` records batches. Raises ProviderUnavailable.
 
         Cached vectors come first, as a stage of their own: the pace of the stage `embedding` is that of the model.
-        Raises ProviderUnavailable.
         """
         done: list[ChunkKey] = []
         unknown = dict[str, list[ChunkKey]]()
@@ -111,7 +108,6 @@ class Filler:
                 yield start, some, vectors
 
     def recompute(self, chunks: list[ChunkKey]) -> None:
-        """Add the vectors of these chunks that the cache lacks to it."""
         for _, batch in _batches(chunks, self.index.limits.embed_batch):
             self._vectors(batch)
 
@@ -206,10 +202,7 @@ def share(index: Index, report: SyncReport) -> None:
 
 
 def refuse_wrong(index: Index, chunks: Sequence[Chunk]) -> bool:
-    """Recompute the shared vectors of these chunks, each once; if one is wrong, refuse all of them.
-
-    Return whether they were refused: searches then use words only, until the next sync has replaced them.
-    """
+    """Recompute these shared vectors once; if one is wrong, refuse all until the next sync, and return True."""
     texts = {chunk.content_hash: chunk for chunk in chunks}
     unverified = {name: texts[name] for name in index.cache.distrusted(texts)}
     if not unverified:

@@ -57,8 +57,7 @@ def extract(
 ) -> Changes | None:
     """Return the changes that make the index match the project's files; None if no chunk has changed.
 
-    `find` returns the present files and is given the known stamps; without it, and in a new index, all are looked for.
-    Raises GuardTripped.
+    `find` is given the known stamps; without it, and in a new index, all files are looked for. Raises GuardTripped.
     """
     catalogue = index.catalogue
     layout = catalogue.meta("layout")
@@ -87,10 +86,7 @@ def extract(
 
 
 def _layout(index: Index, found: Scan) -> str:
-    """Return a hash that changes whenever the same files would be read differently.
-
-    A new version of Lore may claim files that have not changed, and an extra makes further documents readable.
-    """
+    """Return a hash of how files are read: a new version may claim unchanged ones, and an extra read more documents."""
     trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith(("tree.json", ATTRIBUTES))]
     sources = [(kind.name, kind.patterns) for kind in REGISTRY]
     patterns = [*sources, *PATTERNS.items(), ("scripts", tuple(sorted(PROGRAMS)))]
@@ -337,10 +333,7 @@ def _without_lines(facts: FileFacts) -> FileFacts:
 
 
 def _relations(run: Extraction, recorded: Mapping[str, FileFacts], paths: Iterable[str] = ()) -> Relations:
-    """Resolve the classes and superseded documents as found so far. `paths` are further files that can be imported.
-
-    `recorded` has the facts of unchanged files, whose rows have none.
-    """
+    """Resolve classes and supersession; `recorded` has facts of unchanged files, `paths` more files to import from."""
     rows = {path: row for path, row in sorted(run.rows.items()) if row.recipe}
     facts = {path: unpack(row.facts) if row.facts else recorded[path] for path, row in rows.items()}
 

@@ -1,8 +1,4 @@
-"""Hold the state of an extraction: the known files with their sources, the chunks found, and their relations.
-
-Its report has the counts of the files, their problems, and possible omissions. The guard protects an index from a sync
-that would delete much of it because files are missing.
-"""
+"""Hold the state of an extraction: files, chunks, relations, and report, and guard an index against mass deletion."""
 
 from __future__ import annotations
 
@@ -115,10 +111,7 @@ class Changes:
 
 
 class Relations:
-    """The classes and superseded documents of a project.
-
-    `paths` are all files that can be imported; `titles` returns the titles of documents, if any supersedes another.
-    """
+    """The classes and superseded documents of a project; `paths` are importable, `titles` loads titles if needed."""
 
     def __init__(
         self, facts: Mapping[str, FileFacts], paths: Iterable[str], titles: Callable[[], dict[str, str]], project: str
@@ -129,7 +122,6 @@ class Relations:
         self._text = cache(self._text_of)
 
     def related(self, records: Iterable[ChunkRecord]) -> Iterator[ChunkRecord]:
-        """Yield the chunks with their relations."""
         for record in records:
             name = self.tree.full_names.get((record.source, record.local_class)) if record.local_class else None
             yield record.related(self._text(name, self.succession.successor.get(record.source)))
@@ -150,10 +142,7 @@ class Relations:
 
 
 def check_guard(run: Extraction) -> None:
-    """Refuse to delete too many chunks. Raises GuardTripped.
-
-    A file that the project's rules now leave out is still on disk: its chunks are deleted, and the report says why.
-    """
+    """Refuse to delete too many chunks, except those of files that the rules now leave out. Raises GuardTripped."""
     lost = [path for path in run.touched if not run.chunks.get(path)]
     if len(lost) < GUARD_SOURCES:
         return
@@ -178,10 +167,8 @@ def check_guard(run: Extraction) -> None:
 def _refuse_loss(before: Mapping[str, int], empty: Collection[str], gone: Collection[str], share: float) -> None:
     """Refuse to delete more than `share` of the chunks, as after a moved folder or an unmounted disk.
 
-    `before` has the number of chunks of each source that the project's rules do not leave out; the sources that lose
-    all their chunks are `gone` or `empty`. Documents written by agents do not count: their history keeps them, and
-    knowledge that no longer belongs to this folder must be deleted. Neither does documentation of libraries, which the
-    user removes with a command.
+    `before` counts chunks by source; sources that lose all are `gone` or `empty`. Agents' documents do not count: their
+    history keeps them, and they must leave with their folder. Nor do libraries, which the user removes with a command.
     """
     had = {source: number for source, number in before.items() if not (is_knowledge(source) or is_library(source))}
     causes = {"disappeared": sorted(had.keys() & set(gone)), "became empty": sorted(had.keys() & set(empty))}
@@ -200,10 +187,7 @@ def some_of(names: Sequence[str], limit: int = 3) -> str:
 
 
 def most_useful_first(chunks: Iterable[ChunkKey]) -> list[ChunkKey]:
-    """Return guides and source code first, then specifications, open tickets, and finally history and libraries.
-
-    Closed tickets and superseded documents are history. Equally useful chunks keep their order.
-    """
+    """Return guides and code, specifications, open tickets, then history (closed, superseded) and libraries; stable."""
 
     def tier(chunk: ChunkKey) -> int:
         is_past = chunk.superseded_by is not None or chunk.state in _CLOSED

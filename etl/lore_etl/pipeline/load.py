@@ -2,24 +2,20 @@
 
 The order makes a kill at any point harmless:
 
-1. `dirty` is set.
-2. The keyword index is committed, but not published.
-3. The gate closes for a moment: the keyword commit is published, and one transaction of the catalogue stores chunks,
+1. `dirty` is set, and the keyword index is committed, but not published.
+2. The gate closes for a moment: the keyword commit is published, and one transaction of the catalogue stores chunks,
    stamps and classes. From here on, searches see the new state, and find changed chunks by keywords only.
-4. Rows are added under *chunk id + content hash*: first those with a cached vector, then the others in batches of 256,
-   while the model embeds the next batch.
-5. Vectors of outdated content are deleted.
-6. Every new row is searched for by its own vector, and rewritten once if it is not found; if that does not help, the
+3. Rows are added under *chunk id + content hash*, first those with a cached vector; then old vectors are deleted.
+4. Every new row is searched for by its own vector, and rewritten once if it is not found; if that does not help, the
    generation is rebuilt.
-7. `dirty` is cleared, with the gate closed for a moment.
+5. `dirty` is cleared, with the gate closed for a moment.
 
 If a load finds `dirty` set, or other numbers than it expects, it compares the stores id by id. A new generation is
 built beside the old one if the model or its input changed, if files are damaged, or if more than a quarter of the
 rows, and at least 125, were replaced; then one value in the catalogue switches to it.
 
-The first sync shows portions of its chunks as `dirty` words before (`show_words`): after 500 chunks, then after
-portions that double up to 4,000 chunks or a quarter of those before. The load finds them in the stores and completes
-them.
+The first sync shows chunks as `dirty` words before (`show_words`): 500, then portions that double up to 4,000 chunks or
+a quarter of those before. The load finds them in the stores and completes them.
 """
 
 from __future__ import annotations
@@ -60,7 +56,6 @@ class _Load(Filler):
     replaced: int = 0
 
     def old_rows(self) -> list[str]:
-        """Return the row ids of the vectors of changed and deleted contents."""
         gone = ((chunk_id, self.states[chunk_id]) for chunk_id in (*self.changed, *self.deleted))
         return [row_id_of(chunk_id, state.content_hash) for chunk_id, state in gone if state.has_vector]
 
@@ -88,10 +83,7 @@ def is_loaded(index: Index) -> bool:
 def load(
     index: Index, report: SyncReport, progress: Progress, looked: Mapping[str, str | None], changes: Changes
 ) -> None:
-    """Store the changes, then complete the vectors, and record the values of `looked` in the catalogue.
-
-    Raises StorageError, ProviderUnavailable; the next load continues from there.
-    """
+    """Store the changes and `looked`, then complete the vectors. Raises StorageError, ProviderUnavailable."""
     run = load_words(index, report, progress, changes)
     reason = _rebuild_reason(run)
     if index.catalogue.meta("refused") is None:  # else these vectors may be the wrong ones again
@@ -139,11 +131,7 @@ def _begin(index: Index, report: SyncReport, progress: Progress, changes: Change
 
 
 def load_words(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _Load:
-    """Make the new state visible, at first to keyword searches: they see either all changes of a file or none of them.
-
-    The vectors of changed contents wait for `load`. Afterwards the catalogue has the chunks, and those in memory are
-    dropped.
-    """
+    """Show all changes of each file at once, at first to keyword searches, and drop the chunks in memory."""
     run = _begin(index, report, progress, changes)
     progress("indexing words", 0, len(changes.chunks))
     to_write = run.new | run.changed | run.retagged
@@ -213,10 +201,7 @@ def _rebuild_reason(run: _Load) -> str | None:
 
 
 def _differing_rows(run: _Load) -> tuple[list[ChunkKey], list[str]]:
-    """Return the chunks whose rows need new metadata, and the row ids of old contents.
-
-    After an interrupted load, correct the catalogue where it records vectors that the store does not contain.
-    """
+    """Return chunks whose rows need new metadata, and old row ids; correct marks of vectors that the store lacks."""
     catalogue, store = run.index.catalogue, run.index.vectors
     if not run.was_dirty and store.count() == catalogue.with_vector() + len(run.old_rows()):
         retagged = [chunk_id for chunk_id in run.retagged if run.states[chunk_id].has_vector]

@@ -1,8 +1,7 @@
 """Publish an index as a signed snapshot at a target, and replace another index by it.
 
-A snapshot is an Ed25519 signature, followed by JSON that names the files of the index, each by the hashes of its parts.
-The parts are objects named by their hash, so those of unchanged files are sent and fetched once, also after an
-interruption. A snapshot is stored under its commit, and under the branch whose latest one it is.
+A snapshot is an Ed25519 signature and JSON that names the files by the hashes of their parts. Parts are objects named
+by hash: unchanged ones are sent and fetched once. It is stored under its commit, and the latest under its branch.
 """
 
 from __future__ import annotations
@@ -115,7 +114,6 @@ def nearest(target: Target, keys: Collection[str], commits: Iterable[str]) -> Pu
 
 
 def latest(target: Target, keys: Collection[str], branch: str) -> Published:
-    """Return the last snapshot of a branch. Raises NotFound, InvalidArgument, StorageError."""
     return _verified(_answer(lambda: target.read(_of_branch(branch))), keys, branch=branch)
 
 
@@ -214,7 +212,6 @@ def _require_files(settings: DatabaseSettings) -> None:
 
 
 def _files(folder: Path) -> list[str]:
-    """Return the files of the stores in an index folder."""
     files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
     return sorted(name for name in files if name.startswith(PREFIXES))
 

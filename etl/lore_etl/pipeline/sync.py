@@ -106,10 +106,7 @@ def delete_all(index: Index) -> SyncReport:
 
 
 def run_steps(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
-    """Run the steps and measure their time; if the catalogue is damaged, repeat them with an empty catalogue.
-
-    A failure is remembered for searches in an index that is still empty.
-    """
+    """Run and time the steps, again if the catalogue was damaged; record a failure for searches in an empty index."""
     started, report = time.monotonic(), SyncReport()
     index.own_for_writing()
     try:

@@ -1,7 +1,4 @@
-"""Compare every item of every store with what it was made from, and mark the stores that are damaged.
-
-A chunk is compared in all stores at once, in small portions, so that neither a search nor a sync waits long.
-"""
+"""Compare all stores with what they were made from, in portions that delay neither searches nor syncs; mark damage."""
 
 from __future__ import annotations
 
