@@ -86,10 +86,7 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The tree, the full name of each class by (file, name in the file), and what a dotted name in a file refers to.
-
-    The full name of a function is that of its file and its own, with a colon between them.
-    """
+    """The tree, full names by (file, name in it), of functions as `file:name`, and the targets of dotted names."""
 
     hierarchy: Hierarchy
     full_names: Mapping[tuple[str, str], str]
@@ -97,10 +94,7 @@ class Resolved:
 
 
 def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str = "") -> Resolved:
-    """Name every class project-wide and follow each base through imports to its definition.
-
-    `project` is the name of the project's folder. If that folder is itself a package, module names begin with it.
-    """
+    """Name every class project-wide and follow bases to definitions; `project` is the folder, if itself a package."""
     known = frozenset(paths)
     paths_of_scripts = [path for path, file in facts.items() if not file.family]
     paths_of_scripts.sort(key=lambda path: path.endswith(".d.ts"))  # declarations come last
@@ -199,7 +193,6 @@ class _Names:
         return tuple(dict.fromkeys(self._base(path, definition, base) for base in bases))
 
     def with_functions(self) -> _Names:
-        """Return the same names with those of functions."""
         users = copy(self)
         users.full = {(path, name): f"{path}:{name}" for path, file in self.facts.items() for name in file.functions}
         users.full |= self.full
@@ -207,7 +200,6 @@ class _Names:
         return users
 
     def target(self, path: str, name: str) -> str | None:
-        """Return the class or function that a dotted name refers to."""
         found = (self._in_module if _is_python(path) else self._local)(path, name, set())
         return found if found in self.declared else None
 
@@ -247,7 +239,6 @@ class _Names:
         return next(filter(None, found), None)
 
     def _dotted(self, path: str, dotted: str, seen: set[tuple[str, str]]) -> str | None:
-        """Return the class that a dotted name in an import of the file `path` refers to."""
         parts = dotted.split(".")
         for end in range(len(parts) - 1, 0, -1):
             file = self._file(path, parts[:end])
@@ -318,7 +309,6 @@ class _Names:
         return self.full.get((path, name)) or next(filter(None, direct), None) or next(filter(None, further), None)
 
     def _unresolved(self, path: str, base: str) -> str:
-        """Return a name for a class imported from outside the project."""
         module, inner = self.facts[path].imports[base.partition(".")[0]]
         target = normpath(join(dirname(path), module)) if module.startswith(".") else module
         return f"{target}:{base if inner in (None, 'default') else inner}"

@@ -1,7 +1,6 @@
 """Resolve classes in languages whose classes belong to a package: declared in the file, or derived from its folder.
 
-A name is looked up as the languages do: in the classes around it, in the file, among the imports, in the package, and
-among the packages that are imported as a whole. A class that is not found is outside the project.
+A name is looked up in the classes around it, in the file, the imports, the package, and packages imported as a whole.
 """
 
 from __future__ import annotations
@@ -116,10 +115,7 @@ class Packages:
         return functions[0] if len(functions) == 1 else None
 
     def implementers(self, nodes: Iterable[ClassNode]) -> dict[str, list[str]]:
-        """Return the types that implement each interface of Go by their methods.
-
-        The methods of an interface from elsewhere are not known: a type has them if it embeds that interface too.
-        """
+        """Return the types that implement each Go interface, and embed those from elsewhere (unknown methods)."""
         methods: dict[str, set[str]] = defaultdict(set)
         for path, file in self._facts.items():
             for name in file.methods:
@@ -150,10 +146,7 @@ class Packages:
         return f"{self._package[path]}."
 
     def _extended(self) -> Iterator[tuple[str, ClassDefinition, str]]:
-        """Yield each extension of a class with its file and the project-wide name of the class.
-
-        One of a class outside the project counts only if it gives bases to the class.
-        """
+        """Yield extensions with file and class name; those of classes outside the project only if they give bases."""
         for path, file in self._facts.items():
             for class_ in file.classes:
                 if class_.part != "extension":
@@ -184,7 +177,6 @@ class Packages:
             yield self._shown[target] if target is not None else self._outside(path, base)
 
     def _outside(self, path: str, base: str) -> str:
-        """Return the name of a class outside the project, with its package if it is imported by name."""
         file = self._facts[path]
         first, _, rest = base.partition(".")
         full = _joined(file.imports[first][0], rest) if first in file.imports else base

@@ -26,8 +26,7 @@ class ScriptModules:
     def files_of(self, path: str, module: str) -> list[str]:
         """Return the files of the project that the script at `path` may import as `module`, the likeliest first.
 
-        There are several if a declaration file describes a script. `@/x` and `~/x` that no configuration explains refer
-        to the only file whose path ends with `/x`.
+        A declaration file may describe a script. Unconfigured `@/x` and `~/x` are the only path that ends with `/x`.
         """
         if module.startswith("."):
             return self._existing(join(dirname(path), module))

@@ -16,11 +16,10 @@ class Succession:
 
 
 def succession(supersedes: Mapping[str, Collection[str]], titles: Mapping[str, str]) -> Succession:
-    """Return which document supersedes which.
+    """Return which document supersedes which, by each source's claimed names; names of deleted documents are ignored.
 
-    `supersedes` maps each source to the names it claims to supersede, `titles` each source to its title. A name is a
-    path in the project, else a file in the document's folder, each with or without `.md`, else the title of a document
-    in that folder. Names of deleted documents are ignored.
+    A name is a path in the project, else a file in the document's folder, each with or without `.md`, else the title of
+    a document in that folder.
     """
     direct: dict[str, str] = {}
     for source in sorted(supersedes):
@@ -44,7 +43,6 @@ def _meant(source: str, name: str, titles: Mapping[str, str]) -> str | None:
 
 
 def _last(old: str, direct: Mapping[str, str]) -> str | None:
-    """Return the end of the chain of successors, or None if there is none."""
     seen = {old}
     while (new := direct.get(old)) is not None:
         if new in seen:
