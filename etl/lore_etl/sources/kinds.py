@@ -194,7 +194,6 @@ def _is_prose(text: str) -> bool:
 
 
 def _version(path: str) -> str:
-    """Return the version in the name of a file that describes one release; empty for other files."""
     stem = PurePosixPath(path).stem
     return stem if re.match(r"v?\d+\.\d+", stem) else ""
 

@@ -80,14 +80,10 @@ class SourceContext:
         return Attributes({path: self.read(path) or "" for path in paths})
 
     def includes(self, path: str) -> bool:
-        """Return whether `index.include` names a file, so that it is read whatever its text."""
         return self._included.holds(path)
 
     def generated(self, path: str, text: str = "") -> str | None:
-        """Return why a file counts as generated; None if it does not, or is included. Documents are never generated.
-
-        Without its text, only its name and the attributes of git decide.
-        """
+        """Return why it is generated (without `text`, by name and attributes); not for documents and included files."""
         if self.includes(path) or syntax_of(path) in PROSE:
             return None
         said = self._attributes.generated(path)
@@ -97,10 +93,7 @@ class SourceContext:
 
 
 class Source:
-    """Claims files by gitignore patterns and turns each into a Document. Raises ConfigError for a broken pattern.
-
-    Configured `patterns` replace those of the class, `more` patterns follow them.
-    """
+    """Claims files by gitignore patterns (configured ones replace the class's) and reads each. Raises ConfigError."""
 
     name: ClassVar[str]
     type: ClassVar[KnowledgeType]
@@ -146,7 +139,6 @@ class Source:
             return replace(self.document(path, body), text=text), str(error)
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """Return the title of a document, or the path of code."""
         return title_of(text, syntax) or PurePosixPath(path).stem if syntax in PROSE else path
 
 
@@ -183,10 +175,7 @@ def is_code(path: str) -> bool:
 
 
 def suffix_of(path: str, beginning: Callable[[str, int], bytes]) -> str:
-    """Return the extension that a script would have, such as `.py`; empty for other files. Nothing is executed.
-
-    `beginning` returns the first bytes of a file, and its errors are raised.
-    """
+    """Return the extension a script would have, such as `.py`, else empty. Runs nothing; errors of `beginning` pass."""
     name = PurePosixPath(path)
     if name.suffix or name.name in _WRITTEN_BY_TOOLS:
         return ""
