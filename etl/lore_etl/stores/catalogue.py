@@ -1,7 +1,4 @@
-"""Store the files, chunks and classes of the index in SQLite. One transaction of this catalogue makes a sync visible.
-
-It is the only place of chunk records. Without it, a sync reads every file again, and takes vectors from the cache.
-"""
+"""Store files, chunks and classes in SQLite; one transaction makes a sync visible. A sync can rebuild it from files."""
 
 from __future__ import annotations
 
@@ -76,7 +73,6 @@ class ChunkKey(NamedTuple):
 
     @property
     def row(self) -> tuple[str, str, str]:
-        """The row in the vector store: (row id, type, source)."""
         return self.row_id, self.type.value, self.source
 
 
@@ -146,13 +142,11 @@ class Catalogue(CatalogueFile):
             yield record
 
     def every_chunk(self) -> Iterator[Chunk]:
-        """Yield all chunks by source and line."""
         for _, some in in_portions(self.ids()):
             found = self.chunks(some)
             yield from (found[id_] for id_ in some if id_ in found)
 
     def ids(self) -> list[str]:
-        """Return the ids of all chunks by source and line."""
         return self._column(f"SELECT id FROM chunk {_ORDER}")
 
     def _column(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
@@ -170,16 +164,13 @@ class Catalogue(CatalogueFile):
         return Hierarchy(self._made(_class_of, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
     def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
-        """Return what the given files use, or all files, by path."""
         return dict(self._matching("SELECT path, names FROM uses", "path", paths))
 
     def users(self, name: str) -> list[User]:
-        """Return the files that use a class or function, those with most places first."""
         sql = "SELECT path, places, line FROM used WHERE last = ? AND name = ? ORDER BY places DESC, path"
         return [User(*row) for row in self._rows(sql, (last_part(name), name))]
 
     def used_names(self, last: str) -> list[str]:
-        """Return the full names of the classes and functions with this last part that are used."""
         return self._column("SELECT DISTINCT name FROM used WHERE last = ?", (last,))
 
     def content_hashes(self) -> set[str]:
@@ -240,7 +231,6 @@ class Catalogue(CatalogueFile):
         return self._count("chunk WHERE has_vector = 1")
 
     def waiting(self) -> int:
-        """Return the number of chunks that have no vector yet."""
         return self._count("chunk WHERE has_vector = 0")
 
     def total(self) -> int:
@@ -262,12 +252,10 @@ class Catalogue(CatalogueFile):
         return [dict(zip(("source", "type", "title", "chunks", "lines"), row, strict=True)) for row in rows]
 
     def paths(self, type_: str | None = None) -> list[str]:
-        """Return the paths of all files that have chunks, or chunks of a type."""
         where, values = _where(type=type_)
         return self._column(f"SELECT DISTINCT source FROM chunk {where}", values)
 
     def every_row(self) -> list[tuple[str, ...]]:
-        """Return (source, type, chunk id, content hash) of all chunks, by source and line."""
         return self._rows("SELECT source, type, id, content_hash FROM chunk ORDER BY source, position")
 
     def dates(self) -> dict[str, str]:
@@ -293,7 +281,6 @@ class Catalogue(CatalogueFile):
             yield [chunk.content_hash for chunk in self.kept_chunks(some).values()]
 
     def of_source(self, source: str) -> list[Chunk]:
-        """Return the chunks of a file in the order of its lines."""
         return self._made(chunk_of, self._matching(_CHUNK, "source", [source], _ORDER))
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:

@@ -44,10 +44,9 @@ CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector 
 
 
 class CatalogueFile:
-    """The database file with the values that describe the whole index. All threads share its connections.
+    """The database file with the values that describe the whole index; all threads share its connections.
 
-    Readers see whole transactions while a sync writes. Each commit replaces the `snapshot`. Every method raises
-    CatalogueDamaged for a damaged file, which is recorded for the next sync, StorageError, and Busy after `close`.
+    Each commit replaces the `snapshot`. Raises CatalogueDamaged (and marks the file), StorageError, Busy after `close`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -168,7 +167,6 @@ class CatalogueFile:
             self.snapshot = Snapshot()
 
     def vacuum(self) -> None:
-        """Return the space of deleted rows to the disk."""
         with self._reporting(), self._connected() as connection:
             vacuum(connection)
             self._left = stamp(self._path)
@@ -198,7 +196,6 @@ class CatalogueFile:
 
 
 def set_values(connection: sqlite3.Connection, values: Mapping[str, str | None]) -> None:
-    """Set or, with None, remove values of the table `meta`."""
     for key, value in values.items():
         connection.execute("DELETE FROM meta WHERE key = ?", (key,))
         if value is not None:

@@ -28,7 +28,6 @@ Values = tuple[str, str | None, str, str, str]
 
 
 def chunk_of(values: Values) -> Chunk:
-    """Return the chunk. Raises ValueError if the values differ from their hash."""
     content_hash, local_class, own, relations, metadata_hash = values
     if metadata_hash != _seal(content_hash, local_class, own.encode(), relations):
         raise ValueError("a record differs from its hash")
@@ -38,10 +37,7 @@ def chunk_of(values: Values) -> Chunk:
 
 @dataclass(slots=True, eq=False)
 class ChunkRecord:
-    """A chunk as it is stored: its keys, the part of its record that its file determines, and its relations to others.
-
-    `local_class` is its class as its file names it. Parsed chunks need much more memory, so builds keep these.
-    """
+    """A chunk as it is stored, in much less memory than a parsed one; its file names its class `local_class`."""
 
     id: str
     source: str
@@ -54,14 +50,12 @@ class ChunkRecord:
 
     @classmethod
     def of(cls, chunk: Chunk, local_class: str | None = None) -> ChunkRecord:
-        """Return the record of a chunk with the relations that it has."""
         own = _CHUNK.dump_json(chunk, by_alias=True, exclude=_NOT_OWN)
         keys = chunk.id, chunk.source, chunk.type.value, position_of(chunk), chunk.content_hash
         return cls(*keys, local_class, own, relations_of(chunk.class_name, chunk.chain, chunk.superseded_by))
 
     @property
     def metadata_hash(self) -> str:
-        """The hash of everything that is stored."""
         return _seal(self.content_hash, self.local_class, self.own, self.relations)
 
     def values(self) -> Values:

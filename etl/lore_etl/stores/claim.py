@@ -1,8 +1,7 @@
 """Decide whether an index folder may be used: only if Lore created it for this user.
 
-A repository or archive may contain a `.lore/` with symbolic or hard links in place of files that Lore would write.
-So a folder that Lore creates gets a random mark, and a record outside the project stores its path, inode and mark.
-Nothing in a folder without such a record is opened. Standard library only, because the bridge imports this module.
+A foreign `.lore/` may contain links in place of Lore's files. So a folder that Lore creates gets a random mark, and a
+record outside the project has its path, inode and mark; without it, nothing is opened. Standard library only (bridge).
 """
 
 from __future__ import annotations
@@ -134,7 +133,6 @@ def adopt(index: Path) -> None:
 
 
 def aside_of(index: Path) -> Path:
-    """Return the path to which a folder that is not ours is renamed."""
     return index.with_name(index.name + ASIDE)
 
 
@@ -190,8 +188,7 @@ def _is_blank(index: Path) -> bool:
 
 
 def _set_aside(index: Path, objection: str) -> str:
-    """Rename the folder without following symlinks. Done only for the default name, because a configured name may be
-    any folder of the user."""
+    """Rename the folder, not a link's target, if it has the default name: another may be any folder of the user."""
     aside = aside_of(index)
     if index.name != INDEX_NAME or os.path.lexists(aside) or not may_write(index.parent):
         raise _foreign(index, objection)

@@ -1,7 +1,4 @@
-"""Cache the embeddings of an index, and those of all projects of a user, so that no text is embedded twice.
-
-Vectors are stored with a hash of their keys and numbers, so that a changed bit is noticed when they are read.
-"""
+"""Cache the embeddings of an index, and of all projects of a user, with a hash that reveals changed bits."""
 
 from __future__ import annotations
 
@@ -54,8 +51,7 @@ T = TypeVar("T")
 class SharedVectors:
     """Vectors by model and content hash in one file of at most `limit` bytes, used by several processes at once.
 
-    It contains no text. The vectors used least recently are deleted first, by day. A file that cannot be used is only
-    logged: without it, texts are embedded again. So are those whose vector differs from its seal.
+    It has no text. The least recently used go first, by day. Damage is only logged: texts are then embedded again.
     """
 
     def __init__(self, folder: Path, limit: int, today: Callable[[], float] = time.time) -> None:
@@ -123,10 +119,9 @@ class SharedVectors:
 class EmbeddingCache:
     """Vectors by model fingerprint and content hash, on disk. Each batch is committed: an interruption costs one batch.
 
-    Vectors are kept in half precision, which moves them by less than `embed.spread` does anyway.
-    An unreadable file is set aside, and its vectors are computed again. A vector that differs from its seal is not
-    used, and the file is marked until `repair` has removed it. Texts that this index does not know are looked up in the
-    cache that all projects share, which also receives computed vectors. Methods raise StorageError if the disk failed.
+    Half precision moves them by less than `embed.spread` does. An unreadable file is set aside. A vector that differs
+    from its seal is not used, and the file is marked until `repair`. Unknown texts are looked up in the cache of all
+    projects, which also receives computed vectors. Methods raise StorageError if the disk failed.
     """
 
     def __init__(self, folder: Path, fingerprint: str, dimension: int, shared: SharedVectors | None = None) -> None:
@@ -165,10 +160,7 @@ class EmbeddingCache:
         return found
 
     def similarities(self, vector: Vectors, hashes: Sequence[str]) -> dict[str, float]:
-        """Return content hash -> cosine similarity for those of these texts whose vectors can be read here.
-
-        Searches use a separate connection: they neither wait for a sync nor end its transactions.
-        """
+        """Return content hash -> cosine similarity of readable vectors, by a connection independent of a sync's."""
         names, vectors, lengths = self._sound(self.kept_values(hashes))
         return dict(zip(names, ((vectors @ vector) / lengths).tolist(), strict=True))
 
@@ -186,7 +178,6 @@ class EmbeddingCache:
         return self._checked(intact), len(stored) - len(intact)
 
     def check(self) -> None:
-        """Mark the file if its pages or its index are damaged."""
         with self._reading, closing(sqlite3.connect(self._path)) as connection:
             try:
                 is_damaged = connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok"
@@ -283,8 +274,7 @@ class EmbeddingCache:
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
         """Delete this model's vectors of other texts, and free their space, once there are too many.
 
-        There may be 250, or a quarter as many as texts; more if no shared cache keeps them for other branches: 1,000,
-        or twice as many as texts. The hashes are read only beyond that limit.
+        There may be 250, or a quarter of the texts; without a shared cache, 1,000 or twice. `hashes` is called beyond.
         """
         few, share = (UNSHARED_FEW, UNSHARED_SHARE) if self._shared is None else (FEW, STALE_SHARE)
         mine, model = "FROM embedding WHERE model = ?", (self._model,)
@@ -339,12 +329,10 @@ def _select(connection: sqlite3.Connection, columns: str, model: str, hashes: It
 
 
 def _sealed(model: str, content: str, value: bytes) -> bytes:
-    """Return the numbers of a vector, followed by a hash of its keys and numbers."""
     return value + hashlib.blake2b(f"{model}\0{content}\0".encode() + value, digest_size=SEAL_BYTES).digest()
 
 
 def _unsealed(model: str, content: str, stored: object) -> bytes | None:
-    """Return the numbers of a stored vector; None if it is damaged."""
     value = stored[:-SEAL_BYTES] if isinstance(stored, bytes) else b""  # damage can turn it into a number
     return value if stored == _sealed(model, content, value) else None
 

@@ -17,10 +17,7 @@ GZIP = 31  # zlib's number for gzip with the largest window
 
 
 def write_export(folder: Path, catalogue: Catalogue) -> None:
-    """Replace `chunks.jsonl.gz`, a record per chunk, and `class-hierarchy.json`, a list of classes sorted by name.
-
-    The same chunks give the same bytes. Raises StorageError, CatalogueDamaged.
-    """
+    """Replace `chunks.jsonl.gz` and `class-hierarchy.json`, reproducibly. Raises StorageError, CatalogueDamaged."""
     lines = (part for chunk in catalogue.every_chunk() for part in (chunk.line(), b"\n"))
     write_atomically(folder / CHUNKS, _compressed(lines))
     rows = ",\n".join(canonical_json(row) for row in catalogue.hierarchy().records())

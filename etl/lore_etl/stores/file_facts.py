@@ -52,7 +52,6 @@ def check(packed: str) -> FileFacts:
 
 
 def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:
-    """Return the members that a class itself defines, from the facts of its file."""
     facts = check(packed or "{}")
     here = [class_ for class_ in facts.classes if class_.lines == node.lines]
     own = (class_.name for class_ in here if class_.full_name == node.name or is_named(node.name, class_.name))

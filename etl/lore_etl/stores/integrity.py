@@ -1,7 +1,6 @@
 """Record size, time and digest of a store's files in a seal, to detect changes at the next open; mark damaged stores.
 
-Whoever finds damage leaves a mark beside the store, so that the next sync rebuilds it: damage that only a search or a
-write meets would otherwise stay. Most stores report a full disk or too many open files as damage, too.
+The next sync rebuilds marked stores. Most stores report a full disk or too many open files as damage, too.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ def unseal(folder: Path) -> dict[str, Stamp]:
 def changed(folder: Path, *, by_content: bool = True) -> set[str] | None:
     """Return the names of files that differ from the seal; None without a seal, or if a file vanishes. Raises OSError.
 
-    A failing disk changes neither size nor time, so all files are read. Without `by_content`, only those with another
-    time are, as in a copy.
+    A failing disk changes no size or time: all are read; without `by_content` only those with another time, for a copy.
     """
     recorded = _recorded(folder)
     if recorded is None:
@@ -80,7 +78,6 @@ def unmark(store: Path) -> None:
 
 
 def is_suspect(store: Path) -> bool:
-    """Return whether damage was found in the store since it was last built."""
     return _mark_of(store).exists()
 
 

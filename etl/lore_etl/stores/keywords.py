@@ -87,7 +87,6 @@ class KeywordStore:
             integrity.seal(self._folder)
 
     def publish(self) -> None:
-        """Make the last commit visible to searches."""
         with self._reporting():
             self._index.reload()
             self._snapshot = _Snapshot(self._index)
@@ -207,7 +206,6 @@ def _all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
 
 @lru_cache(1 << 14)
 def stem(term: str) -> str:
-    """Return a term in the form that the index has."""
     return str((_stemmer().analyze(term) or [term])[0])
 
 
@@ -216,13 +214,11 @@ def _terms_of(text: str) -> list[str]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the words of a text in the form that the index has."""
     return frozenset(_stems(text).split())
 
 
 @lru_cache(1 << 12)  # questions find the same files again
 def path_stems(path: str) -> frozenset[str]:
-    """Return the words of a path in the form that the index has."""
     return stems(path.replace("/", " "))
 
 
@@ -248,7 +244,6 @@ def _stemmer() -> tantivy.TextAnalyzer:
 
 
 def _stems(text: str) -> str:
-    """Return the stems of the terms of a text with spaces between them."""
     # no term contains white space
     return " ".join(_known_stems(run) if len(run) <= _LONG_RUN else _stems_of(run) for run in text.split())
 
@@ -261,10 +256,7 @@ _known_stems = lru_cache(_KNOWN_RUNS)(_stems_of)
 
 
 def _fields(chunk: Chunk) -> dict[str, str]:
-    """Return the fields of a chunk's document, with a single field for all words.
-
-    On code and tickets, one field beat the best combination of several by .05 nDCG@10 (benchmarks/results.md).
-    """
+    """Return one field for all words: on code and tickets, it beat several by .05 nDCG@10 (benchmarks/results.md)."""
     path = _stems(chunk.source.replace("/", " "))
     title = chunk.title if chunk.title != chunk.source else ""
     place = f"{path} {_stems(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "

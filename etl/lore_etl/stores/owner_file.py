@@ -1,7 +1,6 @@
 """Read and write the note that names the owner of an index and its address. Standard library only.
 
-The note is in the user's state folder, next to the record of the index, so that a project cannot contain a forged note,
-and the note does not vanish with the index folder or a shell's temporary folder.
+It is in the user's state folder: no project can forge it, and it outlives the index folder and a shell's temporary one.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ SERVE, SERVE_MANY = "serve", "serve --projects"
 class Note(NamedTuple):
     """A note about the owner of an index. `kind` is `direct` (no socket), `background`, `serve` or `serve --projects`.
 
-    `address` is empty until the owner listens. `born` is the start time of the process, in the system's own unit: it
-    distinguishes the owner from a later process with the same id.
+    `address` is empty until it listens; `born`, in the system's unit, tells it from later processes with its id.
     """
 
     pid: int
@@ -75,7 +73,6 @@ def note_of(folder: Path) -> Path:
 
 
 def living_note(folder: Path) -> Note | None:
-    """Return the note if the process that wrote it still runs."""
     note = read_note(folder)
     return note if note is not None and note.is_alive else None
 
@@ -87,7 +84,6 @@ def write_note(folder: Path, note: Note) -> None:
 
 
 def remove_note(folder: Path, note: Note) -> None:
-    """Delete the note, unless another process has replaced it."""
     found = read_note(folder)
     if found is not None and (found.pid, found.born) == (note.pid, note.born):
         note_of(folder).unlink(missing_ok=True)

@@ -1,7 +1,4 @@
-"""Serve an index that cannot be written, such as one on a read-only disk, from a private copy of its stores.
-
-SQLite, Chroma and the lock write to their folder even if they are only read. A copy keeps all of them unchanged.
-"""
+"""Serve an index that cannot be written from a private copy: SQLite, Chroma and the lock write even while they read."""
 
 from __future__ import annotations
 

@@ -8,10 +8,7 @@ from contextlib import contextmanager
 
 
 class Gate:
-    """A lock for many readers or one switch. A waiting switch takes precedence over new readers, so it cannot starve.
-
-    Reading is not reentrant: a reader that enters again while a switch waits would block forever.
-    """
+    """A lock for many readers or one switch, which precedes new readers; so entering again would block forever."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -70,10 +70,7 @@ class Derived(Generic[Value]):
 
 
 class Snapshot:
-    """One state of the index. A change of the catalogue replaces it, with everything that was derived from it.
-
-    A reader takes the snapshot before it reads, so that what it derives during a change is dropped with the old state.
-    """
+    """One state of the index and what is derived from it. Take it before reading, so that a change drops the result."""
 
     def __init__(self) -> None:
         self._values: dict[Derived[Any], Kept[Hashable, Any]] = {}

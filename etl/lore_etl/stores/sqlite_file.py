@@ -41,10 +41,7 @@ def stamp(path: Path) -> str:
 def connect(
     path: Path, page_bytes: int, auto_vacuum: str = "NONE", isolation_level: Isolation = "DEFERRED"
 ) -> sqlite3.Connection:
-    """Connect to a file that is written through a log: readers see whole transactions, and a commit syncs no file.
-
-    The log is copied into the file when it has grown as large, so that the log of a small index stays small.
-    """
+    """Connect to a file that is written through a small log: readers see whole transactions, no commit syncs a file."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=isolation_level, check_same_thread=False)
     try:
         connection.execute(f"PRAGMA page_size = {page_bytes}")  # of a new file, as the next value
@@ -76,12 +73,10 @@ def vacuum(connection: sqlite3.Connection) -> None:
 
 
 def row_seal(*values: str) -> str:
-    """Return the hash of a row's values, which is stored with them."""
     return hashlib.blake2b("\0".join(values).encode(), digest_size=8).hexdigest()
 
 
 def unsealed(row: Sequence[str], name: str) -> list[str]:
-    """Return the values of a row without its seal. Raises sqlite3.DatabaseError if they differ."""
     *values, seal = row
     if row_seal(*values) != seal:
         raise sqlite3.DatabaseError(f"{name} differs from its hash")

@@ -21,10 +21,7 @@ class TargetFailed(Exception):
 
 
 class Target:
-    """The objects below an address, by path. Its methods raise whatever the library raises: call them in `limited`.
-
-    Raises PackageMissing if the extra `team` is not installed.
-    """
+    """The objects below an address, by path. Call its methods in `limited`. Raises PackageMissing without `team`."""
 
     def __init__(self, address: str, purpose: str) -> None:
         require("team", purpose)
@@ -32,7 +29,6 @@ class Target:
         self._opened: tuple[Any, str] | None = None
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the objects in a folder; none if there is no such folder."""
         system, base = self._system()
         try:
             return sorted(str(path).rpartition("/")[2] for path in system.ls(f"{base}/{folder}", detail=False))

@@ -43,10 +43,7 @@ def term_text(text: str) -> str:
 
 
 def query_terms(text: str) -> list[str]:
-    """Return the distinct terms of a question without stop words, unless it has only stop words.
-
-    Leaving out the stop words improved BM25 by .057 nDCG@10 on questions about code (benchmarks/results.md).
-    """
+    """Return distinct terms, without stop words if others remain: +.057 nDCG@10 on code (benchmarks/results.md)."""
     return list(dict.fromkeys(terms(" ".join(significant(text.split()))))) or list(dict.fromkeys(terms(text)))
 
 
@@ -63,10 +60,7 @@ def name_parts(text: str) -> list[str]:
 
 
 def phrase_words(phrase: str) -> list[str]:
-    """Return terms that every text with this phrase has, even if the phrase is part of longer identifiers.
-
-    In a script without spaces, these are pairs of characters, because its words cannot be separated.
-    """
+    """Return terms of all texts with this phrase, even in identifiers; character pairs in scripts without spaces."""
     found: dict[str, None] = {}
     for run in _RUN.findall(phrase):
         if _SPACELESS.search(run):

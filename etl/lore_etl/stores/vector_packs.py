@@ -1,8 +1,7 @@
 """Share vectors with other machines: immutable packs of vectors at any target that fsspec knows, verified by hash.
 
-A pack has a line that names the format, a line of JSON, and for each vector the SHA-256 of its text and its numbers in
-half precision. Its list of texts is an object of its own, so that a reader loads only the packs that it needs. Each is
-named by its hash, and so is never changed. They contain no text.
+A pack has a line with the format, a line of JSON, and per vector the SHA-256 of its text and its numbers in half
+precision. A list of its texts is another object, so that readers load only the packs they need. Hashes name both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Check the configured address of a remote Chroma, with secrets from the environment.
+"""Check the address of a remote Chroma in the user's configuration, with secrets from the environment.
 
-Only the user's configuration is used here (`lore_etl.config.policy`). To limit the damage of a careless approval, it
-can name only variables that begin with `CHROMA_`, and the key for Chroma Cloud is sent only to Chroma Cloud.
+In case of a careless approval, it can name only variables `CHROMA_…`, and Chroma Cloud's key is sent only to it.
 """
 
 from __future__ import annotations

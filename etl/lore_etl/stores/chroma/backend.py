@@ -43,10 +43,7 @@ def effort(rows: int) -> int:
 
 
 def unreached(row_ids: Sequence[str], found: Mapping[str, Any]) -> list[int]:
-    """Return the positions of the rows that the searches for their vectors have not found.
-
-    A row also counts as found if other rows at the same distance take its place, because texts may be equal.
-    """
+    """Return the positions of rows not found by their vectors; if texts are equal, rows as near count as found."""
     searches = enumerate(zip(row_ids, found["ids"], found["distances"], strict=True))
     return [
         n for n, (row_id, ids, distances) in searches if row_id not in ids and max(distances, default=1) > SAME_PLACE
@@ -59,10 +56,7 @@ def limit() -> float | None:
 
 
 class Patience:
-    """The patience of searches with a database in another process, because keywords can answer without it.
-
-    All threads share what it remembers.
-    """
+    """The patience with a database in another process, shared by all threads: keywords can answer without it."""
 
     def __init__(self, seconds: float = SEARCH_SECONDS, away_seconds: float = AWAY_SECONDS) -> None:
         self._seconds, self._away_seconds = seconds, away_seconds

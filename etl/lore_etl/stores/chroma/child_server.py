@@ -2,12 +2,9 @@
 
     python -P -m lore_etl.stores.chroma.child_server FOLDER PORT
 
-The child calls Chroma's Rust server without any of Chroma's Python code, whose server runs other people's code
-(CVE-2026-45829): it imports only the compiled module that Chroma's command line calls. Therefore this module does not
-import Chroma. The child ends when its input ends, that is, with the Lore process that started it.
-
-A lock that the child holds shows whether a folder is served; a note beside it has the process id and the start time of
-the process, because the system reuses process ids.
+The child calls Chroma's Rust server by its compiled module only, because the server in Python runs other people's code
+(CVE-2026-45829): so this module does not import Chroma. It ends when its input ends, that is, with the Lore process. A
+lock that it holds shows that a folder is served; a note beside it has process id and start time, as ids are reused.
 """
 
 from __future__ import annotations
@@ -153,7 +150,6 @@ def _end(folder: Path, end: Callable[[int], None]) -> None:
 
 
 def _free_ports() -> Iterator[int]:
-    """Yield ports that were free a moment ago."""
     for _ in range(PORTS_TRIED):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

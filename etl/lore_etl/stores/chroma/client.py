@@ -1,12 +1,9 @@
 """Open Chroma without settings from the environment, and check its files in a separate process.
 
-Chroma's settings read environment variables and the `.env` of the current folder. That folder is an untrusted project:
-a line in it could make the client connect to another server, or end Lore with Chroma's error, so only explicit
-arguments are used here, even while `chromadb` is imported.
-
-A collection can name models in its configuration and in its schema. Chroma's client reads the schema at every write and
-loads the models, including remote code, whatever embedding function it was given. So Lore opens collections without an
-embedding function, and removes their schema before it uses them.
+Chroma reads environment variables and the `.env` of the current folder, an untrusted project, which could name another
+server or end Lore: only explicit arguments are used here, even while `chromadb` is imported. Each write loads the
+models that a collection's configuration and schema name, including remote code: collections are opened without an
+embedding function, and lose their schema before they are used.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds
 def _only_arguments(
     settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
 ) -> tuple[PydanticBaseSettingsSource, ...]:
-    """Return the constructor's arguments as the only source of settings."""
     return (init_settings,)
 
 
@@ -89,8 +85,7 @@ def bare(collection: Any) -> Any:
 def fit(collection: Any, configuration: JSON, rows: int) -> None:
     """Set `ef_search` for a number of rows. This must be the first call, because Chroma ignores a later change.
 
-    If it fails, searches find less until the next open. `Collection.modify` would need the schema, which `bare`
-    removes.
+    If it fails, searches find less until the next open. `Collection.modify` needs the schema, which `bare` removes.
     """
     known = (collection.configuration_json or {}).get("hnsw")
     if not known or "hnsw" not in configuration:  # Chroma Cloud has another kind of index

@@ -1,8 +1,4 @@
-"""Choose the storage of an index's vectors: in this process, a child server, a remote server or Chroma Cloud.
-
-The names of remote collections contain an id of the index, because other indexes may use the same server and the same
-configured name.
-"""
+"""Choose the storage of vectors; remote names contain the index's id, as others may use the same server and name."""
 
 from __future__ import annotations
 

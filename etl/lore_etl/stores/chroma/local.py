@@ -1,7 +1,6 @@
-"""Open a folder of Chroma's files in this process or by a child server.
+"""Open a folder of Chroma's files in this process or by a child server, in the same format.
 
-Both use the same file format, so that the mode can be changed. Damaged files crash the process that opens them or give
-wrong answers: therefore they are sealed when they are closed, and checked before they are opened.
+Damaged files crash the process or give wrong answers: they are sealed at each close and checked before each open.
 """
 
 from __future__ import annotations
@@ -37,10 +36,7 @@ COUNTS = struct.Struct("<iQQQ")  # the beginning of a header: version, an offset
 
 
 class FolderBackend(ABC):
-    """A folder of Chroma's files: checked and unsealed when it is opened, sealed when it is closed.
-
-    Damage that any call finds is recorded: the files are not opened again, and the next sync rebuilds them.
-    """
+    """A folder of Chroma's files, checked at open and sealed at close; only a sync replaces files marked as damaged."""
 
     limits = Limits()
 
@@ -82,7 +78,6 @@ class FolderBackend(ABC):
         self._sealed = integrity.unseal(self._folder) or self._sealed
 
     def clean(self) -> None:
-        """Remove all content that is not part of a vector from the files."""
         _blank_unset_vectors(self._folder)
 
     def seal(self) -> None:
@@ -195,10 +190,7 @@ def _is_inflated(folder: Path) -> bool:
 
 
 def _blank_unset_vectors(folder: Path) -> None:
-    """Overwrite the room for vectors in files without any: Chroma writes memory to them, which may contain secrets.
-
-    From its first flush on, a collection's files end with the last vector.
-    """
+    """Overwrite the room for vectors in unflushed files, to which Chroma writes memory that may contain secrets."""
     for header in folder.glob(f"*/{HEADER}"):
         counts = read_regular(header, COUNTS.size)
         if len(counts) == COUNTS.size and COUNTS.unpack(counts)[-1] == 0:
@@ -207,7 +199,6 @@ def _blank_unset_vectors(folder: Path) -> None:
 
 
 def _blank(path: Path) -> None:
-    """Replace the content of a file by zeros, if there is any."""
     with contextlib.suppress(FileNotFoundError), open(open_regular(path, os.O_RDWR), "r+b") as file:
         content = file.read(UNSET_BYTES)
         if any(content):
@@ -229,10 +220,7 @@ def _inspect(folder: Path, collection: str) -> None:
 
 
 def _probe(folder: Path, collection: str) -> None:
-    """Open the files, read all rows and search for samples in a child process, which may crash. Raises IndexDamaged.
-
-    `-P`: the current folder is an untrusted project, and nothing in it may be imported.
-    """
+    """Read all in a child that may crash; with `-P`, it imports nothing from the project. Raises IndexDamaged."""
     command = [sys.executable, "-P", "-m", "lore_etl.stores.chroma.client", str(folder), collection]
     away = subprocess.DEVNULL
     try:

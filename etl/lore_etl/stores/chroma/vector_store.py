@@ -1,8 +1,4 @@
-"""Store and search vectors in Chroma, which receives vectors and never text, and calls no model.
-
-The docstring of this package explains `add` of new rows instead of `upsert` of old ones, paged reads, and batches below
-5,461. A backend connects to Chroma.
-"""
+"""Store and search vectors in Chroma, which gets no text and calls no model; the package's docstring has reasons."""
 
 from __future__ import annotations
 
@@ -34,8 +30,7 @@ DEPTH_FACTOR = 4  # factor by which the first search among all rows exceeds the 
 class VectorStore:
     """A store of rows (row id, vector, type, source) in one collection with cosine distance.
 
-    `at_least` is the minimum number of rows: without it, missing files would be opened as an empty store.
-    Raises IndexDamaged if files have changed or rows are lost, DatabaseUnavailable if another process does not answer.
+    Raises IndexDamaged for changed files or fewer rows than `at_least`, DatabaseUnavailable if a process is silent.
     """
 
     def __init__(self, backend: FolderBackend | RemoteBackend, at_least: int = 0) -> None:
@@ -67,7 +62,6 @@ class VectorStore:
         self._write(self._collection.upsert, rows, vectors, self._backend.limits.heal)
 
     def update(self, rows: Sequence[Row]) -> None:
-        """Set type and source of rows; their vectors stay unchanged."""
         self._write(self._collection.update, rows, None, self._backend.limits.write)
 
     def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None, step: int) -> None:
@@ -116,7 +110,6 @@ class VectorStore:
         return self._call(query, query_embeddings=vectors, n_results=limit, include=["distances"], **those)
 
     def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
-        """Return row id -> cosine similarity for those of these rows that exist."""
         return _scores(vector, self._read(row_ids))
 
     def _vectors_of(self, row_ids: Sequence[str]) -> RowVectors:
@@ -140,7 +133,6 @@ class VectorStore:
             yield self._call(self._collection.get, ids=list(some), include=list(include))
 
     def stored(self, row_ids: Sequence[str]) -> dict[str, tuple[str, str, Vectors]]:
-        """Return row id -> (type, source, vector) for those of these rows that exist."""
         found: dict[str, tuple[str, str, Vectors]] = {}
         for page in self._pages(row_ids, "embeddings", "metadatas"):
             for id_, metadata, vector in zip(page["ids"], page["metadatas"], page["embeddings"], strict=True):
@@ -148,10 +140,7 @@ class VectorStore:
         return found
 
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
-        """Return the positions of the rows that a search for their vector does not find.
-
-        This needs `query`, because `get` and `count` stay correct when `query` misses rows.
-        """
+        """Return the positions of rows that a search for their vector misses; `get` and `count` would find them."""
         lost: list[int] = []
         for start, some in _portions(row_ids, self._backend.limits.lookups):
             found = self._query(vectors[start : start + len(some)], NEIGHBOURS)
@@ -209,7 +198,6 @@ class VectorStore:
 
 
 def _portions(rows: Sequence[T], size: int) -> Iterator[tuple[int, Sequence[T]]]:
-    """Yield portions of the rows that fit into a request, each with its position."""
     return ((start, rows[start : start + size]) for start in range(0, len(rows), size))
 
 
