@@ -12,10 +12,7 @@ _PAUSE_SECONDS = 0.01
 
 
 def replace(source: Path, target: Path) -> None:
-    """Rename over the target. Raises OSError.
-
-    Windows refuses this while another process has the target open; then the rename is retried for two seconds.
-    """
+    """Rename over the target; while another process has it open on Windows, retry for two seconds. Raises OSError."""
     deadline = time.monotonic() + (_PATIENCE_SECONDS if sys.platform == "win32" else 0)
     while True:
         try:

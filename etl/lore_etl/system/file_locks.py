@@ -39,6 +39,5 @@ def is_locked(descriptor: int) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Wait until the file is locked. Raises OSError."""
     while not try_lock(descriptor):
         time.sleep(_PAUSE_SECONDS)

@@ -1,8 +1,7 @@
 """Open untrusted files without following a symlink, and without blocking on or reading from a FIFO or device.
 
-Windows has no `O_NOFOLLOW`. There the path is checked before and after the open, and the opened file must be the file
-at the path. Entries of `os.scandir` have less information there than `lstat`. Standard library only, because the bridge
-imports this module. Windows has no user ids or modes either, but other users cannot open the profile folder.
+Windows has no `O_NOFOLLOW`: the path is checked before and after the open. Its `os.scandir` knows less than `lstat`. It
+has no user ids or modes, but others cannot open the profile folder. Standard library only: the bridge imports this.
 """
 
 from __future__ import annotations
@@ -82,12 +81,10 @@ def entry_facts(entry: os.DirEntry[str]) -> os.stat_result:
 
 
 def is_link(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a symlink or a Windows junction."""
     return leads_elsewhere(entry.stat(follow_symlinks=False)) if sys.platform == "win32" else entry.is_symlink()
 
 
 def is_real_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder, and not a symlink or a junction."""
     return entry.is_dir(follow_symlinks=False) and (sys.platform != "win32" or not is_link(entry))
 
 
@@ -97,7 +94,6 @@ def changed_ns(info: os.stat_result) -> int:
 
 
 def user_id() -> int:
-    """Return the id of this user, as in `st_uid`."""
     if sys.platform == "win32":
         return 0
     return os.geteuid()

@@ -1,7 +1,6 @@
 """Open folders and files below a folder without following symlinks, for all operations on a project's files.
 
-On systems with operations relative to an open folder, replacing a folder on the path has no effect. Windows lacks them:
-there the folders on the path are checked for a replacement before each operation and after each open.
+Operations are relative to an open folder, or on Windows check the path before each operation and after each open.
 """
 
 from __future__ import annotations
@@ -188,10 +187,7 @@ def facts_below(root: Path, path: str) -> os.stat_result | None:
 
 
 def target_of(root: Path, path: str) -> str | None:
-    """Return where a path leads, relative to the root and following symlinks; None if it leads outside. Raises OSError.
-
-    Another process may exchange it meanwhile, so open the result only with functions that follow no symlink.
-    """
+    """Return where a path leads below the root, else None; then open it without following links. Raises OSError."""
     home = os.path.realpath(root)
     found = Path(os.path.realpath(Path(home, path)))  # Path.resolve raises on a loop
     return found.relative_to(home).as_posix() if found.is_relative_to(home) else None

@@ -72,7 +72,6 @@ def born(pid: int) -> str | None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Return whether a signal has stopped a process."""
     return _state_and_start(pid)[0].startswith("T")
 
 
@@ -145,14 +144,12 @@ def has_reader(output: TextIO | None) -> bool:
 
 
 def detached() -> dict[str, Any]:
-    """Return the arguments of `subprocess.Popen` for a process that outlives its parent and its terminal."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
 
 
 def quiet() -> dict[str, Any]:
-    """Return the arguments of `subprocess` for a child that opens no window."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW}
     return {}

@@ -30,11 +30,7 @@ _allowed: ContextVar[_Allowance] = ContextVar("allowed")
 
 
 def limit_requests(client: httpx.Client, seconds: Callable[[], float], size: int) -> None:
-    """Limit each request of a client from its beginning until its content is read.
-
-    Beyond the limits, it raises ReadTimeout or ReadError. httpx has no option for it, so the network below its
-    transports is wrapped.
-    """
+    """Limit each request until its content is read, below httpx, which cannot. Raises ReadTimeout, ReadError."""
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool
