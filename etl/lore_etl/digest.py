@@ -103,7 +103,6 @@ class _ProseLines:
                 yield number, line
 
     def plain(self, line: str) -> str:
-        """Return a line without its markup."""
         if not self.is_markdown:
             return _COMMENT.sub("", line, count=1).replace('"""', "").replace("'''", "").strip()
         return _MARKS.sub("", _LINK.sub(r"\1", _BEFORE.sub("", line))).strip()
@@ -219,14 +218,12 @@ def _path(text: str, needs_folder: bool = False) -> Iterator[str]:
 
 
 def _names(lines: list[str]) -> Iterator[str]:
-    """Yield compound words and paths from all text, and plain words from code."""
     for line in lines:
         yield from (_UP.sub("", word) for word in _words(line) if not word.isalnum() and not _NUMBER.match(word))
         yield from (code for code in _CODE.findall(line) if code.isalnum())
 
 
 def _words(line: str) -> Iterator[str]:
-    """Yield words, paths and file names, without the full stop of a sentence."""
     for found in _NAME.finditer(line):
         word = found[0].rstrip("./-")
         if word and len(word) <= LONGEST:

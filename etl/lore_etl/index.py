@@ -65,8 +65,7 @@ DEFAULT_LIMITS = LoadLimits()
 class Ownership:
     """The lock of an index, held from its first use to its close; the system releases it if the process is killed.
 
-    The lock is in the folder of the stores, which differs from the index folder if that is read-only. A note names the
-    owner.
+    It is in the folder of the stores, which differs from a read-only index folder. A note names the owner.
     """
 
     def __init__(self, folder: Path, kind: str = "direct", stores: Path | None = None) -> None:
@@ -78,8 +77,7 @@ class Ownership:
     def take(self, wait_seconds: float = RELEASE_SECONDS) -> None:
         """Own the index, and do not wait for an owner that is running. Raises Busy, StorageError.
 
-        Wait for a holder without a note, or with the note of a process that has ended: its last threads may be ending,
-        it may be about to write its note, or it only checks the lock, which it then holds for a moment.
+        Wait for a holder without a note, or with an ended process's: it is ending, starting, or only checking the lock.
         """
         try:
             self._lock.acquire(wait_seconds, PAUSE_SECONDS, cancel_check=lambda: living_note(self._folder) is not None)
@@ -103,11 +101,10 @@ class Ownership:
 
 
 class Index:
-    """The index of a project. It is opened on first use; then this process owns its folder until `close`.
+    """The index of a project, opened and owned from its first use to `close`. Raises ConfigError for a wrong database.
 
-    A `published` index has the texts of a commit, and no files to compare them with.
-    `folder` has the stores: it is `index_folder`, or a private copy of an index folder that cannot be written.
-    Raises ConfigError if keys of the database contradict each other.
+    A `published` index has the texts of a commit, and no files to compare them with. `folder` has the stores: it is
+    `index_folder`, or a private copy of an index folder that cannot be written.
     """
 
     def __init__(
@@ -199,7 +196,6 @@ class Index:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return the current state of the index, for values derived from it."""
         return self.catalogue.snapshot
 
     @property
@@ -238,7 +234,6 @@ class Index:
         return old is not None
 
     def release_vectors(self) -> bool:
-        """Close the vector store; return whether it was open."""
         return self.use(None)
 
     def has_open_vectors(self) -> bool:
@@ -275,7 +270,6 @@ class Index:
             return self._embedder
 
     def tokens(self) -> TokenCounter:
-        """Return the counter of the model's tokens, without loading the model. Raises ConfigError, ProviderError."""
         return self._model.tokens()
 
     @property
