@@ -77,7 +77,7 @@ class Ownership:
     def take(self, wait_seconds: float = RELEASE_SECONDS) -> None:
         """Own the index, and do not wait for an owner that is running. Raises Busy, StorageError.
 
-        Wait for a holder without a note, or with an ended process's: it is ending, starting, or only checking the lock.
+        Wait for a holder without a note, or whose process has ended: it is ending, starting, or only checking the lock.
         """
         try:
             self._lock.acquire(wait_seconds, PAUSE_SECONDS, cancel_check=lambda: living_note(self._folder) is not None)

@@ -192,7 +192,7 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
 
 
 def _is_hopeless(root: Node) -> bool:
-    """Return whether an error has too many unnamed tokens: a query's time grows with their square, up to minutes."""
+    """Return whether an error has so many unnamed tokens in a row that a query, quadratic in them, takes minutes."""
     cursor = root.walk()
     for index in range(0, root.descendant_count if root.has_error else 0, MAX_TOKENS):
         cursor.goto_descendant(index)
@@ -325,7 +325,7 @@ def _all(items: list[Item]) -> Iterator[Item]:
 
 
 def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -> None:
-    """Record the lines and the name of an import; its most specific pattern comes first, and the others are ignored."""
+    """Record the lines and the name of an import; after its most specific pattern, other names are ignored."""
     found.imports += [mark.lines for mark in match.get("import", ())]
     mark = match["path"][0] if "path" in match else None
     if mark is None or mark in found.paths:

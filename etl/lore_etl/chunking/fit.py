@@ -93,7 +93,7 @@ def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Sec
 
 
 def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
-    """Merge each small piece with the next if they fit together, else with the one above; a heading joins the next."""
+    """Merge each small piece with the next if they belong together and fit, else with the one above."""
     upwards: list[Section] = []
     for section in reversed(sections):
         below = upwards[-1] if upwards else None

@@ -1,6 +1,6 @@
 """Locate a project, its configuration, its index, and the user's folders. Standard library only: the bridge imports it.
 
-The project's `lore.toml`, the user's file and `-c FILE` override each other in this order, table by table. A value that
+Later layers override earlier ones, table by table: the project's `lore.toml`, the user's file, `-c FILE`. A value that
 a project may not set (`lore_etl.config.policy`) needs the user's approval with `lore trust`: of exactly that value, for
 the project's path, kept as a digest in the user's state folder.
 """

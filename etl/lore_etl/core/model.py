@@ -201,7 +201,7 @@ class FileFacts:
 
     `family` names the languages that share its classes, `package` is the declared one; both are empty for Python and
     JavaScript. `methods` are the signatures of Go types, with `OWN_PACKAGE` before names of its package. `functions`
-    are outside classes. `uses` may be names of other definitions, with the number of places and the first line.
+    are outside classes. `uses` are names that may be other definitions', with the number of places and the first line.
     """
 
     classes: tuple[ClassDefinition, ...] = ()

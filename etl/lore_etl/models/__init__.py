@@ -1,6 +1,6 @@
 """Models in ONNX: compiled once, served by ONNX Runtime without its telemetry.
 
-Unless this is set before they load, also in children, official builds keep a device id and send events to Microsoft.
+Unless this variable is set before they load, official builds create an id of the device and send events to Microsoft.
 """
 
 import os

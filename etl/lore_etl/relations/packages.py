@@ -115,7 +115,7 @@ class Packages:
         return functions[0] if len(functions) == 1 else None
 
     def implementers(self, nodes: Iterable[ClassNode]) -> dict[str, list[str]]:
-        """Return the types that implement each Go interface, and embed those from elsewhere (unknown methods)."""
+        """Return the types by each Go interface; methods of one from elsewhere are unknown, so they embed it."""
         methods: dict[str, set[str]] = defaultdict(set)
         for path, file in self._facts.items():
             for name in file.methods:

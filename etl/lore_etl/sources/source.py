@@ -93,7 +93,7 @@ class SourceContext:
 
 
 class Source:
-    """Claims files by gitignore patterns (configured ones replace the class's) and reads each. Raises ConfigError."""
+    """Claims files by gitignore patterns: `patterns`, else the class's, then `more`. Raises ConfigError if broken."""
 
     name: ClassVar[str]
     type: ClassVar[KnowledgeType]

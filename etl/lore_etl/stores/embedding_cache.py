@@ -119,9 +119,9 @@ class SharedVectors:
 class EmbeddingCache:
     """Vectors by model fingerprint and content hash, on disk. Each batch is committed: an interruption costs one batch.
 
-    Half precision moves them by less than `embed.spread` does. An unreadable file is set aside. A vector that differs
-    from its seal is not used, and the file is marked until `repair`. Unknown texts are looked up in the cache of all
-    projects, which also receives computed vectors. Methods raise StorageError if the disk failed.
+    Half precision moves vectors by less than `embed.spread` does. An unreadable file is set aside. A vector that
+    differs from its seal is not used, and the file is marked until `repair`. Unknown texts are looked up in the cache
+    of all projects, which also receives computed vectors. Methods raise StorageError if the disk failed.
     """
 
     def __init__(self, folder: Path, fingerprint: str, dimension: int, shared: SharedVectors | None = None) -> None:
@@ -274,7 +274,7 @@ class EmbeddingCache:
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
         """Delete this model's vectors of other texts, and free their space, once there are too many.
 
-        There may be 250, or a quarter of the texts; without a shared cache, 1,000 or twice. `hashes` is called beyond.
+        250, or a quarter of the texts, may stay; without a shared cache 1,000, or twice. Beyond, `hashes` is called.
         """
         few, share = (UNSHARED_FEW, UNSHARED_SHARE) if self._shared is None else (FEW, STALE_SHARE)
         mine, model = "FROM embedding WHERE model = ?", (self._model,)

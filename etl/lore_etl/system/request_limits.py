@@ -30,7 +30,7 @@ _allowed: ContextVar[_Allowance] = ContextVar("allowed")
 
 
 def limit_requests(client: httpx.Client, seconds: Callable[[], float], size: int) -> None:
-    """Limit each request until its content is read, below httpx, which cannot. Raises ReadTimeout, ReadError."""
+    """Limit whole requests at their network, because httpx has no option for it. Raises ReadTimeout, ReadError."""
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool
