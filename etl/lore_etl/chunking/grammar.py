@@ -169,7 +169,6 @@ def _types(text: str) -> list[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas outside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")

@@ -46,7 +46,6 @@ class TokenCounter:
         return self._in_words(text) if self._has_words(text) else self._encoded(text)
 
     def by_line(self, lines: list[str]) -> list[int]:
-        """Return the number of tokens that begin in each line."""
         if self._special is not None:  # no token of this family contains a line break
             count = self._in_words if self._has_words("\n".join(lines)) else self.count
             return [count(line) for line in lines]

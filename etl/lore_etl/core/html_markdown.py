@@ -193,7 +193,6 @@ class _Writer:
             self._block(tag)
 
     def _end_block(self) -> None:
-        """Add the collected text as a paragraph, an item or a heading."""
         if self._cells is not None:
             self._inline.append(" ")
             return

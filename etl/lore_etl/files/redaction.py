@@ -113,7 +113,6 @@ def _spans_of_block(data: bytes) -> Iterator[Span]:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans in order, with overlapping ones merged."""
     merged = list[Span]()
     for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1], span[2] == "secret", span[2])):
         if merged and start < merged[-1][1]:

@@ -175,7 +175,6 @@ def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -
 
 
 def _rebuild_reason(run: _Load) -> str | None:
-    """Return the reason why a new generation of vectors is needed, or None."""
     model = run.index.catalogue.meta("model")
     if model is not None and model != run.index.model:
         return "the embedding model or its input has changed"

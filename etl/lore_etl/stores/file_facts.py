@@ -82,7 +82,6 @@ def use_rows(path: str, packed: str) -> set[tuple[str, str, str, int, int]]:
 
 
 def replace_uses(connection: sqlite3.Connection, used: Mapping[str, str], gone: Iterable[str]) -> None:
-    """Store what these files use, and forget it of those that are gone."""
     for path in (*used, *gone):
         found = connection.execute("SELECT names FROM uses WHERE path = ?", (path,)).fetchone()
         old = {row[:3] for row in use_rows(path, found[0])} if found else ()

@@ -123,7 +123,6 @@ def _item(item: Node, depth: int) -> str:
 
 
 def _text(node: Node) -> str:
-    """Return all text within an element."""
     if node.get("type") == "text":
         return str(node["text"])
     if node.get("type") == "line_break":
