@@ -1,7 +1,5 @@
 """Summarise a document from its indexed text: title, excerpt, tags, rules, and a PRP's references to other files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property

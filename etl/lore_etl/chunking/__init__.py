@@ -1,7 +1,5 @@
 """Split a Document into Chunks: parse its structure, then fit the pieces to the model's input. Find its title."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

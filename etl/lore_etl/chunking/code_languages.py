@@ -3,8 +3,6 @@
 Those without a grammar are the lines of `queries/plain.txt`; their files are split at blank lines.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """Find the parts of classes whose bases a parser may have guessed, because the code around them does not parse."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection

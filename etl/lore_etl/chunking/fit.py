@@ -1,7 +1,5 @@
 """Fit sections to the model's input: merge small ones with their neighbours, split long ones at line ends."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Parse code with a tree-sitter grammar and the query file of its language."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Split texts with headings (reStructuredText, AsciiDoc, Org, LaTeX, HTML, INI, converted documents); read tables."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """JavaScript and TypeScript by tree-sitter: sections and facts. The rest of Vue and Svelte becomes text by element."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace

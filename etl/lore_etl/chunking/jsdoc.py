@@ -1,7 +1,5 @@
 """Turn the JSON output of JSDoc into text: one section per documented symbol, with description and parameters."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

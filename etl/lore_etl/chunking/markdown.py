@@ -1,7 +1,5 @@
 """Split Markdown and notebooks by heading: fences and tables stay whole, each comment of a ticket is a section."""
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """Parse Python with `ast`: modules, classes, methods and functions, with their decorators and leading comments."""
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections.abc import Iterator, Set

@@ -1,7 +1,5 @@
 """Build the text that is embedded for a chunk. Increase RECIPE_VERSION with every change in this module."""
 
-from __future__ import annotations
-
 from lore_etl.core.model import Chunk
 
 RECIPE_VERSION = "2"

@@ -4,8 +4,6 @@ A stranger may have written a project's `lore.toml`: it may set only how this pr
 decides about data that leaves the machine, secrets, other files, trusted hosts, programs and the cost of calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple

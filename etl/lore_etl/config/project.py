@@ -5,8 +5,6 @@ a project may not set (`lore_etl.config.policy`) needs the user's approval with 
 the project's path, kept as a digest in the user's state folder.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Write files atomically: readers see either the old or the new content, even after a crash."""
 
-from __future__ import annotations
-
 import glob
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Format and parse timestamps, and `valid_until`, the last day on which a document is valid."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import time

@@ -1,7 +1,5 @@
 """Every error that Lore reports, in one tree. docs/troubleshooting.md explains the codes to users."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

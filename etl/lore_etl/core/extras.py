@@ -1,7 +1,5 @@
 """Optional packages: the imports of each extra, and how to install it."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from lore_etl.core.errors import PackageMissing

@@ -1,7 +1,5 @@
 """YAML front matter of Markdown files, through a YAML library's safe loader."""
 
-from __future__ import annotations
-
 import datetime
 import re
 

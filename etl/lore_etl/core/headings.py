@@ -1,7 +1,5 @@
 """Find the headings of a Markdown text outside code fences. Pure, linear in the text."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Convert an HTML page, or only its main content, to Markdown, in time linear in its size. Pure."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The type of a JSON object whose shape is only known at run time, and JSON with comments as editors write it."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

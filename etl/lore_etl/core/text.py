@@ -1,7 +1,5 @@
 """Clean and shorten texts for files, stores and lists. Pure."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Sequence

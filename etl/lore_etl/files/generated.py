@@ -1,7 +1,5 @@
 """Recognise files that programs write, by name, text and git attributes. They are left out and reported."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath

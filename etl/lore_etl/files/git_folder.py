@@ -4,8 +4,6 @@ An archive's `.git` may lead git to another repository of the user. So what git 
 in one that the file `.git` names and that refers back to it (worktrees, submodules): no archive can write there.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Find and read the indexed files: the project's own, and the documents written by agents for it."""
 
-from __future__ import annotations
-
 import os
 import stat
 import threading

@@ -3,8 +3,6 @@
 Importing sentence-transformers takes seconds and hundreds of megabytes, so this runs once, in a separate process.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Embeddings by Gemini through google-genai, if configured."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The default model is compiled in advance: its graph, by `python -m tests.golden.
 and `hatch_build.py` fetches weights and tokenizer. The graph refers to positions in exactly that file of weights.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

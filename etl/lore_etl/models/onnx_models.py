@@ -1,7 +1,5 @@
 """Compiled models served by ONNX Runtime: no torch, ready in a fraction of a second."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Chunk documents in order: the first ones in this process, those of a large project also in child processes."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Chunk, embed and load documents that are records instead of files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count

@@ -1,7 +1,5 @@
 """Extract and transform: from files to chunks. Unchanged files are not read again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing

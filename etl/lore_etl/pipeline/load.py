@@ -18,8 +18,6 @@ The first sync shows chunks as `dirty` words before (`show_words`): 500, then po
 a quarter of those before. The load finds them in the stores and completes them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ A snapshot is an Ed25519 signature and JSON that names the files by the hashes o
 by hash: unchanged ones are sent and fetched once. It is stored under its commit, and the latest under its branch.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Run the pipeline: files to chunks, chunks to stores."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

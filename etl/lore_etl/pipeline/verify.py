@@ -1,7 +1,5 @@
 """Compare all stores with what they were made from, in portions that delay neither searches nor syncs; mark damage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field

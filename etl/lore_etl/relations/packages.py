@@ -3,8 +3,6 @@
 A name is looked up in the classes around it, in the file, the imports, the package, and packages imported as a whole.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

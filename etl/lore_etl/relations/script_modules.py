@@ -1,7 +1,5 @@
 """Find the file that a script imports: by a relative path, the paths of a `tsconfig.json`, or a package's name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from posixpath import dirname, join, normpath
 

@@ -1,7 +1,5 @@
 """Find which documents supersede others. Pure functions."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The sources of a project. The first source that claims a file owns it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from lore_etl.core.errors import ConfigError

@@ -1,7 +1,5 @@
 """Count a project's files by type and language, and those that are left out by extension and reason."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Each kind of source knows where a project keeps its type of text or code. Their order in `REGISTRY` counts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The base class of sources: the files a source claims, and how it reads them. The syntax of a file by its name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

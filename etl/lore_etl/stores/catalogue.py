@@ -1,7 +1,5 @@
 """Store files, chunks and classes in SQLite; one transaction makes a sync visible. A sync can rebuild it from files."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time

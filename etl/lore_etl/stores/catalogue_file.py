@@ -1,7 +1,5 @@
 """Open the file of the catalogue for all threads, report damage, and check a file that another program wrote."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A foreign `.lore/` may contain links in place of Lore's files. So a folder that 
 record outside the project has its path, inode and mark; without it, nothing is opened. Standard library only (bridge).
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Cache the embeddings of an index, and of all projects of a user, with a hash that reveals changed bits."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import sqlite3

@@ -1,7 +1,5 @@
 """Write chunks and class tree to files that people and other programs can read. Lore itself never reads them."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Convert the facts of a file, except its chunks, to and from the JSON texts and rows that the catalogue stores."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping

@@ -3,8 +3,6 @@
 The next sync rebuilds marked stores. Most stores report a full disk or too many open files as damage, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Search chunks by keywords with tantivy: their words, paths and defined names. Queries are terms, never parsed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 It is in the user's state folder: no project can forge it, and it outlives the index folder and a shell's temporary one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

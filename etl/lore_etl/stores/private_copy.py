@@ -1,7 +1,5 @@
 """Serve an index that cannot be written from a private copy: SQLite, Chroma and the lock write even while they read."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Exclude readers while stores switch to a new state or close, so that they see either the old or the new state."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Keep in memory what was read recently, and what was derived from one state of the index."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

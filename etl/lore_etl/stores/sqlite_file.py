@@ -1,7 +1,5 @@
 """What all SQLite files have in common: their log, damage, unchanged files, and statements with many values."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Read and write objects at a target: a folder, or an object store that fsspec knows."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """Split text into search terms: identifiers with their parts, words of prose, and pairs of CJK characters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache

@@ -4,8 +4,6 @@ A pack has a line with the format, a line of JSON, and per vector the SHA-256 of
 precision. A list of its texts is another object, so that readers load only the packs they need. Hashes name both.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Set

@@ -1,7 +1,5 @@
 """Rename files atomically and durably, so that renames survive a power failure."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

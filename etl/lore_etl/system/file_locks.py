@@ -1,7 +1,5 @@
 """Lock open files between processes; the system releases the locks when a process ends."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

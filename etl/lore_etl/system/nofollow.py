@@ -4,8 +4,6 @@ Windows has no `O_NOFOLLOW`: the path is checked before and after the open. Its 
 has no user ids or modes, but others cannot open the profile folder. Standard library only: the bridge imports this.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

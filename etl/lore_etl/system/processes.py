@@ -1,7 +1,5 @@
 """Check, identify, start and end processes, and set up this one: its encoding and its memory."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import io

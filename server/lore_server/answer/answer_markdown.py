@@ -1,7 +1,5 @@
 """The Markdown of an answer: remove links that no cited passage contains, images and HTML, and add citations."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Sequence

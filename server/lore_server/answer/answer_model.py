@@ -1,7 +1,5 @@
 """The interface of answer models, and the schema of their replies. Each provider is one module."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Answer questions about classes from the class tree: subclasses, base classes, members, where something is defined."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Report contradictions between the passages of an answer, and which passage to believe."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Callable, Iterator, Sequence

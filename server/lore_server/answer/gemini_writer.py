@@ -1,7 +1,5 @@
 """Answers by Gemini through google-genai."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx2

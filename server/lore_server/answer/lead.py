@@ -1,7 +1,5 @@
 """Find a complete sentence of prose that answers a question."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Choose the answer model from the user's settings, which a project can only disable, and verify each statement."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import random

@@ -1,7 +1,5 @@
 """Answers by any endpoint that speaks OpenAI's protocol: Ollama, llama.cpp, vLLM, OpenAI and others."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Any

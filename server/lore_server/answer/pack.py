@@ -1,7 +1,5 @@
 """Choose passages: for a model the best chunks with their neighbours, for a reader sections without near-duplicates."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

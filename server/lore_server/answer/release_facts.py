@@ -1,7 +1,5 @@
 """Find the earliest release note that names something, for questions such as "which release added …"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """Write the prompt, with passages in a fence that they cannot close, and read statements whose quotes are in them."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

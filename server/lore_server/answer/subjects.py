@@ -1,7 +1,5 @@
 """Find the distinctive nouns of a question, and which of them no passage contains."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """The wording by which answers recognize what a question asks and what a sentence says, from `wording.toml`."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache

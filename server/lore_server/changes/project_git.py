@@ -1,7 +1,5 @@
 """Read the commits of a project, which is untrusted like its `.git`. Readers raise the errors of `read_git`."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Find the names of tickets in the messages of commits and pull requests, and the files of these tickets."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable

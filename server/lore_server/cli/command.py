@@ -1,7 +1,5 @@
 """The program, the common options and the error handling of all commands."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`lore hook …`: the command for an agent's session-start hook, and a search on the same server."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`lore knowledge …` and `lore memory …`: documents that agents wrote, with their history, and memories."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

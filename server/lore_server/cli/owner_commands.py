@@ -1,7 +1,5 @@
 """Provide `lore ps`, `lore stop` and `lore adopt` for this user's owners and index folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`lore publish` and `lore fetch`: share whole indexes as signed snapshots."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`lore token …`: create, list and revoke the named tokens for `lore serve`."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Annotated
 

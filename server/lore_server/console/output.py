@@ -1,7 +1,5 @@
 """Print results and progress: on a terminal the same results as in a pipe, with colours and links."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading

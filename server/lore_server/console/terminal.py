@@ -1,7 +1,5 @@
 """Write to standard output, error and the log so that the content and names of files cannot control the terminal."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

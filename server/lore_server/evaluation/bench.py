@@ -1,7 +1,5 @@
 """An index under test: a set's temporary one, or the project's own, judged by the files that commits changed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager

@@ -1,7 +1,5 @@
 """Read sets of judged questions in BEIR's format: `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

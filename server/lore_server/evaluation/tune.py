@@ -1,7 +1,5 @@
 """Fit the weights of the hybrid ranking by coordinate search; only gains on held-out questions count (paired test)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

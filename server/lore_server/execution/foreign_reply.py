@@ -1,7 +1,5 @@
 """Limit the replies of other servers: the seconds that they make a client wait, and the bytes that they contain."""
 
-from __future__ import annotations
-
 import email.utils
 import math
 import time

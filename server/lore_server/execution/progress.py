@@ -1,7 +1,5 @@
 """Callbacks for the progress of a call and for the text of an answer as it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Run calls in bounded worker threads with deadlines; calls that wait for a job or a model take none from searches."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator

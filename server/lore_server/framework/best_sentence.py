@@ -1,7 +1,5 @@
 """Find the sentence of a document that best matches a query: in its prose, or in the comments of code."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The view: an entry for each indexed pattern, PRP, memory and rule, by group, and the places that contain them."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -3,8 +3,6 @@
 A project's configuration cannot choose it: the project may be untrusted, and the memories belong to the user.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Connect to a knowledge server through MCP over streamable HTTP, and explain its failures."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

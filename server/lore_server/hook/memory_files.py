@@ -1,7 +1,5 @@
 """Find memory files, and convert each to episodes, the form in which a knowledge server accepts memories."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Notice that an agent searches files for the same word again and again, and mention Lore once in its session."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

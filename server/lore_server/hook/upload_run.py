@@ -1,7 +1,5 @@
 """One run of the hook: plan, upload and record, under a lock, with retries if the server fails."""
 
-from __future__ import annotations
-
 import logging
 import os
 import random

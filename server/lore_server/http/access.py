@@ -1,7 +1,5 @@
 """Who may do what: by the server's token, or by named tokens with rights per project, which are stored as hashes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

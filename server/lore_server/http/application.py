@@ -1,7 +1,5 @@
 """Build the application of `lore serve`: all routes behind the guard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

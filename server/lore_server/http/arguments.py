@@ -1,7 +1,5 @@
 """Parse requests as the contract defines them. openapi-core parses types; the contract then checks the values."""
 
-from __future__ import annotations
-
 import json
 import re
 

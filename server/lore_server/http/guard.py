@@ -1,7 +1,5 @@
 """Check every request: origin, host name and token; and add the headers of every response."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

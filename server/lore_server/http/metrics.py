@@ -1,7 +1,5 @@
 """Count and time the calls of a server for Prometheus."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import perf_counter
 

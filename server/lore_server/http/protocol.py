@@ -1,7 +1,5 @@
 """uvicorn's HTTP protocol with limits: the time and the headers of a request, and the number of connections."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -3,8 +3,6 @@
 Code is coloured with Pygments: spans of known classes and text. Rendering reads no data, so its route is no operation.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The properties of `lore serve` that the guard and the page need: host names, openness, project, and who signs in."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import time

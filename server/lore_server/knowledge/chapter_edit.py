@@ -1,7 +1,5 @@
 """Changes to chapters, and to sections (`## Header`) of a main document; all other bytes stay unchanged. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Parse and check knowledge documents: front matter, an introduction and chapters. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Convert names chosen by callers into safe file names, and reject invalid names."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

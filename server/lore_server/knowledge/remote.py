@@ -1,7 +1,5 @@
 """Synchronise the history with a remote; a failure of the remote never makes a local commit fail."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import threading

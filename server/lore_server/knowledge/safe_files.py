@@ -1,7 +1,5 @@
 """Access and lock files in the knowledge folder without following symlinks, so that nothing outside it is touched."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fnmatch

@@ -1,7 +1,5 @@
 """Pages of documentation as Markdown, from documents and the source of modules. Executes nothing, reads no file."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

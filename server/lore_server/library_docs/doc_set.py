@@ -1,7 +1,5 @@
 """The sets of documentation that the user added to an index, and their pages there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Copy a documentation site. Its pages are recorded: a killed run can continue, a later one reads only changes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

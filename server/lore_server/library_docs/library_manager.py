@@ -1,7 +1,5 @@
 """Add, update and remove sets of documentation of one index. One command at a time."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

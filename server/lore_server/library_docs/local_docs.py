@@ -1,7 +1,5 @@
 """Read documentation from a folder of the user or a package in it. Executes nothing, reads nothing outside it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Read one documentation site: only its own host, slowly, within limits, and as its robots.txt allows."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import time

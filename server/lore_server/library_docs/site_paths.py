@@ -1,7 +1,5 @@
 """Addresses of a documentation site: which ones belong to it, their files, and the pages that its lists name. Pure."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator

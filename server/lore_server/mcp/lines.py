@@ -3,8 +3,6 @@
 The SDK drops lines that it cannot parse, and senders would wait. Here they get an error, which never quotes them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

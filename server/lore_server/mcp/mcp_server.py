@@ -4,8 +4,6 @@ The SDK's low-level server validates nothing and sends the text of exceptions, s
 Nothing heavy is imported: the handshake and the lists are answered while the rest is loading.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

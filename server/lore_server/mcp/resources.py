@@ -1,7 +1,5 @@
 """The resources: the handbook, indexed content and knowledge, all read through operations, which resolve paths."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

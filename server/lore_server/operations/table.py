@@ -1,7 +1,5 @@
 """Name the service method and the renderer of each operation. A new operation needs a line here."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

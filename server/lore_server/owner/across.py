@@ -4,8 +4,6 @@ Scores of different indexes cannot be compared, but how well the best passages f
 closest projects are searched, and a result's score is its share of its project's best, times the confidence.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -4,8 +4,6 @@ If the owner ends, the bridge finds or starts another one, repeats the client's 
 requests again if they are repeatable. Standard library only, so that it starts fast and stays small.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -3,8 +3,6 @@
 An owner makes way once nothing runs in it, and all its clients read the same configuration as the next owner.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

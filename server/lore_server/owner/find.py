@@ -1,7 +1,5 @@
 """Find the owner of an index, or start one. Standard library only, because the bridge imports it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

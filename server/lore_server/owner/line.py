@@ -3,8 +3,6 @@
 After that the connection carries MCP (`mcp`), calls (`call`) or nothing (`status`, `stop`). Standard library only.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import socket

@@ -3,8 +3,6 @@
 Shells can differ in the sockets' folder (`TMPDIR`, `XDG_RUNTIME_DIR`), so a note stores its owner's full address.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

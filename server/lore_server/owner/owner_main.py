@@ -1,7 +1,5 @@
 """`python -P -m lore_server.owner.owner_main ROOT CONFIG`: run the owner, and print one line: ready, or why not."""
 
-from __future__ import annotations
-
 import os
 import sys
 

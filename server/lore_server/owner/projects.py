@@ -1,7 +1,5 @@
 """Own several indexes in one process: each is opened on first use, and closed when idle, or if too many are open."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import threading

@@ -3,8 +3,6 @@
 A call runs in one snapshot. A new one is verified and warmed first; the old one is closed after its last call.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The ranking of Lore's predecessor, reproduced exactly and tested with its golden vectors."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

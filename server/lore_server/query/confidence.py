@@ -1,7 +1,5 @@
 """Estimate whether the index answers a query at all, from the best passages by vector and by keyword search."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

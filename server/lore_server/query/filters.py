@@ -1,7 +1,5 @@
 """The filters of a search: which passages may be among its results, and the counts that suggest further ones."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Find files by the subjects of the commits that changed them, which say what a file is for in other words."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The hybrid ranking: the fused score, adjusted for code, types, inheritance and age. Pure functions."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import re

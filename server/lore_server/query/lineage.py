@@ -1,7 +1,5 @@
 """Use the class tree: answer questions about inheritance, add the ancestors that explain found classes, tell users."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice

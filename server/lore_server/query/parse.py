@@ -1,7 +1,5 @@
 """Parse a query into words, exact names and versions."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Judge what the path of a file says about a question: words that both share, and a name that it spells out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Measure how close together the words of a query are in a passage."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Run a query through the whole pipeline."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

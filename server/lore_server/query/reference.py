@@ -1,7 +1,5 @@
 """Find what a query names: a file by its path, a ticket (`#8156`) or release (`11.20`) by its number, a quotation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Near-copies remain results: in a changelog or a reference, a single word or number can be the essential difference.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

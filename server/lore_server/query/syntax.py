@@ -1,7 +1,5 @@
 """Parse the filters, phrases and excluded words in a query. All other text is left unchanged."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Limit the size of replies to a token budget, and encode cursors to the rest."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

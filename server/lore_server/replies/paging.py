@@ -1,7 +1,5 @@
 """Divide results into pages that contain everything once; of passages, show the lines that match the query best."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NotRequired, TypedDict, TypeVar, cast

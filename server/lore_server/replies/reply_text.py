@@ -1,7 +1,5 @@
 """Results as text, and the parts that several results share."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Log each call of the knowledge operations: operation, time, duration and outcome, but never content."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The MCP clients that Lore can be installed in, and the command for their files, portable if possible."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

@@ -3,8 +3,6 @@
 No hook is written into the project: it would run for everyone who opens it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

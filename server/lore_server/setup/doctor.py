@@ -1,7 +1,5 @@
 """`lore doctor`: run every check independently; a check that raises has failed, and the others still run."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Add Lore to a client's configuration or remove it: change one entry. JSON with comments is only read."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

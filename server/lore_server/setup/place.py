@@ -1,7 +1,5 @@
 """Check Lore's environment. Packages may be broken, so a check imports them only where it uses them."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

@@ -1,7 +1,5 @@
 """The streams of a GitHub project: issues and pull requests, their comments, releases and discussions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

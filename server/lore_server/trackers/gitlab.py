@@ -1,7 +1,5 @@
 """The streams of a GitLab project: issues and merge requests with their notes, and releases."""
 
-from __future__ import annotations
-
 from functools import partial
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """Pull a project from its tracker: choose the tracker and the token, and read one stream after the other."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Read a tracker over HTTP: pages by `Link`, conditional requests, limits, and no host but the user's."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import time

@@ -1,7 +1,5 @@
 """Read XML files in a ZIP archive, as EPUB books and Word files contain them."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Convert a document to text in a child process, so that a damaged or hostile file cannot affect other files."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Read an EPUB book: its chapters in reading order, with their headings."""
 
-from __future__ import annotations
-
 import posixpath
 import zipfile
 from collections.abc import Iterator

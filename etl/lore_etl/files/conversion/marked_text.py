@@ -1,7 +1,5 @@
 """Write converted text: headings begin with `#`, and no other line does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

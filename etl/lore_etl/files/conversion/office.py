@@ -1,7 +1,5 @@
 """Read Office files: Word, PowerPoint and Excel, of both generations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Read a PDF file page by page."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 

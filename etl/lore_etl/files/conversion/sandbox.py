@@ -1,7 +1,5 @@
 """The child process that converts a document from standard input to JSON on standard output, and limits itself."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import os

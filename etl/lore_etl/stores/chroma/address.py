@@ -3,8 +3,6 @@
 In case of a careless approval, it can name only variables `CHROMA_…`, and Chroma Cloud's key is sent only to it.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What vector stores and their connections to Chroma share. Imports no other module of this package."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

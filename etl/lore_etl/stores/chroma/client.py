@@ -6,8 +6,6 @@ models that a collection's configuration and schema name, including remote code:
 embedding function, and lose their schema before they are used.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 import time

@@ -1,7 +1,5 @@
 """Connect to Chroma over HTTP, through Chroma's client, with the timeouts that it lacks and with Lore's errors."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from contextlib import suppress

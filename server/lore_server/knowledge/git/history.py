@@ -1,7 +1,5 @@
 """The history of a knowledge folder: each write is one commit. Every change needs the folder's lock."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
