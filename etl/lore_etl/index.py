@@ -270,6 +270,7 @@ class Index:
             return self._embedder
 
     def tokens(self) -> TokenCounter:
+        """Return the counter of the model's tokens, without loading the model. Raises ConfigError, ProviderError."""
         return self._model.tokens()
 
     @property

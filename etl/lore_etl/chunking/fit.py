@@ -57,9 +57,11 @@ class _Budget:
         return self.cost(section.first, section.last) < CRUMB_TOKENS
 
     def furthest(self, first: int, room: int) -> int:
+        """Return the last line up to which the lines from `first` fit."""
         return bisect_right(self._totals, self._totals[first - 1] + room) - 1
 
     def before(self, last: int, room: int) -> int:
+        """Return the last line after which more than this many tokens remain up to `last`."""
         return bisect_right(self._totals, self._totals[last] - room) - 1
 
 

@@ -230,6 +230,7 @@ def _with_paths(values: JSON, folder: Path) -> JSON:
 
 
 def _filled(table: JSON) -> JSON:
+    """Return the configuration without empty tables, so that comments do not change its digest."""
     below = {key: _filled(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in below.items() if value != {}}
 

@@ -108,6 +108,7 @@ class Filler:
                 yield start, some, vectors
 
     def recompute(self, chunks: list[ChunkKey]) -> None:
+        """Add the vectors of these chunks that the cache lacks to it."""
         for _, batch in _batches(chunks, self.index.limits.embed_batch):
             self._vectors(batch)
 

@@ -112,6 +112,7 @@ def nearest(target: Target, keys: Collection[str], commits: Iterable[str]) -> Pu
 
 
 def latest(target: Target, keys: Collection[str], branch: str) -> Published:
+    """Return the last snapshot of a branch. Raises NotFound, InvalidArgument, StorageError."""
     return _verified(_answer(lambda: target.read(_of_branch(branch))), keys, branch=branch)
 
 

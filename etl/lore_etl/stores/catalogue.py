@@ -71,6 +71,7 @@ class ChunkKey(NamedTuple):
 
     @property
     def row(self) -> tuple[str, str, str]:
+        """The row in the vector store: (row id, type, source)."""
         return self.row_id, self.type.value, self.source
 
 
@@ -254,6 +255,7 @@ class Catalogue(CatalogueFile):
         return self._column(f"SELECT DISTINCT source FROM chunk {where}", values)
 
     def every_row(self) -> list[tuple[str, ...]]:
+        """Return (source, type, chunk id, content hash) of all chunks, by source and line."""
         return self._rows("SELECT source, type, id, content_hash FROM chunk ORDER BY source, position")
 
     def dates(self) -> dict[str, str]:

@@ -110,6 +110,7 @@ class VectorStore:
         return self._call(query, query_embeddings=vectors, n_results=limit, include=["distances"], **those)
 
     def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
+        """Return row id -> cosine similarity for those of these rows that exist."""
         return _scores(vector, self._read(row_ids))
 
     def _vectors_of(self, row_ids: Sequence[str]) -> RowVectors:
@@ -133,6 +134,7 @@ class VectorStore:
             yield self._call(self._collection.get, ids=list(some), include=list(include))
 
     def stored(self, row_ids: Sequence[str]) -> dict[str, tuple[str, str, Vectors]]:
+        """Return row id -> (type, source, vector) for those of these rows that exist."""
         found: dict[str, tuple[str, str, Vectors]] = {}
         for page in self._pages(row_ids, "embeddings", "metadatas"):
             for id_, metadata, vector in zip(page["ids"], page["metadatas"], page["embeddings"], strict=True):
