@@ -126,7 +126,6 @@ def tags_of(document: Document) -> tuple[str, ...]:
 
 
 def _excerpt(prose: _ProseLines) -> str:
-    """Return the first informative paragraph, or comment of code, short enough for a list; else a heading."""
     first = ""
     for paragraph in _paragraphs(prose):
         first = first or paragraph

@@ -91,7 +91,6 @@ def code_syntax_of(path: str) -> str | None:
 
 
 def plain_title_of(path: str) -> str | None:
-    """Return the title of the language of a file, if it is one without a grammar."""
     name = PurePosixPath(path)
     return _PLAIN_TITLES.get(name.name) or _PLAIN_TITLES.get(name.suffix)
 

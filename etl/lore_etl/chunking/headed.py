@@ -155,12 +155,10 @@ def _latex_text(text: str) -> str:
 
 
 def _html_text(text: str) -> str:
-    """Return the words of a heading in HTML, without its permalink sign."""
     return one_line(html.unescape(_TAGS.sub(_between, text))).removesuffix("¶").rstrip()
 
 
 def _org_text(text: str) -> str:
-    """Return a headline of Org without its state, its priority and its tags."""
     return one_line(_ORG_TAGS.sub("", _ORG_STATE.sub("", text)))
 
 

@@ -48,7 +48,6 @@ def last_day(value: object) -> datetime.date | None:
 
 
 def day_or_none(value: object) -> datetime.date | None:
-    """Return the last day, or None for any value that is not a date."""
     try:
         return last_day(value)
     except ValueError:

@@ -13,7 +13,6 @@ _UNSTORABLE = re.compile(f"[\x00-\x1f\x7f{SURROGATES}]")
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether UTF-8 can encode the text, so that it contains no lone surrogate."""
     return not _SURROGATE.search(text)
 
 

@@ -105,7 +105,6 @@ class Verification:
             self.found[name].note = self.found[name].note or f"Not compared: {error.message}"
 
     def _compare_catalogue(self) -> None:
-        """Compare all rows with their hashes, which includes the classes."""
         self.found[CATALOGUE].count(self.index.catalogue.check())
         self.found[CLASSES].count(len(self.index.hierarchy.nodes))
 

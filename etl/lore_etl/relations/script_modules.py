@@ -24,7 +24,7 @@ class ScriptModules:
     def files_of(self, path: str, module: str) -> list[str]:
         """Return the files of the project that the script at `path` may import as `module`, the likeliest first.
 
-        A declaration file may describe a script. Unconfigured `@/x` and `~/x` are the only path that ends with `/x`.
+        A declaration file may describe a script. Unconfigured `@/x` and `~/x` mean the only path that ends with `/x`.
         """
         if module.startswith("."):
             return self._existing(join(dirname(path), module))

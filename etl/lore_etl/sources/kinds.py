@@ -243,7 +243,6 @@ class Examples(CodeIn):
     prose = (".md", ".ipynb", ".html", ".htm")
 
     def claims(self, path: str) -> bool:
-        """Return whether the file is code, a notebook or a page, or Markdown below `examples`."""
         is_elsewhere = path.endswith(".md") and not self._is_configured and "examples/" not in f"/{path}"
         return not is_elsewhere and super().claims(path)
 

@@ -96,7 +96,6 @@ class HttpChroma:
         return None
 
     def explain_all(self, error: Exception) -> LoreError | None:
-        """Return the Lore error also for an error that Chroma reports."""
         if isinstance(error, NotFoundError):
             return IndexDamaged(f"The collection no longer exists in Chroma at {self.address}.")
         explained = self.explain(error)
