@@ -1,5 +1,7 @@
 """Run git with a list of arguments, without foreign configuration or hooks, and with a deadline."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
