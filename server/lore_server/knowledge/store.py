@@ -181,9 +181,7 @@ class KnowledgeStore:
         try:
             return merge_all(self.history, {path: (after, before) for path, (before, after) in changed.items()}, ours)
         except Clash as clash:
-            raise Conflict(
-                f"Changed since: {clash}.", "Revert the later commits first, or edit the document."
-            ) from clash
+            raise Conflict(f"Changed since: {clash}.", _LATER) from clash
 
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
         """Return the changes with an index of all projects with files. Raises Conflict if a folder changed hands."""
