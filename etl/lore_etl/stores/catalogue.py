@@ -235,6 +235,9 @@ class Catalogue(CatalogueFile):
     def total(self) -> int:
         return self._count("chunk")
 
+    def files_with_chunks(self) -> int:
+        return self._count("(SELECT DISTINCT source FROM chunk)")
+
     def _count(self, rows: str) -> int:
         return int(self._unchanged_rows(f"SELECT count(*) FROM {rows}")[0][0])
 

@@ -74,7 +74,7 @@ class HealthService:
         with contextlib.suppress(LoreError):  # the checks report the cause
             if self.index.exists():
                 catalogue = self.index.catalogue
-                record["counts"], record["files"] = catalogue.counts(), len(catalogue.paths())
+                record["counts"], record["files"] = catalogue.counts(), catalogue.files_with_chunks()
                 record["index_age_seconds"] = seconds_since(catalogue.meta("synced_at"))
                 inventory, problems = (json.loads(catalogue.meta(name) or "null") for name in ("inventory", "problems"))
                 record = with_fields(record, inventory=inventory, problems=problems)
