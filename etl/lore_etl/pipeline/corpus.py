@@ -1,8 +1,9 @@
 """Chunk, embed and load documents that are records instead of files."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import count
 
 from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.core.model import Document, FileFacts, KnowledgeType, SyncReport, canonical_json, sha256
@@ -69,10 +70,12 @@ def _changes(index: Index, documents: Sequence[Document], progress: Progress) ->
 def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Document]:
     """Return the documents, each with a unique source, because several records may be parts of one file."""
     documents: dict[str, Document] = {}
+    numbers = defaultdict[str, Iterator[int]](lambda: count(1))  # a file may have thousands of records
     for record in records:
         document = _document(record, known)
-        more = (f"{document.source}#{number}" for number in count(2))
-        source = next(name for name in chain((document.source,), more) if name not in documents)
+        named = document.source
+        names = (named if number == 1 else f"{named}#{number}" for number in numbers[named])
+        source = next(name for name in names if name not in documents)
         title = source if document.title == document.source else document.title  # the title of code is its path
         documents[source] = replace(document, source=source, title=title)
     return list(documents.values())
