@@ -211,8 +211,9 @@ def _require_files(settings: DatabaseSettings) -> None:
 
 
 def _files(folder: Path) -> list[str]:
-    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
-    return sorted(name for name in files if name.startswith(PREFIXES))
+    entries = [entry for entry in folder.iterdir() if entry.name.startswith(PREFIXES)]
+    files = (file for entry in entries for file in (entry.rglob("*") if entry.is_dir() else (entry,)))
+    return sorted(file.relative_to(folder).as_posix() for file in files if file.is_file())
 
 
 def _of_branch(branch: str) -> str:
