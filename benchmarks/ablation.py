@@ -22,7 +22,7 @@ from statistics import fmean
 
 from benchmarks.retrieval import ROOT, sets_in
 from lore_etl.config.settings import Settings
-from lore_server.evaluation.bench import opened
+from lore_server.evaluation.bench import open_bench
 from lore_server.evaluation.measures import ALPHA, compare, per_question
 from lore_server.evaluation.sets import read_set
 from lore_server.query.ranking import HYBRID
@@ -56,7 +56,7 @@ Scores = Mapping[str, float]
 def values(folder: Path, variant: str | None) -> Mapping[str, Scores]:
     """Return the scores of a set without each term."""
     chosen = read_set(folder, variant)
-    with opened(chosen, folder, Settings()) as (bench, _):
+    with open_bench(chosen, folder, Settings()) as (bench, _):
         retrieved = bench.retrieve(chosen.questions)
         found = {}
         for name, changed in WITHOUT.items():

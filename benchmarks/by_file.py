@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lore_etl.config.settings import Settings
-from lore_server.evaluation.bench import opened
+from lore_server.evaluation.bench import open_bench
 from lore_server.evaluation.measures import per_question
 from lore_server.evaluation.sets import Judgements, read_set
 
@@ -56,7 +56,7 @@ def main() -> None:
     folder = parser.parse_args().set
     chosen = read_set(folder)
     paths = {record.id: record.path or record.id for record in chosen.records or ()}
-    with opened(chosen, folder, Settings()) as (bench, _):
+    with open_bench(chosen, folder, Settings()) as (bench, _):
         ranked = bench.rank(bench.retrieve(chosen.questions), "hybrid")
         runs = bench.runs(ranked)
     by_fragment = per_question(chosen.judgements, runs)[MEASURE]

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lore_etl.config.settings import Settings
-from lore_server.evaluation.bench import opened
+from lore_server.evaluation.bench import open_bench
 from lore_server.evaluation.measures import per_question
 from lore_server.evaluation.sets import read_set
 from lore_server.query.history import History
@@ -40,7 +40,7 @@ def values(folder: Path, checkout: Path | None) -> tuple[dict[str, dict[str, flo
     history = History(checkout.resolve()) if checkout else None
     if history:
         history.refresh()
-    with opened(chosen, folder, Settings(), history=history) as (bench, _):
+    with open_bench(chosen, folder, Settings(), history=history) as (bench, _):
         retrieved = bench.retrieve(chosen.questions)
         bare = {question: without_vectors(one) for question, one in retrieved.items()}
         found = {}

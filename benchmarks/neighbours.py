@@ -36,7 +36,7 @@ from lore_server.app import App
 from lore_server.contract import load_contract
 from lore_server.execution.threads import CLIENT
 from lore_server.hook.knowledge_server import target_of
-from lore_server.hook.mcp_connection import connected
+from lore_server.hook.mcp_connection import open_session
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.trackers.pull import PullRequest, pull
 from tests.harness.chroma import chroma_running
@@ -80,7 +80,7 @@ def read_tickets(app: App, port: int) -> object:
 
 def upload(app: App, port: int) -> object:
     async def connect() -> None:
-        async with connected(target_of(f"http://127.0.0.1:{port}/mcp/", {}, Path("/")), str):
+        async with open_session(target_of(f"http://127.0.0.1:{port}/mcp/", {}, Path("/")), str):
             return
 
     return anyio.run(connect)

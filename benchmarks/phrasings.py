@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lore_etl.config.settings import Settings
-from lore_server.evaluation.bench import opened
+from lore_server.evaluation.bench import open_bench
 from lore_server.evaluation.measures import per_question
 from lore_server.evaluation.sets import read_set
 from lore_server.services.search_service import fused
@@ -24,7 +24,7 @@ def measured(folder: Path, phrasings: dict[str, list[str]]) -> dict[str, list[fl
     """Return column -> values of the questions of a set that have rewordings."""
     chosen = read_set(folder)
     questions = [question for question in chosen.questions if question.id in phrasings]
-    with opened(chosen, folder, Settings()) as (bench, _):
+    with open_bench(chosen, folder, Settings()) as (bench, _):
         outcomes = {
             question.id: [bench.service.find(text) for text in (question.text, *phrasings[question.id])]
             for question in questions

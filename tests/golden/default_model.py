@@ -18,7 +18,7 @@ import onnx
 from onnx import helper
 
 from lore_etl.models.export import SAMPLES, TOLERANCE, export_embedder
-from lore_etl.models.model_cache import FOLDER, WEIGHTS, described, file_digest, weights_folder
+from lore_etl.models.model_cache import FOLDER, WEIGHTS, file_digest, read_model, weights_folder
 from lore_etl.models.onnx_models import OnnxEmbedder
 
 INLINE_BYTES = 8_192  # smaller tensors that are not in the weights, such as constants, stay in the graph
@@ -38,7 +38,7 @@ def export(folder: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "model.onnx").write_bytes(graph.SerializeToString(deterministic=True))
         (folder / "info.json").write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
-        _check(OnnxEmbedder(described(whole), threads=1), OnnxEmbedder(described(folder, source), threads=1))
+        _check(OnnxEmbedder(read_model(whole), threads=1), OnnxEmbedder(read_model(folder, source), threads=1))
 
 
 def _refer_to(file: Path, model: Any) -> None:

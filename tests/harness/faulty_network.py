@@ -9,7 +9,7 @@ import anyio
 
 from lore_etl.files.redaction import redact
 from lore_server.hook.knowledge_server import target_of
-from lore_server.hook.mcp_connection import connected
+from lore_server.hook.mcp_connection import open_session
 from lore_server.hook.upload_run import upload
 from lore_server.hook.upload_state import UploadRequest
 from lore_server.trackers.pull import PullRequest, pull
@@ -24,7 +24,7 @@ def pull_tickets(home: str, address: str) -> None:
 def upload_memories(memories: str, state_file: str, url: str) -> None:
     target = target_of(url, {}, Path("/"))
     request = UploadRequest((Path(memories),), Path(state_file), target.name)
-    connect = partial(connected, target, str)
+    connect = partial(open_session, target, str)
     anyio.run(partial(upload, request, connect))
 
 

@@ -217,7 +217,7 @@ def test_meta_values_are_set_and_removed(catalogue: Catalogue) -> None:
 def test_meta_values_and_counts_stay_in_memory_until_a_transaction_ends(catalogue: Catalogue) -> None:
     catalogue.set_meta(a="1")
     statements = list[str]()
-    with catalogue._connected() as connection:  # the only connection, which later calls use
+    with catalogue._connect() as connection:  # the only connection, which later calls use
         connection.set_trace_callback(statements.append)
 
     assert [catalogue.metas("a", "b") for _ in range(3)] == [("1", None)] * 3

@@ -337,7 +337,7 @@ def test_a_compiled_model_that_is_in_use_is_not_deleted(own_cache: Path) -> None
     (used / "info.json").touch()
     os.utime(used, (0, 0))
 
-    assert model_cache.compiled(source, source, EMBEDDER) == used
+    assert model_cache.compile_once(source, source, EMBEDDER) == used
     model_cache.remove_superseded(other, compiled_folder(other, other, EMBEDDER))
 
     assert used.exists()

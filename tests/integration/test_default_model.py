@@ -18,7 +18,7 @@ from lore_etl.core.errors import PackageMissing, ProviderUnavailable
 from lore_etl.core.progress import silent
 from lore_etl.models import model_cache
 from lore_etl.models.embedder import ConfiguredModel
-from lore_etl.models.model_cache import DATA, DEFAULT_MODEL, FOLDER, WEIGHTS, described, prepared, weights_folder
+from lore_etl.models.model_cache import DATA, DEFAULT_MODEL, FOLDER, WEIGHTS, prepared, read_model, weights_folder
 from lore_etl.models.onnx_models import OnnxEmbedder
 from lore_server.app import App
 from lore_server.contract import Contract
@@ -54,7 +54,7 @@ def test_the_exporter_writes_the_graph_that_lore_ships(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     shipped, again = (json.loads((folder / "info.json").read_text("utf-8")) for folder in (FOLDER, tmp_path / "again"))
     assert again == shipped
-    found = OnnxEmbedder(described(tmp_path / "again", weights_folder())).embed(TEXTS)
+    found = OnnxEmbedder(read_model(tmp_path / "again", weights_folder())).embed(TEXTS)
     assert np.abs(found - OnnxEmbedder(prepared(DEFAULT_MODEL)).embed(TEXTS)).max() < 1e-5
 
 

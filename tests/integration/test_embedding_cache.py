@@ -232,7 +232,7 @@ def test_a_damaged_file_is_set_aside_and_the_cache_starts_empty(
 @pytest.mark.promise(3)
 def test_a_full_disk_is_reported(cache: EmbeddingCache) -> None:
     cache.put(hashes(1), vectors_of(1))
-    cache._opened().execute("PRAGMA max_page_count = 1")  # SQLite then reports a full disk
+    cache._open_once().execute("PRAGMA max_page_count = 1")  # SQLite then reports a full disk
 
     with pytest.raises(StorageError):
         cache.put(hashes(2_000), vectors_of(2_000))

@@ -12,7 +12,7 @@ from lore_etl.config.settings import QuerySettings, Settings
 from lore_etl.core.errors import IndexMissing, InvalidArgument, NotFound, ProviderError, StorageError
 from lore_etl.pipeline.sync import sync
 from lore_server.evaluation import measures as reports
-from lore_server.evaluation.bench import RANKINGS, Bench, opened, scratch_index
+from lore_server.evaluation.bench import RANKINGS, Bench, open_bench, scratch_index
 from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.evaluation.measures import MEASURES, Report
 from lore_server.evaluation.sets import read_set
@@ -68,7 +68,7 @@ def evaluated(
 def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
     """Return the documents found for each question, best first."""
     chosen = read_set(folder)
-    with opened(chosen, folder, Settings(), model=model) as (bench, _):
+    with open_bench(chosen, folder, Settings(), model=model) as (bench, _):
         ranked = bench.rank(bench.retrieve(chosen.questions), ranking)
         return bench.runs(ranked)
 

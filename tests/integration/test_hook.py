@@ -20,7 +20,7 @@ import pytest
 from lore_etl.core.errors import StorageError
 from lore_server.execution.foreign_reply import LONGEST_PAUSE, retry_seconds
 from lore_server.hook.knowledge_server import ServerUnreachable, ServerUnusable, Target, query_escaping, target_of
-from lore_server.hook.mcp_connection import connected
+from lore_server.hook.mcp_connection import open_session
 from lore_server.hook.session_start import session_start, upload_request
 from lore_server.hook.upload_run import RetryPolicy, upload
 from lore_server.hook.upload_state import Tally, UploadRequest, UploadState, read_state
@@ -64,7 +64,7 @@ class Hook:
         environment = {"LORE_HOOK_TOKEN": token} if token else {}
         target = target_of(self.url, environment, Path("/"))
         request = UploadRequest((self.folder,), self.state_file, target.name, **options)
-        connect = partial(connected, target, str, request_seconds=seconds, health_seconds=SECONDS)
+        connect = partial(open_session, target, str, request_seconds=seconds, health_seconds=SECONDS)
         retries = RetryPolicy(attempts, jitter=lambda: 0.5, sleep=self._sleep)
         return anyio.run(partial(upload, request, connect, retries))
 
@@ -286,7 +286,7 @@ def test_sc_005_special_characters_are_found_in_each_database(hook: Hook, server
     target, spelled = target_of(server.url, {}, Path("/")), query_escaping({"MADEINOZ_KNOWLEDGE_DB": database})
 
     async def search(query: str) -> JSON:
-        async with connected(target, spelled, request_seconds=SECONDS, health_seconds=SECONDS) as knowledge:
+        async with open_session(target, spelled, request_seconds=SECONDS, health_seconds=SECONDS) as knowledge:
             return await knowledge.search(query, ["research"])
 
     for query in ("apt-28", "(also", "a/b:c"):
@@ -359,7 +359,7 @@ def test_a_hook_killed_at_any_moment_sends_nothing_twice_and_loses_nothing(
 
 
 async def _health(target: Target, seconds: float) -> None:
-    async with connected(target, str, health_seconds=seconds):
+    async with open_session(target, str, health_seconds=seconds):
         return
 
 
@@ -491,7 +491,7 @@ def test_a_run_ends_early_if_the_server_fails_on_every_file(hook: Hook, server: 
 def test_a_session_lost_by_the_server_is_opened_again(hook: Hook, server: MemoryServer) -> None:
     async def run() -> None:
         target = target_of(server.url, {}, Path("/"))
-        async with connected(target, str, request_seconds=SECONDS, health_seconds=SECONDS) as knowledge:
+        async with open_session(target, str, request_seconds=SECONDS, health_seconds=SECONDS) as knowledge:
             await anyio.to_thread.run_sync(server.forget_sessions)
             await knowledge.search("x", [])
 

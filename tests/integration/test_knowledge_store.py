@@ -474,13 +474,13 @@ def test_an_error_of_the_system_during_a_write_is_reported_with_a_hint(tmp_path:
 
 def test_every_use_of_a_lock_file_that_fails_is_a_storage_error(tmp_path: Path) -> None:
     lock = StoreLock(tmp_path / "lore.lock", 1.0)
-    uses: list[Callable[[], object]] = [lambda: lock.note("x"), lock.left_off]
+    uses: list[Callable[[], object]] = [lambda: lock.note("x"), lock.read_note]
     for use in uses:
-        with pytest.raises(StorageError) as failed, lock.held():
+        with pytest.raises(StorageError) as failed, lock.hold():
             os.close(lock.descriptor)
             use()
         assert failed.value.hint
-    with lock.held():  # and it can be used again
+    with lock.hold():  # and it can be used again
         lock.note("")
 
 

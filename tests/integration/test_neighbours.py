@@ -19,7 +19,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution import foreign_reply
 from lore_server.hook.knowledge_server import target_of
-from lore_server.hook.mcp_connection import connected
+from lore_server.hook.mcp_connection import open_session
 from lore_server.knowledge import remote
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.library_docs import site_client
@@ -125,7 +125,7 @@ def pull_from_tracker(port: int, folder: Path) -> None:
 def upload_to_hook_server(port: int, folder: Path) -> None:
     async def connect() -> None:
         target = target_of(f"http://127.0.0.1:{port}/mcp/", {}, Path("/"))
-        async with connected(target, str, request_seconds=SECONDS, health_seconds=SECONDS):
+        async with open_session(target, str, request_seconds=SECONDS, health_seconds=SECONDS):
             return
 
     with pytest.raises(LoreError):

@@ -103,7 +103,7 @@ def test_an_idle_project_is_closed_while_the_others_stay(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
     def work(projects: Projects) -> None:
-        with projects.opened("two"):
+        with projects.hold("two"):
             ask(projects, "one")
             wait_for(projects, {"one": "closed", "two": "open", "three": "closed"})
 

@@ -95,7 +95,7 @@ class ProjectFiles:
     def scan(self) -> Scan:
         """Find all files. Raises ConfigError for an invalid pattern."""
         with self._guard:
-            return self._scanned()
+            return self._scan()
 
     def has_news(self) -> bool:
         return bool(self._reported)
@@ -103,22 +103,22 @@ class ProjectFiles:
     def look(self) -> Scan:
         """Look at the reported files again, or at all if that is not enough; return all. Raises ConfigError."""
         with self._guard:
-            reported = self._taken()
+            reported = self._take_reports()
             last = self._last
             if last is None or last.unreadable:
-                return self._scanned()
+                return self._scan()
             reported |= {path for path, entry in last.files.items() if not entry.stamp}
             files = dict(last.files)
             was_refused = any(_is_at_or_below(problem.source, path) for problem in last.refused for path in reported)
             if was_refused or not all(self._update(path, files) for path in reported):
-                return self._scanned()
+                return self._scan()
             if files.keys() != last.files.keys():
                 files = dict(sorted(files.items()))
             self._last = Scan(files, [], last.refused)
             return self._last.copy()
 
-    def _scanned(self) -> Scan:
-        self._taken()  # before the scan, which may miss a change that is reported during it
+    def _scan(self) -> Scan:
+        self._take_reports()  # before the scan, which may miss a change that is reported during it
         found = walk(self._root, self._rules)
         for name, content in _RESERVED.items():
             if facts_below(self._root, name):
@@ -130,7 +130,7 @@ class ProjectFiles:
         self._last = found
         return found.copy()
 
-    def _taken(self) -> set[str]:
+    def _take_reports(self) -> set[str]:
         with self._reports:
             reported, self._reported = self._reported, set()
         return reported

@@ -99,7 +99,7 @@ class ConfiguredModel:
     def _fingerprint(self) -> str:
         if self._settings.provider == "gemini":
             return f"gemini:{self._name}"
-        with self._compiled() as files:
+        with self._open_compiled() as files:
             return files.fingerprint
 
     def open(self) -> Embedder:
@@ -110,7 +110,7 @@ class ConfiguredModel:
             return GeminiEmbedder(self._name, self._settings.base_url)
         from lore_etl.models.onnx_models import OnnxEmbedder
 
-        with self._compiled() as files:
+        with self._open_compiled() as files:
             return OnnxEmbedder(files, self._settings.threads)
 
     def tokens(self) -> TokenCounter:
@@ -119,11 +119,11 @@ class ConfiguredModel:
             return self.open().tokens()
         from lore_etl.chunking.tokens import token_counter
 
-        with self._compiled() as files:
+        with self._open_compiled() as files:
             return token_counter(files.tokenizer, files.max_tokens)
 
     @contextmanager
-    def _compiled(self) -> Iterator[PreparedModel]:
+    def _open_compiled(self) -> Iterator[PreparedModel]:
         """Yield the compiled model; an error while its files are read means that they are damaged."""
         if not is_prepared(self._name):
             raise self._failure or ProviderUnavailable(

@@ -18,7 +18,7 @@ import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from torch.export import Dim
 
-from lore_etl.models.model_cache import UNFIT, described
+from lore_etl.models.model_cache import UNFIT, read_model
 from lore_etl.models.onnx_models import OnnxCrossEncoder, OnnxEmbedder
 
 TOLERANCE = 1e-4
@@ -52,7 +52,7 @@ def export_embedder(origin: str, folder: Path) -> None:
             "digest": _digest(model, files / "tokenizer.json"),
         }
         (files / INFO).write_text(json.dumps(info), encoding="utf-8")
-        served = OnnxEmbedder(described(files), threads=1).embed(SAMPLES)
+        served = OnnxEmbedder(read_model(files), threads=1).embed(SAMPLES)
         difference = float(np.abs(served - model.encode(SAMPLES, normalize_embeddings=True)).max())
         if not difference <= TOLERANCE:
             raise SystemExit(f"the compiled model differs from the original by {difference:.1e}")

@@ -81,7 +81,7 @@ def weights_folder() -> Path:
     return (DATA / WEIGHTS).resolve().parent  # ONNX Runtime refuses weights behind a symlink
 
 
-def checked_folder(progress: Progress = silent) -> Path:
+def check_folder(progress: Progress = silent) -> Path:
     """Return the folder of the weights if they are those of the graph. Raises PackageMissing."""
     folder = weights_folder()
     for name, digest in json.loads((FOLDER / "info.json").read_text(encoding="utf-8"))["files"].items():
@@ -141,13 +141,13 @@ def is_prepared(name: str) -> bool:
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
     """Return the model, compiled if necessary. Raises ConfigError, PackageMissing, ProviderUnavailable."""
     if name in NAMES:
-        folder, data = FOLDER, checked_folder(progress)
+        folder, data = FOLDER, check_folder(progress)
     else:
-        folder = data = compiled(name, model_source(name), EMBEDDER, progress)
-    return described(folder, data, name)
+        folder = data = compile_once(name, model_source(name), EMBEDDER, progress)
+    return read_model(folder, data, name)
 
 
-def described(folder: Path, data: Path | None = None, name: str = "") -> PreparedModel:
+def read_model(folder: Path, data: Path | None = None, name: str = "") -> PreparedModel:
     """Return the model whose graph is in a folder; `data` has its weights and tokenizer if they are elsewhere."""
     info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
     fingerprint = f"{name}:{info['digest'][:16]}"
@@ -171,7 +171,7 @@ def origin(name: str, kind: ModelKind) -> str:
     return str(folder.resolve())
 
 
-def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silent) -> Path:
+def compile_once(name: str, source: str, kind: ModelKind, progress: Progress = silent) -> Path:
     """Return the model's folder, compiled in a child process if necessary. Raises LoreError, and as `progress` does."""
     folder = compiled_folder(name, source, kind)
     if not (folder / "info.json").exists():
@@ -179,7 +179,7 @@ def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silen
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(f"{folder}.lock")
         busy = f"Another process has been preparing the model for over {EXPORT_SECONDS} s."
-        with _awaited(lambda: lock.acquire(timeout=STEP_SECONDS), "preparing the model", progress, busy):
+        with _wait_for(lambda: lock.acquire(timeout=STEP_SECONDS), "preparing the model", progress, busy):
             if not (folder / "info.json").exists():
                 is_offline = Path(source).is_dir() or not needs_download(source, kind, progress)
                 _export(source, folder, kind, is_offline, progress)
@@ -247,7 +247,7 @@ def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progre
         try:
             stage = "preparing the model" if is_offline else "downloading the model"
             late = f"Preparing the model took over {EXPORT_SECONDS} s."
-            code = _awaited(lambda: child.wait(STEP_SECONDS), stage, progress, late)
+            code = _wait_for(lambda: child.wait(STEP_SECONDS), stage, progress, late)
         finally:
             child.kill()
             child.wait()
@@ -261,7 +261,7 @@ def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progre
         raise ProviderUnavailable(f"The model cannot be compiled: {reason}", f"Check `{kind.key}`, then sync again.")
 
 
-def _awaited(attempt: Callable[[], T], stage: str, progress: Progress, late: str) -> T:
+def _wait_for(attempt: Callable[[], T], stage: str, progress: Progress, late: str) -> T:
     """Return the result of the first attempt that is in time, and report the others. Raises ProviderUnavailable."""
     for second in range(EXPORT_SECONDS):
         with suppress(Timeout, subprocess.TimeoutExpired):

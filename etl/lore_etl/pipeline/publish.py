@@ -32,7 +32,7 @@ from lore_etl.core.errors import (
 )
 from lore_etl.index import Index
 from lore_etl.stores.private_copy import PREFIXES
-from lore_etl.stores.target import Target, TargetFailed, limited
+from lore_etl.stores.target import Target, TargetFailed, run_limited
 from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular
 
@@ -81,7 +81,7 @@ def publish(
     index.own_for_writing()
     files, sent = {}, 0
     try:
-        known = set(limited(lambda: target.names(PARTS)))
+        known = set(run_limited(lambda: target.names(PARTS)))
         for name in _files(index.folder):
             parts = []
             with open(open_regular(index.folder / name), "rb") as file:
@@ -89,14 +89,14 @@ def publish(
                 while part := file.read(PART_BYTES):
                     parts.append(digest := hashlib.sha256(part).hexdigest())
                     if digest not in known:
-                        limited(partial(target.write, f"{PARTS}/{digest}", part))
+                        run_limited(partial(target.write, f"{PARTS}/{digest}", part))
                         sent += len(part)
             files[name] = time_ns, parts
         now = time.time()
         published = Published(index.root.name, branch, commit, index.model, now, now + days * 86_400, files=files)
         text = json.dumps(asdict(published)).encode()
         for place in (f"{COMMITS}/{commit}", _of_branch(branch)):
-            limited(partial(target.write, place, signing.sign(text) + text))
+            run_limited(partial(target.write, place, signing.sign(text) + text))
     except TargetFailed as error:
         raise StorageError(f"Not published: {error}.", "Check the target, then repeat: what was sent stays.") from error
     return published, sent
@@ -223,7 +223,7 @@ def _of_branch(branch: str) -> str:
 def _answer(ask: Callable[[], T]) -> T:
     """Return what the target answers. Raises NotFound, StorageError."""
     try:
-        return limited(ask)
+        return run_limited(ask)
     except TargetFailed as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise NotFound("The target has no such snapshot.", "Publish it first.") from error

@@ -62,7 +62,7 @@ class CatalogueFile:
                 with self.transaction() as connection:
                     _check_version(connection)
                     connection.executescript(_SCHEMA)
-                    if not is_new and found != self._sealed():
+                    if not is_new and found != self._read_seal():
                         _check_catalogue(connection)
                 self._left = stamp(self._path)
             except (sqlite3.Error, CatalogueDamaged):
@@ -82,22 +82,22 @@ class CatalogueFile:
 
     def check(self) -> int:
         """Check the whole content, whoever wrote it, and return the number of rows."""
-        with self._reporting(), closing(self._opened()) as connection:  # others have pages in memory
+        with self._reporting(), closing(self._open()) as connection:  # others have pages in memory
             return _check_catalogue(connection)
 
-    def _sealed(self) -> str | None:
+    def _read_seal(self) -> str | None:
         with suppress(OSError, UnicodeDecodeError):
             return self._seal.read_text(encoding="utf-8")
         return None
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _connect(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection for one call. A few idle connections are kept; one for each thread would leak."""
         with self._guard:
             if self._is_closed:
                 raise Busy("The catalogue was just replaced or closed.")
             connection = self._idle.pop() if self._idle else None
-        connection = connection or self._opened()
+        connection = connection or self._open()
         try:
             yield connection
         finally:
@@ -109,7 +109,7 @@ class CatalogueFile:
             if not is_kept:
                 connection.close()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         return connect(self._path, PAGE_BYTES, isolation_level=None)
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class CatalogueFile:
         if only_ours:
             with suppress(OSError):  # without a seal, the next open checks the file
                 found = stamp(self._path)
-                if found != self._sealed():
+                if found != self._read_seal():
                     self._seal.write_text(found, encoding="utf-8")
 
     def _is_as_left(self) -> bool:
@@ -150,7 +150,7 @@ class CatalogueFile:
     @contextmanager
     def transaction(self, is_synced: bool = False) -> Iterator[sqlite3.Connection]:
         """Run statements in a transaction, which is rolled back if an error occurs; it may have to reach the disk."""
-        with self._connected() as connection:
+        with self._connect() as connection:
             connection.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -165,12 +165,12 @@ class CatalogueFile:
             self.snapshot = Snapshot()
 
     def vacuum(self) -> None:
-        with self._reporting(), self._connected() as connection:
+        with self._reporting(), self._connect() as connection:
             vacuum(connection)
             self._left = stamp(self._path)
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._reporting(), self._connected() as connection:
+        with self._reporting(), self._connect() as connection:
             return connection.execute(sql, values).fetchall()
 
     def _unchanged_rows(self, sql: str) -> list[tuple[Any, ...]]:

@@ -155,13 +155,13 @@ def _objection(index: Path) -> str | None:
         return "it has no mark by this user's Lore"
     record = _record_in(record_folder(index))
     if record is None or record.mark != mark:
-        record = _moved(index, mark, info)
+        record = _follow_move(index, mark, info)
     if record is None:
         return "this user's Lore has no record of it"
     return None if record.is_of(info) else "it was replaced, or other users can write to it"
 
 
-def _moved(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
+def _follow_move(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
     """Return the record of the same folder under its old path: a moved project keeps its index and its owner."""
     for old in recorded():
         record = _record_in(record_folder(old))

@@ -95,7 +95,7 @@ class SharedVectors:
         if not self._is_usable:
             return otherwise
         try:
-            with self._opened() as connection:
+            with self._open_once() as connection:
                 return action(connection)
         except (OSError, sqlite3.Error) as error:
             log.warning("The shared embedding cache is not usable: %s.", error)
@@ -106,7 +106,7 @@ class SharedVectors:
                     (self._folder / (SHARED + suffix)).unlink(missing_ok=True)
             return otherwise
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_once(self) -> sqlite3.Connection:
         if self._connection is None:
             path = private_folder(self._folder) / SHARED
             self._connection = _open(path, _SHARED_SCHEMA, auto_vacuum="INCREMENTAL")
@@ -297,7 +297,7 @@ class EmbeddingCache:
     def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """Run an action in a transaction; if the file is damaged, run it again with an empty file."""
         try:
-            with self._opened() as connection:
+            with self._open_once() as connection:
                 return action(connection)
         except (sqlite3.DatabaseError, TypeError) as error:  # damage can turn a text into a number
             if isinstance(error, sqlite3.Error) and not is_damage(error):
@@ -305,10 +305,10 @@ class EmbeddingCache:
             self.close()
             put_aside(self._path)
             integrity.unmark(self._path)
-            with self._opened() as connection:
+            with self._open_once() as connection:
                 return action(connection)
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_once(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = _open(self._path, _SCHEMA)
         return self._connection

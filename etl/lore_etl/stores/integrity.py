@@ -33,7 +33,7 @@ def seal(folder: Path, known: Mapping[str, Stamp] = MappingProxyType({})) -> Non
 
 def unseal(folder: Path) -> dict[str, Stamp]:
     """Remove the seal before a write, so that a crash does not count as damage; return its stamps for the next."""
-    known = _recorded(folder) or {}
+    known = _read_stamps(folder) or {}
     (folder / SEAL).unlink(missing_ok=True)
     return known
 
@@ -43,7 +43,7 @@ def changed(folder: Path, *, by_content: bool = True) -> set[str] | None:
 
     A failing disk changes no size or time: all are read; without `by_content` only those with another time, for a copy.
     """
-    recorded = _recorded(folder)
+    recorded = _read_stamps(folder)
     if recorded is None:
         return None
     try:
@@ -83,7 +83,7 @@ def _mark_of(store: Path) -> Path:
     return store.with_suffix(".suspect")
 
 
-def _recorded(folder: Path) -> dict[str, Stamp] | None:
+def _read_stamps(folder: Path) -> dict[str, Stamp] | None:
     try:
         rows = json.loads((folder / SEAL).read_text(encoding="utf-8"))
         return {name: (int(size), int(time), str(digest)) for name, (size, time, digest) in rows.items()}
@@ -93,7 +93,7 @@ def _recorded(folder: Path) -> dict[str, Stamp] | None:
 
 def _sizes_and_times(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
-    for parent, _, names in os.walk(folder, onerror=_raised):  # rglob treats an unreadable folder as empty
+    for parent, _, names in os.walk(folder, onerror=_raise):  # rglob treats an unreadable folder as empty
         for path in (Path(parent, name) for name in names):
             if path.is_file() and path.name != SEAL and path.suffix not in (".lock", ".tmp"):
                 info = path.stat()
@@ -101,7 +101,7 @@ def _sizes_and_times(folder: Path) -> dict[str, tuple[int, int]]:
     return dict(sorted(found.items()))
 
 
-def _raised(error: OSError) -> None:
+def _raise(error: OSError) -> None:
     raise error
 
 

@@ -19,7 +19,7 @@ class TargetFailed(Exception):
 
 
 class Target:
-    """The objects below an address, by path. Call its methods in `limited`. Raises PackageMissing without `team`."""
+    """The objects below an address, by path, for `run_limited`. Raises PackageMissing without `team`."""
 
     def __init__(self, address: str, purpose: str) -> None:
         require("team", purpose)
@@ -67,7 +67,7 @@ class Target:
         return self._opened
 
 
-def limited(work: Callable[[], T]) -> T:
+def run_limited(work: Callable[[], T]) -> T:
     """Run work for a limited time. Raises TargetFailed for every error, because libraries raise their own."""
     done: list[T | Exception] = []
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 import numpy as np
 
 from lore_etl.models.embedder import Vectors
-from lore_etl.stores.target import Target, TargetFailed, limited
+from lore_etl.stores.target import Target, TargetFailed, run_limited
 
 FORMAT = b"lore vectors 1\n"
 HASH_BYTES = 32
@@ -31,18 +31,18 @@ class VectorPacks:
     def get(self, wanted: Set[str]) -> dict[str, Vectors]:
         """Return content hash -> vector of those of the wanted texts that are shared. Raises TargetFailed."""
         found: dict[str, Vectors] = {}
-        for pack, texts in limited(self._listed).items():
+        for pack, texts in run_limited(self._listed).items():
             if texts & (wanted - found.keys()):
-                found |= limited(lambda pack=pack: self._vectors(pack, wanted))  # type: ignore[misc]
+                found |= run_limited(lambda pack=pack: self._vectors(pack, wanted))  # type: ignore[misc]
         return found
 
     def put(self, vectors: Mapping[str, Vectors]) -> int:
         """Share those of the vectors that are not shared yet, and return their number. Raises TargetFailed."""
-        known = set[str]().union(*limited(self._listed).values())
+        known = set[str]().union(*run_limited(self._listed).values())
         names = sorted(vectors.keys() - known)
         for start in range(0, len(names), PACKED):
             some = {name: vectors[name] for name in names[start : start + PACKED]}
-            limited(lambda some=some: self._write(some))  # type: ignore[misc]
+            run_limited(lambda some=some: self._write(some))  # type: ignore[misc]
         return len(names)
 
     def _listed(self) -> dict[str, set[str]]:

@@ -20,7 +20,9 @@ _NAME_SURROGATE = 0x2000_0000  # the bit in the reparse tags of symlinks and jun
 def open_regular(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o600, dir_fd: int | None = None) -> int:
     """Return a descriptor of a regular file; the last component of its path is no symlink. Raises OSError."""
     try:
-        descriptor = os.open(path, flags | _FLAGS, mode, dir_fd=dir_fd) if _NOFOLLOW else _checked(path, flags, mode)
+        descriptor = (
+            os.open(path, flags | _FLAGS, mode, dir_fd=dir_fd) if _NOFOLLOW else _open_checked(path, flags, mode)
+        )
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _not_followed(path) from error
@@ -47,7 +49,7 @@ def names_git_folder(name: str) -> bool:
     return _GIT.fullmatch(name) is not None
 
 
-def _checked(path: str | Path, flags: int, mode: int) -> int:
+def _open_checked(path: str | Path, flags: int, mode: int) -> int:
     """Open without `O_NOFOLLOW`: create a file only if nothing exists there, and compare it with the path's file."""
     try:
         before = os.lstat(path)

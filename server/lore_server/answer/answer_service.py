@@ -94,7 +94,7 @@ class AnswerService:
             reply = {**reply, **known}
             reply.pop("doubt", None)  # it is about the passages
         else:
-            reply = self._answered(found, limit, max_tokens, reply, listener.text, earlier)
+            reply = self._write_answer(found, limit, max_tokens, reply, listener.text, earlier)
         changed = self._freshness.changed_of({one["source"] for one in reply["citations"]})
         reply["freshness"] = self._freshness.record(changed)
         reply["id"] = answer_id(query, question, reply)
@@ -105,7 +105,7 @@ class AnswerService:
             citations = [{**one, "quote": ""} for one in citations]
         return bounded({**reply, "citations": citations}, max_tokens)
 
-    def _answered(
+    def _write_answer(
         self,
         found: SearchOutcome,
         limit: int,

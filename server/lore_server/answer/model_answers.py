@@ -246,7 +246,7 @@ class Spending:
 
     def admit(self) -> None:
         """Count a request. Raises ModelFailure: a limit is reached, or the file cannot be written."""
-        with self._changed() as spent:
+        with self._record_changes() as spent:
             if 0 < self._per_day <= spent.tokens:
                 raise ModelFailure("the limit of tokens for answers is reached for today (answer.tokens_per_day)")
             if 0 < self._per_minute <= len(spent.requests):
@@ -254,11 +254,11 @@ class Spending:
             spent.requests.append(self._now())
 
     def count(self, tokens: int) -> None:
-        with self._changed() as spent:
+        with self._record_changes() as spent:
             spent.tokens += tokens
 
     @contextmanager
-    def _changed(self) -> Iterator[Spent]:
+    def _record_changes(self) -> Iterator[Spent]:
         """Yield the usage of today and the last minute, and record its changes, unless there are no limits."""
         now = self._now()
         spent = Spent(day=datetime.datetime.fromtimestamp(now, datetime.UTC).date())

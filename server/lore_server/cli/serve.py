@@ -44,20 +44,20 @@ class LoadedApp:
         threading.Thread(target=self._begin, name="loading", daemon=True).start()
 
     def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
-        return self._loaded().call(operation, arguments, listener)
+        return self._load_once().call(operation, arguments, listener)
 
     def close(self) -> None:
         if self._app is not None:
             self._app.close()
 
-    def _loaded(self) -> App:
+    def _load_once(self) -> App:
         with self._loading:
             self._app = self._app or self._load()
             return self._app
 
     def _begin(self) -> None:
         with contextlib.suppress(LoreError):  # raised again for the first call, which can report it
-            self._loaded()
+            self._load_once()
 
 
 def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
@@ -112,7 +112,7 @@ def serve_projects(
     async def serve() -> None:
         about = f"{counted(len(roots), 'project')}: page at {server.address}/, {_ADDRESSES}"
         problems = (str(project.problem) for project in projects.all.values() if project.problem)
-        pulse = Pulse(lambda: projects.opened(server.site.asked()[0]), anyio.Event())
+        pulse = Pulse(lambda: projects.hold(server.site.asked()[0]), anyio.Event())
         await server.run("\n".join([about, *problems]), projects.call, pulse, routes_of_many(projects.states))
 
     with _listening(site_of(session.root, session.settings, host, port, roots), toolsets) as server:
@@ -138,7 +138,7 @@ def serve_replica(
 
         async def run() -> None:
             about = f"{site.project} of {branch}: MCP at {server.address}/mcp, API at {server.address}/api"
-            pulse = Pulse(replica.opened, anyio.Event())
+            pulse = Pulse(replica.hold, anyio.Event())
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(replica.follow)
                 await server.run(about, replica.call, pulse, created=lambda: replica.published.created)

@@ -71,7 +71,7 @@ class Bench:
 
 
 @contextmanager
-def opened(
+def open_bench(
     chosen: EvaluationSet | None,
     root: Path,
     settings: Settings,

@@ -13,7 +13,7 @@ from lore_etl.core.model import Chunk
 from lore_etl.core.progress import Progress, silent
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.corpus import CorpusRecord
-from lore_server.evaluation.bench import Bench, opened, read_chosen
+from lore_server.evaluation.bench import Bench, open_bench, read_chosen
 from lore_server.evaluation.measures import Report, Values, per_question
 from lore_server.evaluation.sets import LINE_END, EvaluationSet, Question, content, rows, text
 from lore_server.query.confidence import DOUBTFUL
@@ -37,13 +37,13 @@ def evaluate_folder(
 ) -> Report:
     """Return the report on a set of any kind or, without a folder, on the project's own history."""
     if folder is None or not is_excerpt_set(folder):
-        with opened(read_chosen(folder, split), root, settings, progress, model) as (bench, chosen):
+        with open_bench(read_chosen(folder, split), root, settings, progress, model) as (bench, chosen):
             return _evaluate(bench, chosen, rankings, progress)
     of_passages = [ranking for ranking in rankings if ranking != "classic"]
     if not of_passages:
         raise InvalidArgument("The ranking `classic` ranks files, but an excerpt set judges passages.")
     quoted = read_excerpts(folder, split)
-    with opened(quoted.asked, root, settings, progress, model) as (bench, _):
+    with open_bench(quoted.asked, root, settings, progress, model) as (bench, _):
         return _evaluate_excerpts(bench, quoted, of_passages, progress)
 
 

@@ -16,7 +16,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, InvalidArgument
 from lore_etl.core.progress import Progress, silent
 from lore_etl.models.embedder import Model
-from lore_server.evaluation.bench import Bench, opened, read_chosen
+from lore_server.evaluation.bench import Bench, open_bench, read_chosen
 from lore_server.evaluation.measures import ALPHA, Comparison, compare, per_question
 from lore_server.evaluation.sets import EvaluationSet
 from lore_server.knowledge.safe_files import Files
@@ -86,7 +86,7 @@ def fit_folders(
     if len({chosen and chosen.corpus for chosen in sets}) < len(sets):
         raise InvalidArgument("Two of the sets have folders of the same name.", "Rename one of the folders.")
     with ExitStack() as stack:
-        benches = [stack.enter_context(opened(chosen, root, settings, progress, model)) for chosen in sets]
+        benches = [stack.enter_context(open_bench(chosen, root, settings, progress, model)) for chosen in sets]
         return _fit([_trial(bench, chosen, progress) for bench, chosen in benches], start, progress)
 
 

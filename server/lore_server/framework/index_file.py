@@ -112,7 +112,7 @@ class Output:
                 name = f"{VIEW_NAME}.old-{blob_id(before)[:8]}"
                 self._files.write(name, before)
                 remarks = [f"{VIEW_NAME} was damaged or another tool's: kept as {name}."]
-            return [*remarks, *self._written(before)]
+            return [*remarks, *self._write(before)]
 
     def refresh(self, report: SyncReport) -> None:
         """Update an existing file of ours after a build. Failures become warnings of the report."""
@@ -120,7 +120,7 @@ class Output:
             with self._guard:
                 before = self._files.read(VIEW_NAME)
                 if before is not None and is_ours(before):
-                    report.warnings += self._written(before)
+                    report.warnings += self._write(before)
                 elif before is not None:
                     report.warnings.append(
                         f"{VIEW_NAME} is damaged or another tool's, and was kept: `lore init` replaces it."
@@ -128,7 +128,7 @@ class Output:
         except LoreError as error:
             report.warnings.append(f"{VIEW_NAME} was not written: {error.message}")
 
-    def _written(self, before: bytes | None) -> list[str]:
+    def _write(self, before: bytes | None) -> list[str]:
         """Write the file if it differs, and return remarks on it."""
         index = self._index
         entries = self._view.entries() if index.exists() else Entries()

@@ -43,7 +43,7 @@ LORE = "lore"  # the name that Lore's MCP server reports
 
 
 @asynccontextmanager
-async def connected(
+async def open_session(
     target: Target,
     escape: Callable[[str], str],
     request_seconds: float = REQUEST_SECONDS,
@@ -66,7 +66,7 @@ async def connected(
                     client_info=types.Implementation(name="lore hook", version=__version__),
                 ) as client,
             ):
-                server = await _introduced(client, escape, request_seconds)
+                server = await _list_tools(client, escape, request_seconds)
                 is_healthy, scope.deadline = True, math.inf
                 try:
                     yield server
@@ -86,13 +86,13 @@ def search(target: Target, query: str, groups: Sequence[str]) -> JSON:
     escape = query_escaping(os.environ)
 
     async def run() -> JSON:
-        async with connected(target, escape) as server:
+        async with open_session(target, escape) as server:
             return await server.search(query, list(groups))
 
     return anyio.run(run)
 
 
-async def _introduced(client: Client, escape: Callable[[str], str], seconds: float) -> KnowledgeServer:
+async def _list_tools(client: Client, escape: Callable[[str], str], seconds: float) -> KnowledgeServer:
     """Return the server with the tools it lists; for a Lore server, also with its unlisted tools."""
     tools: dict[str, JSON] = {}
     cursor = None

@@ -97,9 +97,9 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
     try:
         connect: Connect = partial(own_memories, session)
         if target.url:
-            from lore_server.hook.mcp_connection import connected
+            from lore_server.hook.mcp_connection import open_session
 
-            connect = partial(connected, target, escape)
+            connect = partial(open_session, target, escape)
         log.info("%s%s", RESULT, json.dumps(anyio.run(partial(upload, request, connect)).as_dict()))
     except LoreError as error:
         log.warning("%s %s", error.message, error.hint)

@@ -78,7 +78,7 @@ class RetryPolicy:
 
 async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy | None = None) -> Tally:
     """Update a server to match the memory files. Raises Busy, and StorageError: what cannot be recorded is not sent."""
-    with _locked(request.state_file):
+    with _lock(request.state_file):
         remove_temporary(request.state_file)
         state = read_state(request.state_file)
         if state.is_damaged:
@@ -143,7 +143,7 @@ async def deliver(tasks: deque[Task], connect: Connect, retries: RetryPolicy, do
 
 
 @contextmanager
-def _locked(state_file: Path) -> Iterator[None]:
+def _lock(state_file: Path) -> Iterator[None]:
     try:
         make_folder(state_file.parent)
         with FileLock(state_file.with_name(f"{state_file.name}.lock"), mode=0o600).acquire(timeout=LOCK_SECONDS):

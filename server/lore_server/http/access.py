@@ -117,20 +117,20 @@ class NamedTokens:
         token = PREFIX + secrets.token_urlsafe(32)
         expires = time.time() + days * DAY
         record = {"sha256": _digest(token), "rights": dict(rights), "expires": expires, "per_minute": per_minute}
-        with self._changed() as records:
+        with self._change() as records:
             if name in records:
                 raise Conflict(f"There is a token `{name}`.", f"Run `lore token revoke {name}` first.")
             records[name] = record
         return token
 
     def revoke(self, name: str) -> None:
-        with self._changed() as records:
+        with self._change() as records:
             if name not in records:
                 raise NotFound(f"There is no token `{name}`.", "`lore token list` lists them.")
             del records[name]
 
     @contextmanager
-    def _changed(self) -> Iterator[dict[str, dict[str, Any]]]:
+    def _change(self) -> Iterator[dict[str, dict[str, Any]]]:
         """Yield the records and write them afterwards; other processes wait meanwhile."""
         with os_errors_as(StorageError, f"Cannot write {NAMED_FILE}"):
             file = private_folder(self.folder) / NAMED_FILE

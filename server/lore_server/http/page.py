@@ -103,15 +103,15 @@ def filled(page: str, values: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Pulse:
-    """The source of event streams: they show the application that `opened` yields, and end with `stopping`."""
+    """The source of event streams: they show the application that `hold` yields, and end with `stopping`."""
 
-    opened: Callable[[], AbstractContextManager[App]]
+    hold: Callable[[], AbstractContextManager[App]]
     stopping: anyio.Event
     limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(READING))
 
     async def read(self, part: Callable[[App], JSON]) -> JSON:
         def work() -> JSON:
-            with self.opened() as app:
+            with self.hold() as app:
                 return part(app)
 
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)

@@ -40,7 +40,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._await(self.surplus_seconds if self._is_surplus else self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._arrived()
+        self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -81,7 +81,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._unread_bytes = 0
-        self._arrived()
+        self._stop_waiting()
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -100,10 +100,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._reject(InvalidArgument(f"A request may have at most {limits} before its body.", "Shorten it."), 431)
 
     def _await(self, seconds: float) -> None:
-        self._arrived()
+        self._stop_waiting()
         self._deadline = self.loop.call_later(seconds, self._expire)
 
-    def _arrived(self) -> None:
+    def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

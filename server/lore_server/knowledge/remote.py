@@ -198,7 +198,7 @@ class Remote:
         return done
 
     def _pull(self) -> bool:
-        self._branch = branch = self._asked_branch()
+        self._branch = branch = self._ask_branch()
         try:
             # without +, git would refuse a rewritten branch; this only updates our copy of the remote's branch
             spec = f"+refs/heads/{branch}:refs/remotes/{NAME}/{branch}"
@@ -213,7 +213,7 @@ class Remote:
                 self._git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
             return self._take_over(branch)
 
-    def _asked_branch(self) -> str:
+    def _ask_branch(self) -> str:
         """Return the branch of the remote's HEAD; if it has no commit, our branch, a usual name, or any branch."""
         found = self._git.run("ls-remote", "--symref", NAME, "HEAD", f"{_HEADS}*", seconds=NETWORK_SECONDS, remote=True)
         lines = [line.split("\t") for line in found.decode("utf-8", "surrogateescape").splitlines() if "\t" in line]
@@ -229,7 +229,7 @@ class Remote:
             self._pull()  # there is nothing to push, but the remote may still be refused
             return True
         if self._branch is None:
-            self._branch = self._asked_branch()
+            self._branch = self._ask_branch()
         try:
             self._send(self._branch)
         except GitError:

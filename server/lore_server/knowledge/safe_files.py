@@ -179,27 +179,27 @@ class StoreLock:
         return self._descriptor
 
     def note(self, text: str) -> None:
-        """Record the current operation, or "" when it is finished; after a kill, `left_off` returns it."""
+        """Record the current operation, or "" when it is finished; after a kill, `read_note` returns it."""
         data = text.encode("utf-8", "replace")[:_NOTE_BYTES]
         with reporting(str(self._path)):
             os.ftruncate(self.descriptor, len(data))
             os.lseek(self.descriptor, 0, os.SEEK_SET)
             os.write(self.descriptor, data)
 
-    def left_off(self) -> str:
+    def read_note(self) -> str:
         """Return the operation that a killed writer did not finish; empty if there is none."""
         with reporting(str(self._path)):
             os.lseek(self.descriptor, 0, os.SEEK_SET)
             return os.read(self.descriptor, _NOTE_BYTES).decode("utf-8", "replace").replace("\0", "").strip()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Hold the lock. Raises Busy if another writer held it until the deadline."""
         deadline = time.monotonic() + self.wait_seconds
         if not self._thread.acquire(timeout=self.wait_seconds):
             raise Busy("Another call is writing to the knowledge folder.")
         try:
-            self._descriptor = self._locked(deadline)
+            self._descriptor = self._lock(deadline)
             try:
                 yield
             finally:
@@ -209,7 +209,7 @@ class StoreLock:
         finally:
             self._thread.release()
 
-    def _locked(self, deadline: float) -> int:
+    def _lock(self, deadline: float) -> int:
         with reporting(str(self._path)):
             descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT)
             try:

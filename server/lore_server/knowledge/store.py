@@ -233,8 +233,8 @@ class KnowledgeStore:
             raise InvalidPath("`.git` of the knowledge folder is not a folder.") from error
         except OSError as error:
             raise AccessDenied(f"Cannot write to the knowledge folder: {error.strerror}.") from error
-        with reporting("the knowledge folder"), self.history.lock.held():
-            count = self.history.recover() if self.history.lock.left_off() else 0
+        with reporting("the knowledge folder"), self.history.lock.hold():
+            count = self.history.recover() if self.history.lock.read_note() else 0
             self._wait_for_others()
             self.history.refresh_index()
             before = self.history.tip

@@ -80,7 +80,7 @@ class Tools:
         READS_TEXT.set(reads_only_text(context))
         result = await self._reply(operation, arguments, follower)
         if question := _question(operation, result):
-            answer = await _asked(context, params, *question)
+            answer = await _ask(context, params, *question)
             if isinstance(answer, types.InputRequiredResult):
                 return answer
             if answer:
@@ -118,7 +118,7 @@ def _question(operation: Operation, result: Mapping[str, Any]) -> tuple[str, str
     return f"{operation.title}: {found['message']} Continue?", str(argument)
 
 
-async def _asked(
+async def _ask(
     context: Context, params: types.CallToolRequestParams, question: str, argument: str
 ) -> bool | types.InputRequiredResult | None:
     """Ask the user: by a result since the 2026 protocol, before by a request. Return None if the client cannot ask."""

@@ -30,11 +30,11 @@ Result = TypeVar("Result")
 
 
 class Across:
-    """The operations that one call can ask of several projects, which `opened` opens by name."""
+    """The operations that one call can ask of several projects, which `hold` opens by name."""
 
-    def __init__(self, contract: Contract, opened: Callable[[str], AbstractContextManager[App]]) -> None:
+    def __init__(self, contract: Contract, hold: Callable[[str], AbstractContextManager[App]]) -> None:
         self._contract = contract
-        self._opened = opened
+        self._hold = hold
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="across")
 
     def call(self, names: Sequence[str], operation_id: str, arguments: JSON, listener: Listener) -> JSON:
@@ -104,7 +104,7 @@ class Across:
         unknown = None
         for name in order:
             try:
-                with self._opened(name) as app:
+                with self._hold(name) as app:
                     return app.call(ASK, given, listener), name
             except AnswerNotFound as error:
                 unknown = error
@@ -141,7 +141,7 @@ class Across:
         """Start work in each of these projects, with its name and its application."""
 
         def run(name: str) -> Result:
-            with self._opened(name) as app:
+            with self._hold(name) as app:
                 return work(name, app)
 
         return {name: self._pool.submit(copy_context().run, run, name) for name in names}

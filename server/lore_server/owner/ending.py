@@ -186,10 +186,10 @@ def earlier_owners() -> Iterator[tuple[Path, Note]]:
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or may not be examined
             if process.stat().st_uid == user_id():
-                yield from _owned_by(process)
+                yield from _find_owned(process)
 
 
-def _owned_by(process: Path) -> Iterator[tuple[Path, Note]]:
+def _find_owned(process: Path) -> Iterator[tuple[Path, Note]]:
     pid = int(process.name)
     began, kind = born(pid), _kind(_texts(process / "cmdline"))
     variables = (text.partition("=") for text in _texts(process / "environ"))

@@ -113,7 +113,7 @@ class Projects:
         self._is_ending = False
         self._models: dict[str, SharedModel] = {}
         self._guard = threading.Lock()
-        self._across = Across(contract, self.opened)
+        self._across = Across(contract, self.hold)
         self._tasks: TaskGroup | None = None
         self._loop: EventLoopToken | None = None
 
@@ -135,14 +135,14 @@ class Projects:
         names = PROJECTS.get() or tuple(self.all)
         if len(names) != 1:
             return self._across.call(names, operation, arguments, listener)
-        with self.opened(names[0]) as app:
+        with self.hold(names[0]) as app:
             return app.call(operation, arguments, listener)
 
     @contextmanager
-    def opened(self, name: str) -> Iterator[App]:
+    def hold(self, name: str) -> Iterator[App]:
         """Keep a project open, from a worker thread. Raises LoreError if it cannot be opened."""
         project = self.all[name]
-        app = self._held(project) or from_thread.run(self._entered, project, token=self._loop)
+        app = self._take(project) or from_thread.run(self._enter, project, token=self._loop)
         try:
             yield app
         finally:
@@ -150,15 +150,15 @@ class Projects:
                 project.uses -= 1
                 project.used_at = time.monotonic()
 
-    async def _entered(self, project: Project) -> App:
+    async def _enter(self, project: Project) -> App:
         async with project.turn:
             if project.app is None:
                 await self._open(project)
-            app = self._held(project)
+            app = self._take(project)
             assert app is not None
             return app
 
-    def _held(self, project: Project) -> App | None:
+    def _take(self, project: Project) -> App | None:
         with self._guard:
             project.uses += project.app is not None
             return project.app

@@ -58,7 +58,7 @@ class Replica:
         self._model = SharedModel(settings.embedding)
         self._changed = threading.Condition()
         self._number = 0
-        self._served = self._fetched(self._latest())
+        self._served = self._fetch(self._latest())
 
     @property
     def published(self) -> Published:
@@ -71,7 +71,7 @@ class Replica:
         """Serve the latest snapshot, if it is newer. Raises LoreError, and keeps the old one."""
         found, old = self._latest(), self._served
         if found.created > old.published.created:
-            new = self._fetched(found)
+            new = self._fetch(found)
             with self._changed:
                 self._served = new
                 self._changed.wait_for(lambda: not old.uses, LONGEST_CALL)
@@ -90,14 +90,14 @@ class Replica:
         """Run an operation in the current snapshot. Raises LoreError, and Forbidden if it would change something."""
         if not self._contract[operation].is_replicated:
             raise Forbidden(f"A replica does not serve {operation}.", "Ask the server of the project itself.")
-        with self.opened() as app:
+        with self.hold() as app:
             return app.call(operation, arguments, listener)
 
     def close(self) -> None:
         self._served.close()
 
     @contextmanager
-    def opened(self) -> Iterator[App]:
+    def hold(self) -> Iterator[App]:
         with self._changed:
             served = self._served
             served.uses += 1
@@ -108,7 +108,7 @@ class Replica:
                 served.uses -= 1
                 self._changed.notify_all()
 
-    def _fetched(self, published: Published) -> Served:
+    def _fetch(self, published: Published) -> Served:
         """Fetch a snapshot into a folder of its own and open it, ready for the first call. Raises LoreError."""
         self._number += 1
         folder = self._folder / str(self._number)

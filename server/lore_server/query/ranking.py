@@ -112,9 +112,9 @@ class Reranker:
         best, rest = ranked[: self._settings.rerank_depth], ranked[self._settings.rerank_depth :]
         if len(best) < 2:
             return list(ranked)
-        return [*blend(best, self._opened().score(text, [result.chunk.text for result in best]).tolist()), *rest]
+        return [*blend(best, self._open().score(text, [result.chunk.text for result in best]).tolist()), *rest]
 
-    def _opened(self) -> OnnxCrossEncoder:
+    def _open(self) -> OnnxCrossEncoder:
         with self._guard:
             if self._model is None:
                 from lore_etl.models.onnx_models import open_cross_encoder

@@ -48,7 +48,7 @@ class ActivityLog:
         """Rename the log to `<name>.1`, unless another process is doing so or has just done so."""
         lock = self._path.with_name(f"{self._path.name}.lock")
         logs = [self._path, *(self._path.with_name(f"{self._path.name}.{number}") for number in range(1, KEPT + 1))]
-        with StoreLock(lock, wait_seconds=0).held():
+        with StoreLock(lock, wait_seconds=0).hold():
             if self._is_full():
                 for newer, older in reversed([*pairwise(logs)]):
                     if newer.exists():

@@ -148,7 +148,7 @@ class QuestionLog:
         def run() -> T | None:
             if not may_create and not self._path.exists():
                 return None
-            with self._connected() as connection:
+            with self._connect() as connection:
                 return work(connection)
 
         self._hurry.set()
@@ -173,7 +173,7 @@ class QuestionLog:
             log.info("questions were not logged: %s", type(error).__name__)
 
     def _add(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        with self._connected() as connection:
+        with self._connect() as connection:
             for row in rows:
                 if row[1] == READ and not _is_found(connection, row[-2], self._now()):
                     continue
@@ -186,7 +186,7 @@ class QuestionLog:
             connection.execute(f"DELETE FROM asked WHERE number <= ({newest})", (self._settings.max_questions,))
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _connect(self) -> Iterator[sqlite3.Connection]:
         """Open the file, which only this user can read; a damaged file is set aside. Raises OSError, sqlite3.Error."""
         private_folder(self._path.parent)
         os.close(open_regular(self._path, os.O_RDWR | os.O_CREAT))

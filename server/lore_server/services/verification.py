@@ -77,7 +77,7 @@ class Verifier:
                 raise Busy("The index is already being verified.")
             run = Verification(self._index, pause)
             run.run()
-            return self._recorded(run, "verify")
+            return self._record(run, "verify")
         finally:
             if has_turn:
                 self._turn.release()
@@ -161,9 +161,9 @@ class Verifier:
             run.run(random.randrange(self._index.catalogue.total() or 1))
         finally:
             if run.is_damaged or run.is_whole or not (last := self.last()) or not last["whole"]:
-                self._recorded(run, BY_OWNER)
+                self._record(run, BY_OWNER)
 
-    def _recorded(self, run: Verification, by: str) -> VerificationRecord:
+    def _record(self, run: Verification, by: str) -> VerificationRecord:
         record: VerificationRecord = {
             "at": timestamp(),
             "by": by,

@@ -129,7 +129,7 @@ def read(path: Path, label: str, project: Path | None = None) -> str | None:
     A file in a `project` is untrusted: it must be a regular file without another name, below no symlink.
     """
     try:
-        with _unlinked_only(label), os_errors_as(ConfigError, f"Cannot read {label}", HINT):
+        with _refuse_links(label), os_errors_as(ConfigError, f"Cannot read {label}", HINT):
             if project is None:
                 data = path.read_bytes() if path.exists() else None
             elif path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
@@ -142,7 +142,7 @@ def read(path: Path, label: str, project: Path | None = None) -> str | None:
 
 
 @contextmanager
-def _unlinked_only(label: str) -> Iterator[None]:
+def _refuse_links(label: str) -> Iterator[None]:
     try:
         yield
     except InvalidPath as error:
@@ -161,7 +161,7 @@ def write(path: Path, text: str, label: str, project: Path | None = None) -> Non
         if mode is not None and not os.access(target, os.W_OK):
             raise StorageError(f"Cannot write {label}: it is read-only.", "Check the file's permissions.")
         if project is not None:
-            with _unlinked_only(label):
+            with _refuse_links(label):
                 Files(project).write(path.relative_to(project).as_posix(), text.encode())
             return
         target.parent.mkdir(parents=True, exist_ok=True)

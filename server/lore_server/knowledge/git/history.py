@@ -86,7 +86,7 @@ class History:
         if not changed:
             return 0
         keep, tip, message = [self.lock.descriptor], self.tip, message or by_hand(len(changed))
-        with self._marked(message):
+        with self._note_operation(message):
             self.git.run("add", "-A", "--", ".", keep=keep)
             tree = self.git.run("write-tree", keep=keep).decode().strip()
             if tip and tree == self.git.run("rev-parse", f"{tip}^{{tree}}").decode().strip():
@@ -99,7 +99,7 @@ class History:
     def recover(self) -> int:
         """Commit the changes of a killed process and remove its leftovers; return the number of committed files."""
         message = ""
-        if left_off := self.lock.left_off():
+        if left_off := self.lock.read_note():
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
             for stale in self.locks():
                 stale.unlink(missing_ok=True)
@@ -125,7 +125,7 @@ class History:
         """Update git's index to the last commit, if a write could not do so."""
         marker = self.home / ".git" / _BEHIND
         if marker.exists():
-            with self._marked("Refresh the index"):
+            with self._note_operation("Refresh the index"):
                 self.git.run("read-tree", "HEAD", keep=[self.lock.descriptor])
             marker.unlink(missing_ok=True)
 
@@ -145,7 +145,7 @@ class History:
     def _advance(self, command: Sequence[str], data: bytes, changes: Changes, message: str) -> bytes:
         """Write files, then let a git command move the branch, and update the index. Return the command's output."""
         keep = [self.lock.descriptor]
-        with self._marked(message), self.git.start(*command, keep=keep) as moving:
+        with self._note_operation(message), self.git.start(*command, keep=keep) as moving:
             for path, content in changes.items():  # first, so that after a kill `recover` commits them
                 if content is None:
                     self.files.remove(path)
@@ -160,7 +160,7 @@ class History:
         return printed
 
     @contextlib.contextmanager
-    def _marked(self, message: str) -> Iterator[None]:
+    def _note_operation(self, message: str) -> Iterator[None]:
         """Note the operation in the lock file; an operation that does not finish leaves its note there."""
         self.lock.note(message)
         yield
