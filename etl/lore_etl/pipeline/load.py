@@ -44,7 +44,7 @@ REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma n
 
 
 @dataclass
-class _Load(Filler):
+class _LoadPlan(Filler):
     was_dirty: bool  # whether the last load was interrupted, so that the stores are compared id by id
     states: dict[str, ChunkState]  # the chunks of the changed files that the catalogue had before
     new: set[str] = field(default_factory=set)  # ids of chunks, as those below
@@ -108,10 +108,10 @@ def show_words(index: Index, records: Sequence[ChunkRecord]) -> None:
         index.catalogue.apply(((record, False) for record in records), ())
 
 
-def _begin(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _Load:
+def _begin(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _LoadPlan:
     catalogue = index.catalogue
     states = catalogue.chunk_states(changes.touched, (record.id for record in changes.chunks))
-    run = _Load(index, report, progress, catalogue.meta("dirty") is not None, states)
+    run = _LoadPlan(index, report, progress, catalogue.meta("dirty") is not None, states)
     for record in changes.chunks:
         have = states.get(record.id)
         if have is None:
@@ -128,7 +128,7 @@ def _begin(index: Index, report: SyncReport, progress: Progress, changes: Change
     return run
 
 
-def load_words(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _Load:
+def load_words(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _LoadPlan:
     """Show all changes of each file at once, at first to keyword searches, and drop the chunks in memory."""
     run = _begin(index, report, progress, changes)
     progress("indexing words", 0, len(changes.chunks))
@@ -155,7 +155,7 @@ def load_words(index: Index, report: SyncReport, progress: Progress, changes: Ch
     return run
 
 
-def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -> None:
+def _write_words(run: _LoadPlan, changes: Changes, changed: Sequence[ChunkRecord]) -> None:
     """Write the changed chunks, and correct the others if the keyword index does not match the catalogue."""
     keywords, catalogue = run.index.keywords, run.index.catalogue
     keywords.verify()
@@ -172,7 +172,7 @@ def _write_words(run: _Load, changes: Changes, changed: Sequence[ChunkRecord]) -
         keywords.replace((record.chunk for record in chain(changed, catalogue.records(more))), deleted)
 
 
-def _rebuild_reason(run: _Load) -> str | None:
+def _rebuild_reason(run: _LoadPlan) -> str | None:
     model = run.index.catalogue.meta("model")
     if model is not None and model != run.index.model:
         return "the embedding model or its input has changed"
@@ -197,7 +197,7 @@ def _rebuild_reason(run: _Load) -> str | None:
     return None
 
 
-def _differing_rows(run: _Load) -> tuple[list[ChunkKey], list[str]]:
+def _differing_rows(run: _LoadPlan) -> tuple[list[ChunkKey], list[str]]:
     """Return chunks whose rows need new metadata, and old row ids; correct marks of vectors that the store lacks."""
     catalogue, store = run.index.catalogue, run.index.vectors
     if not run.was_dirty and store.count() == catalogue.with_vector() + len(run.old_rows()):
@@ -209,7 +209,7 @@ def _differing_rows(run: _Load) -> tuple[list[ChunkKey], list[str]]:
     return changed, [row for row in present if row not in wanted]
 
 
-def _load_vectors(run: _Load) -> None:
+def _load_vectors(run: _LoadPlan) -> None:
     """Update the vectors in place: add, update metadata, delete, look up."""
     store = run.index.vectors
     retagged, stale = _differing_rows(run)
@@ -229,7 +229,7 @@ def _load_vectors(run: _Load) -> None:
         _rebuild(run, f"damaged: {error.message}")
 
 
-def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> bool:
+def _is_tolerable(run: _LoadPlan, store: VectorStore, lost: Sequence[ChunkKey]) -> bool:
     """Return whether too few vectors are missing from searches to justify a new generation; if so, warn."""
     is_tolerable = len(lost) <= run.index.limits.unreached * store.count()
     if is_tolerable:
@@ -238,7 +238,7 @@ def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> b
     return is_tolerable
 
 
-def _rebuild(run: _Load, reason: str) -> None:
+def _rebuild(run: _LoadPlan, reason: str) -> None:
     """Fill a new generation beside the old one, from cached vectors if possible, then switch to it."""
     index = run.index
     number = index.generation + 1
@@ -261,7 +261,7 @@ def _rebuild(run: _Load, reason: str) -> None:
     run.report.rebuilt, run.replaced = reason, 0
 
 
-def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
+def _finish(run: _LoadPlan, looked: Mapping[str, str | None]) -> None:
     index, catalogue = run.index, run.index.catalogue
     if damaged := set(index.cache.repair()):
         run.recompute([key for key in catalogue.chunk_keys() if key.content_hash in damaged])

@@ -52,13 +52,13 @@ def adopt(session: Session) -> None:
     """
     index = session.place.folder
     if is_ours(index):
-        _make_room(index)
+        _remove_empty_index(index)
     with os_errors_as(StorageError, "There is no index folder to adopt", "Run `lore sync`."):
         claim.adopt(index)
     session.show({"adopted": str(index)}, f"{index} is now in use.")
 
 
-def _make_room(index: Path) -> None:
+def _remove_empty_index(index: Path) -> None:
     """Remove our empty index folder, so that the folder that was set aside can take its place."""
     if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
         hint = "To use the folder that was set aside, stop Lore and delete this one first."

@@ -65,7 +65,7 @@ OPERATIONS: dict[str, Entry] = {
     "list_marks": Entry(lambda its: its.insights.marks, render_knowledge.marks),
     "mark_result": Entry(lambda its: its.insights.mark, render_knowledge.marked),
     "clear_insights": Entry(lambda its: its.insights.clear, render_knowledge.cleared),
-    "get_server_info": Entry(lambda its: its.projects.info, facts),
+    "get_server_info": Entry(lambda its: its.projects.server_info, facts),
     "get_storage_status": Entry(lambda its: its.projects.status, facts),
     "sync_storage": Entry(lambda its: its.projects.sync, facts),
     "add_memory": Entry(lambda its: its.memories.add, render_knowledge.memory_added),

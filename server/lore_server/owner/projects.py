@@ -165,7 +165,7 @@ class Projects:
 
     async def _open(self, project: Project) -> None:
         await project.ended.wait()
-        self._make_room()
+        self._close_oldest()
         try:
             owner = await to_thread.run_sync(self._owner, project)
             if self._is_ending:
@@ -179,7 +179,7 @@ class Projects:
             raise
         project.problem = None
 
-    def _make_room(self) -> None:
+    def _close_oldest(self) -> None:
         present = [project for project in self.all.values() if project.app is not None]
         with self._guard:
             free = [project for project in present if project.is_free]

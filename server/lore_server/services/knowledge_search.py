@@ -30,7 +30,7 @@ TITLE, KEYWORD, PART_OF_KEYWORD, HEADING = 8.0, 6.0, 3.0, 4.0
 
 
 @dataclass(frozen=True)
-class MatchPassage:
+class SearchablePassage:
     """A chapter or the introduction, prepared for the search."""
 
     title: str
@@ -40,13 +40,13 @@ class MatchPassage:
 
 
 @dataclass(frozen=True)
-class MatchPage:
+class SearchableDocument:
     """A document prepared for the search; `folded` is all its text, with each part on separate lines."""
 
     filename: str
     title: str
     metadata: Metadata
-    passages: tuple[MatchPassage, ...]
+    passages: tuple[SearchablePassage, ...]
     folded: str
     folded_title: str
     folded_keywords: str
@@ -56,7 +56,7 @@ class MatchPage:
 class Match(NamedTuple):
     """A document with the words of the query that it contains."""
 
-    page: MatchPage
+    page: SearchableDocument
     found: list[str]
     score: float
     places: int
@@ -104,14 +104,16 @@ def words_of(query: str) -> list[str]:
     return words
 
 
-def page_of(filename: str, text: str, title: str = "") -> MatchPage:
+def page_of(filename: str, text: str, title: str = "") -> SearchableDocument:
     """Return a document prepared for the search; the default title is that of the text."""
     document = KnowledgeDocument(text)
     metadata, start = document.metadata, document.introduction
     title = title or document.title or filename.removesuffix(".md")
-    passages = [MatchPassage(INTRODUCTION, summary_of(start), start, folded(start))] if start else []
+    passages = [SearchablePassage(INTRODUCTION, summary_of(start), start, folded(start))] if start else []
     passages += [
-        MatchPassage(chapter.title, chapter.summary, chapter.content, folded(f"{chapter.title}\n{chapter.content}"))
+        SearchablePassage(
+            chapter.title, chapter.summary, chapter.content, folded(f"{chapter.title}\n{chapter.content}")
+        )
         for chapter in document.chapters
     ]
     heads = (
@@ -120,10 +122,10 @@ def page_of(filename: str, text: str, title: str = "") -> MatchPage:
         folded("\n".join([chapter.title for chapter in document.chapters])),
     )
     whole = "\n".join([*heads[:2], *(passage.folded for passage in passages)])
-    return MatchPage(filename, title, metadata, tuple(passages), whole, *heads)
+    return SearchableDocument(filename, title, metadata, tuple(passages), whole, *heads)
 
 
-def matches(pages: Sequence[MatchPage], words: Sequence[str]) -> list[Match]:
+def matches(pages: Sequence[SearchableDocument], words: Sequence[str]) -> list[Match]:
     """Return the pages that contain any of the words, in their order; rare words contribute more to the score."""
     containing = [(page, [word for word in words if word in page.folded]) for page in pages]
     matching = [(page, found) for page, found in containing if found]
@@ -131,7 +133,7 @@ def matches(pages: Sequence[MatchPage], words: Sequence[str]) -> list[Match]:
     return [Match(page, found, *_weighed(page, found, rarity)) for page, found in matching]
 
 
-def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) -> tuple[float, int]:
+def _weighed(page: SearchableDocument, found: Sequence[str], rarity: dict[str, float]) -> tuple[float, int]:
     """Return the score, in which the title counts most and chapters least, and the number of parts with a word."""
     score = 0.0
     for word in found:
@@ -173,7 +175,7 @@ def _result(match: Match) -> records.KnowledgeMatchesResultsRecord:
     return with_fields(result, outdated=match.outdated)
 
 
-def _chapter(passage: MatchPassage, found: Sequence[str]) -> records.ChapterMatchRecord | None:
+def _chapter(passage: SearchablePassage, found: Sequence[str]) -> records.ChapterMatchRecord | None:
     words = [word for word in found if word in passage.folded]
     if not words:
         return None

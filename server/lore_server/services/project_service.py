@@ -86,7 +86,7 @@ class ProjectService:
             raise ProjectDeleteFailed(error.message) from error
         return {**done, "message": f"Project '{done['project_id']}' successfully deleted"}
 
-    def info(self) -> records.KnowledgeServerInfoRecord:
+    def server_info(self) -> records.KnowledgeServerInfoRecord:
         home = str(self._library.home)
         return {"success": True, "name": NAME, "version": __version__, "storage_path": home, "description": DESCRIPTION}
 

@@ -131,7 +131,7 @@ class QuestionLog:
         try:
             self._path.unlink(missing_ok=True)
         except OSError as error:
-            raise _failure(error) from error
+            raise _log_error(error) from error
         return counts[0] if counts else (0, 0)
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class QuestionLog:
         try:
             return self._writer.submit(run).result()
         except (OSError, sqlite3.Error) as error:
-            raise _failure(error) from error
+            raise _log_error(error) from error
 
     def _write(self) -> None:
         """Write the pending questions, after waiting a moment for more unless a caller waits for them."""
@@ -268,7 +268,7 @@ def _question(row: tuple[Any, ...]) -> AskedQuestion:
     return asked._replace(found=bool(asked.found), doubtful=bool(asked.doubtful), **lists)  # type: ignore[arg-type]
 
 
-def _failure(error: Exception) -> StorageError:
+def _log_error(error: Exception) -> StorageError:
     return StorageError(
         f"The log of questions cannot be used: {type(error).__name__}.", "Check the user's state folder."
     )
