@@ -36,8 +36,13 @@ Anchored.
 """
 GUIDE = "# Guide\n\nIt begins.\n\n" + "".join(f"## Part {n}\n\n" + f"Text of part {n}.\n\n" * 12 for n in range(1, 9))
 CODE = '"""Buoys."""\n\n\nclass Buoy:\n    """A buoy <b>."""\n\n    def ring(self):\n\n        return "dong"\n'
+BELL = "def toll(bell):\n" + "".join(
+    f"    bell.swing({n})  # the clapper strikes the rim of the bell\n" for n in range(400)
+)
 FILES = {
     "issues/issue-12.md": TICKET,
+    "docs/bells.md": "# Bells\n\n## The `toll()` function\n\nThe clapper of a bell needs:\n\n- a rope\n\n- oil\n",
+    "bell.py": BELL,
     "docs/guide.md": f"{GUIDE}## Fares\n\n```python\ndef fare():\n    return 1\n```\n",
     "buoys.py": CODE,
     "long.py": "buoys = [\n" + "    'the buoy of the sound is red and round',\n" * (LONGEST - 2) + "]\n",
@@ -119,6 +124,26 @@ def test_the_outline_of_code_follows_the_reader(reader: Reader) -> None:
     expect(current).not_to_have_text(names[0])
     first, last = (int(number) for number in re.findall(r"\d+", current.inner_text()))
     assert first <= 100_000 / 20 <= last + 60
+
+
+def test_the_parts_of_a_long_function_are_one_row_of_the_outline(reader: Reader) -> None:
+    page = reader.open("#/source/bell.py?line=300")
+    row = page.locator(".outline a")
+    expect(row).to_have_text(re.compile("toll.*1-401"))
+    expect(row).to_have_attribute("aria-current", "true")
+
+
+def test_headings_are_shown_once_and_without_the_marks_of_code(reader: Reader) -> None:
+    page = reader.open("#/search?q=clapper of a bell needs a rope")
+    result = page.locator(".result", has_text="docs/bells.md")
+    expect(result.locator(".where")).to_contain_text("The toll() function")
+    expect(result.locator(".excerpt")).not_to_contain_text("toll")
+
+    page.goto(f"{reader.url}/#/ask?q=what does the clapper of a bell need")
+    cited = page.locator(".citations > li", has_text="docs/bells.md")
+    expect(cited.locator("h3")).to_contain_text("The toll() function")
+    expect(cited.locator("blockquote")).not_to_contain_text("toll")
+    assert cited.locator("blockquote li").first.evaluate("(row) => getComputedStyle(row).display") == "list-item"
 
 
 def test_selected_lines_are_copied_as_they_are(reader: Reader) -> None:

@@ -33,6 +33,27 @@ def test_results_appear_while_typing_with_marked_words_and_an_updated_address(re
     expect(page.locator("#said")).to_contain_text("files found")
 
 
+def test_the_start_page_shows_its_first_line(reader: Reader) -> None:
+    page = reader.open()
+    line = page.locator(".start > p")
+    expect(line).to_contain_text("Search the guides")
+    assert line.evaluate("""(line) => {
+        const { left, top } = line.getBoundingClientRect();
+        return document.elementFromPoint(left + 4, top + 8) === line;
+    }""")
+
+
+def test_code_below_an_excerpt_does_not_show_through(reader: Reader) -> None:
+    page = reader.open("#/search?q=retry policy delay")
+    box = page.locator(".excerpt.code").first
+    expect(box).to_be_visible()
+    shown = box.evaluate(
+        "(box) => box.clientHeight - parseFloat(getComputedStyle(box.querySelector('pre')).paddingTop)"
+    )
+    line = box.locator("pre").evaluate("(pre) => parseFloat(getComputedStyle(pre).lineHeight)")
+    assert shown <= 3 * line + 0.5
+
+
 def test_the_reply_to_an_outdated_query_is_never_shown(reader: Reader) -> None:
     page = reader.open()
     pending: list[Route] = []

@@ -40,6 +40,14 @@ def test_the_class_tree_opens_by_keyboard_and_shows_ancestors_members_and_subcla
     expect(page.get_by_role("treeitem", selected=True)).to_have_attribute("aria-expanded", "false")
 
 
+def test_the_class_tree_is_no_higher_than_its_rows(reader: Reader) -> None:
+    page = reader.open("#/classes")
+    expect(page.locator(".row").first).to_be_visible()
+    page.get_by_label("Filter classes").fill("RetryPolicy")
+    page.wait_for_function("document.querySelector('.tree').clientHeight < 400")
+    assert page.locator(".tree").evaluate("(tree) => tree.clientHeight - tree.firstChild.clientHeight") <= 60
+
+
 def test_the_filtered_class_tree_keeps_the_ancestors(reader: Reader) -> None:
     page = reader.open("#/classes")
     page.locator("#class-filter").fill("threadworker")

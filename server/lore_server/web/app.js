@@ -1,6 +1,6 @@
 // Compose the page: views, routing, and the frame around them.
 
-import { agoOf, base, byId, count, el, fill, go, link, loadView, parse, placeOf, plural, project, rememberPlace, sourceLink, span } from "./shared/base.js";
+import { agoOf, base, byId, count, el, fill, go, headingsOf, link, loadView, parse, placeOf, plural, project, rememberPlace, sourceLink, span } from "./shared/base.js";
 import { JOB, SEARCH_WANTED, SETTLED, STATE } from "./shared/events.js";
 import { failure } from "./shared/parts.js";
 import { currentJob, known, resource, search, watchState } from "./shared/server.js";
@@ -356,7 +356,7 @@ function build() {
 
 /** Return the row of a result: its symbol or title, and its place. */
 function rowOf({ title, heading, source, lines, id }) {
-  const symbol = heading.split(" > ").at(-1);
+  const symbol = headingsOf(heading).at(-1);
   return { name: title === source ? symbol || title : title, more: `${source}:${span(lines)}`, href: sourceLink(source, lines, id) };
 }
 

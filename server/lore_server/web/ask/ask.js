@@ -3,7 +3,7 @@
 import { answerNodes } from "./answer.js";
 import { citationList, quoteOf, referenceList, showCited } from "./citations.js";
 import { saveAnswer } from "./save-answer.js";
-import { askedBefore, codes, duration, el, fill, go, lastRoute, link, pinned, project, rememberAsked, say, setPin, span, TYPES } from "../shared/base.js";
+import { askedBefore, codes, duration, el, fill, go, headingsOf, lastRoute, link, pinned, project, rememberAsked, say, setPin, span, TYPES } from "../shared/base.js";
 import { FRESHNESS } from "../shared/events.js";
 import { hoverCards } from "../shared/hover.js";
 import { failure, freshnessNote, notesOf, paperLink } from "../shared/parts.js";
@@ -34,7 +34,7 @@ export function view() {
 
   hoverCards(answer, ".cite", (cite) => {
     const citation = state.citations.find(({ n }) => n === Number(cite.dataset.n));
-    return citation && [el("p", { class: "where" }, el("span", { class: "path" }, `${citation.source}:${span(citation.lines)}`)), el("strong", {}, citation.heading.split(" > ").at(-1)), el("p", {}, citation.quote)];
+    return citation && [el("p", { class: "where" }, el("span", { class: "path" }, `${citation.source}:${span(citation.lines)}`)), el("strong", {}, headingsOf(citation.heading).at(-1)), el("p", {}, citation.quote)];
   });
 
   function submit(event) {

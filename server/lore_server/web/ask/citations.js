@@ -1,6 +1,6 @@
 // The citations of an answer, and the other files that were found.
 
-import { el, reveal, scoreText, sourceLink, span } from "../shared/base.js";
+import { el, headingsOf, reveal, scoreText, sourceLink, span } from "../shared/base.js";
 import { CODE, editorAnchor, isMarkdown, judgeButtons, standingMarks } from "../shared/parts.js";
 
 /** Return the part of a file that a citation quotes. */
@@ -15,7 +15,7 @@ export function citationList(citations, quotes, question) {
       el("span", { class: "number", "aria-hidden": "true" }, `[${citation.n}]`),
       el("div", {},
         el("div", { class: "result-head" },
-          el("h3", {}, citation.heading.replaceAll(" > ", " › ") || citation.source),
+          el("h3", {}, headingsOf(citation.heading).join(" › ") || citation.source),
           el("span", { class: "on-demand" }, editorAnchor(citation.source, citation.lines[0]), judgeButtons(question, citation.source))),
         el("p", { class: "where" },
           el("a", { class: "path", href: sourceLink(citation.source, citation.lines) }, citation.source, el("span", {}, `:${span(citation.lines)}`)), standingMarks(citation)),
@@ -23,10 +23,10 @@ export function citationList(citations, quotes, question) {
   ];
 }
 
-/** Return the nodes of a quote without its first heading, which is shown above it. */
+/** Return the nodes of a quote without its first headings, which are shown above it. */
 function withoutHeading(nodes, { heading }) {
-  const isShown = /^h\d$/.test(nodes[0]?.localName) && heading.split(" > ").at(-1) === nodes[0].textContent;
-  return isShown ? nodes.slice(1) : nodes;
+  const shown = headingsOf(heading);
+  return nodes.slice(nodes.findIndex((node) => !/^h\d$/.test(node.localName) || !shown.includes(node.textContent)));
 }
 
 /** List the files found for the question, best first. */

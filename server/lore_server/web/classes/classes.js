@@ -17,7 +17,7 @@ export function view() {
   const trouble = el("div", {});
   const card = el("section", { class: "card class-card", "aria-label": "Class", tabindex: "-1" });
   const tree = treeOf("Classes", rowText, open, toggle);
-  const body = el("div", { class: "beside classes-body" }, el("div", { class: "tree-side" }, tree.element), card);
+  const body = el("div", { class: "beside classes-body", hidden: true }, el("div", { class: "tree-side" }, tree.element), card);
   const state = { forest: null, name: "", shut: new Set() };
   const all = resource({ part: filter, load, show: showForest, fail: (problem, again) => ((body.hidden = true), fill(trouble, failure(problem, again))), of: "index" });
   const one = resource({ part: card, load: loadClass, show: showClass, fail: (problem, again) => fill(card, failure(problem, again)), of: "index" });

@@ -141,7 +141,7 @@ function ordered(projects, current) {
 
 /** Return the state of the knowledge folder, and a button that synchronizes it if it has a remote repository. */
 function storageOf({ current_branch: branch, remote_status: remote, uncommitted_files: open }, again) {
-  const said = el("p", { class: "quiet", role: "status" }, branch, ", ", remote, open > 0 && `, ${plural(open, "uncommitted file")}`);
+  const said = el("p", { class: "quiet", role: "status" }, [branch, remote].filter(Boolean).join(", "), open > 0 && `, ${plural(open, "uncommitted file")}`);
   const sync = el("button", { type: "button", class: "quiet-button", on: { click: run } }, "Sync");
 
   async function run() {

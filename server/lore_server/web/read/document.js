@@ -3,7 +3,7 @@
 import { frontTable, showAuthors, ticketLine } from "./facts.js";
 import { fileHistory } from "./file-history.js";
 import { linesPane } from "./lines.js";
-import { el, fill, go, linesOf, link, plural, reveal, say, span } from "../shared/base.js";
+import { el, fill, go, headingsOf, linesOf, link, plural, reveal, say, span } from "../shared/base.js";
 import { copyButton } from "../shared/copy.js";
 import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
 import { changedMark, editorAnchor, failure, headingsIn, isMarkdown, nodesOf, note, placesIn, standingMarks } from "../shared/parts.js";
@@ -119,7 +119,7 @@ export function view(addressOf = (path, params) => link("source", path, params),
   function showOutline(mode) {
     const rows = mode === "rendered"
       ? headingsIn(article).map((node) => outlineRow(addressOf(state.path, { chapter: node.dataset.anchor }), node.dataset.anchor, node.textContent, "", Number(node.localName[1]) - 1))
-      : state.file.chunks.map((chunk) => outlineRow(addressOf(state.path, { ...shownParams(), line: span(chunk.lines), chunk: chunk.id }), chunk.id, nameOf(chunk), `${chunk.kind} · ${span(chunk.lines)}`, chunk.heading.split(" > ").length));
+      : (mode === "source" ? wholes : (all) => all)(state.file.chunks).map(({ id, ids = id, heading, kind, lines: its }) => outlineRow(addressOf(state.path, { ...shownParams(), line: span(its), chunk: id }), ids, headingsOf(heading).at(-1) || kind, `${kind} · ${span(its)}`, heading.split(" > ").length));
     fill(outline, rows.length > 0 && [el("h2", {}, mode === "rendered" ? "Chapters" : mode === "passages" ? plural(rows.length, "passage") : "Outline"), el("ol", {}, rows)]);
   }
 
@@ -192,7 +192,16 @@ export function view(addressOf = (path, params) => link("source", path, params),
   return { content, title: (route) => route.path, show: showRoute, leave: file.leave };
 }
 
-const nameOf = (chunk) => chunk.heading.split(" > ").at(-1) || chunk.kind;
+/** Return the rows of an outline: the parts of a long definition are one, with all their ids; those of a long module are not. */
+function wholes(chunks) {
+  const found = [];
+  for (const { id, heading, kind, lines } of chunks) {
+    const last = found.at(-1);
+    if (last?.heading !== heading || last.kind !== kind || kind === "module" || lines[0] <= last.lines[1]) found.push({ id, ids: id, heading, kind, lines });
+    else Object.assign(last, { ids: `${last.ids} ${id}`, lines: [last.lines[0], lines[1]] });
+  }
+  return found;
+}
 
 function outlineRow(href, id, name, more, level) {
   return el("li", { class: `at-h${Math.min(level + 1, 6)}` }, el("a", { href, "data-id": id },

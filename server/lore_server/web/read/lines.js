@@ -1,6 +1,6 @@
 // The lines of a file, with their numbers and colours. Of a long file, only the lines near the window are in the page.
 
-import { el, fill, link, span } from "../shared/base.js";
+import { el, fill, headingsOf, link, span } from "../shared/base.js";
 import { failure, isMarkdown } from "../shared/parts.js";
 import { followSymbols } from "./symbols.js";
 import * as api from "../shared/server.js";
@@ -59,7 +59,7 @@ export function linesPane(addressOf, chosen) {
     const text = el("div", { class: "chunk-text", hidden: true });
     const button = el("button", { type: "button", class: "quiet-button", "aria-expanded": "false", title: "The text that is searched and embedded", on: { click: () => showText(chunk, text, button) } }, "Text");
     return el("div", { class: "chunk-head", "data-chunk": chunk.id },
-      el("span", { class: "kind" }, chunk.kind), chunk.heading && el("span", { class: "chunk-name" }, chunk.heading.replaceAll(" > ", " › ")),
+      el("span", { class: "kind" }, chunk.kind), chunk.heading && el("span", { class: "chunk-name" }, headingsOf(chunk.heading).join(" › ")),
       button, el("a", { class: "quiet-button", href: link("search", "", { q: `like:${chunk.id}` }), title: "Passages with nearly the same text" }, "Similar"),
       el("a", { class: "chunk-id", href: addressOf(file.path, { line: span(chunk.lines), chunk: chunk.id, view: "passages" }), title: `Chunk ${chunk.id}, lines ${span(chunk.lines)}` }, chunk.id.slice(0, 8)), text);
   }

@@ -1,6 +1,6 @@
 // The search: filters, results, and a file beside them.
 
-import { askedBefore, codes, count, currentDay, el, fill, go, link, loadView, parse, plural, project, rememberAsked, say, scoreText, settle, sourceLink, span, sum, TYPES } from "../shared/base.js";
+import { askedBefore, codes, count, currentDay, el, fill, go, headingsOf, link, loadView, parse, plural, project, rememberAsked, say, scoreText, settle, sourceLink, span, sum, TYPES } from "../shared/base.js";
 import { HEALTH, JOB, STATE } from "../shared/events.js";
 import { alongList, changedMark, CODE, editorAnchor, failure, freshnessNote, intoList, isMarkdown, judgeButtons, marked, nodesOfParts, note, notesOf, replaceTexts, searchSteps, standingMarks, wordsOf } from "../shared/parts.js";
 import { known, resource, search } from "../shared/server.js";
@@ -160,7 +160,7 @@ function resultCard(result, nodes, wanted, asking, number) {
       el("a", { href: address, class: "path" }, source, el("span", {}, `:${span(lines)}`)),
       under && el("span", { class: "heading" }, marked(under, wanted)),
       passages.length > 0 && el("span", { class: "further-passages" }, passages.map((passage) =>
-        el("a", { href: sourceLink(source, passage.lines, passage.id) }, marked(passage.heading.split(" > ").at(-1) || "lines", wanted), el("span", {}, ` ${span(passage.lines)}`)))),
+        el("a", { href: sourceLink(source, passage.lines, passage.id) }, marked(headingsOf(passage.heading).at(-1) || "lines", wanted), el("span", {}, ` ${span(passage.lines)}`)))),
       result.changed && changedMark(), standingMarks(result)),
     el("div", { class: CODE.has(type) ? "excerpt code" : "excerpt" }, excerptOf(result, nodes, wanted)),
     result.similar && similarFiles(result),
@@ -183,14 +183,14 @@ function scoreButton(result, asking, panel) {
 
 /** Return the title of a result and the headings below it: code is named by its symbol. */
 function namesOf({ title, heading, type, source }) {
-  const parts = heading.split(" > ").filter((part) => part && part !== title);
+  const parts = headingsOf(heading).filter((part) => part && part !== title);
   if (!CODE.has(type)) return [title, parts.join(" › ")];
   return [parts.at(-1) ?? source.split("/").at(-1), parts.slice(0, -1).join(" › ")];
 }
 
 /** Return the rendered excerpt without the heading that the card already shows, with the words of the query marked. */
 function excerptOf({ title, heading }, nodes, wanted) {
-  const known = new Set([title, ...heading.split(" > ")]);
+  const known = new Set([title, ...headingsOf(heading)]);
   const box = el("div", {}, nodes.filter((node) => !(isHeading(node) && known.has(node.textContent))));
   for (const node of box.querySelectorAll("h2, h3, h4, h5, h6")) node.replaceWith(el("p", {}, el("strong", {}, ...node.childNodes)));
   for (const node of box.querySelectorAll("[tabindex]")) node.removeAttribute("tabindex");

@@ -21,6 +21,9 @@ export function codes(text) {
   return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
 }
 
+/** Return the headings of a passage, outermost first, as people read them: without the marks of code. */
+export const headingsOf = (heading) => heading.replaceAll("`", "").split(" > ");
+
 /** Return the element with this id. */
 export const byId = (id) => document.getElementById(id);
 

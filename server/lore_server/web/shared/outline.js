@@ -2,12 +2,13 @@
 
 const TOP = 140; // px: the line below the frame that counts as the top of the text
 
-/** Mark the row with this `data-id` as the current one, and scroll the outline, not the page, to it. */
+/** Mark the row that has this id among those of its `data-id`, and scroll the outline, not the page, to it. */
 export function markCurrent(outline, id) {
   let current = null;
   for (const link of outline.querySelectorAll("a")) {
-    link.setAttribute("aria-current", String(link.dataset.id === id));
-    if (link.dataset.id === id) current = link;
+    const isCurrent = link.dataset.id.split(" ").includes(id);
+    link.setAttribute("aria-current", String(isCurrent));
+    if (isCurrent) current = link;
   }
   if (!current) return;
   const [frame, row] = [outline.getBoundingClientRect(), current.getBoundingClientRect()];
