@@ -68,7 +68,7 @@ def _stating(chunk: Chunk, words: re.Pattern[str], verb: str) -> Iterator[str]:
         for title in filter(None, (match[1] or match[2] for match in _TITLE.finditer(part))):
             found = _VERSION.search(title)  # a passage has the notes of several short releases
             version, place = (found[1], "") if found else (version, f"{place} {title.casefold()}")
-        if version and words.search(part) and (not verb or f" {verb}" in f" {place} {part}".casefold()):
+        if version and words.search(part) and (not verb or re.search(rf"\b{verb}", f"{place} {part}".casefold())):
             yield version
 
 

@@ -12,6 +12,7 @@ from lore_etl.models.embedder import model_name
 from lore_etl.models.model_cache import ENGLISH_ONLY
 from lore_etl.pipeline.embed import refuse_wrong
 from lore_etl.stores.snapshot import Derived
+from lore_etl.stores.tokenizer import phrase_words
 from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar
 from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files
 from lore_server.query.history import History
@@ -300,7 +301,7 @@ class QueryService:
         for one in reference.references(query, self._index.catalogue.paths):
             passages = list(self._openings(one.sources).values())
             if not one.sources and one.kind != "file":
-                ids = self._index.keywords.holding(one.words)
+                ids = self._index.keywords.holding(phrase_words(one.name))  # those of `1.2` are also in `v1.2`
                 passages = [chunk for chunk in self._index.catalogue.chunks(ids).values() if one.is_in(chunk)]
                 passages.sort(key=attrgetter("source", "lines"))
             found.append(one._replace(passages=tuple(passages)))

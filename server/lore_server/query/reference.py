@@ -51,10 +51,6 @@ class Reference(NamedTuple):
         name = f"`{self.name}`" if self.kind == "file" else self.name
         return f"There is no {self.kind} {name} in this knowledge base."
 
-    @property
-    def words(self) -> list[str]:
-        return phrase_words(self.name) if self.kind == "text" else [self.name.lstrip("#")]
-
     def is_in(self, chunk: Chunk) -> bool:
         """Return whether a passage mentions the ticket, or is under the heading of the release."""
         if self.kind == "ticket":
