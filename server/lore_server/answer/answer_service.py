@@ -13,7 +13,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.file_facts import User, members_of
 from lore_server.answer.change_answers import ChangeAnswers
-from lore_server.answer.class_questions import class_fact
+from lore_server.answer.class_questions import class_fact, place_fact
 from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.model_answers import ModelAnswers, VerifiedReply
 from lore_server.answer.pack import SHOWN, Passage, pack
@@ -83,7 +83,8 @@ class AnswerService:
         reply = with_fields(reply, searched=question if question != request.text else "", doubt=found.doubt)
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
         known: WrittenAnswer | None = None
-        if is_wide and (fact := class_fact(question, self._index.hierarchy, self._members, self._users)):
+        fact = class_fact(question, self._index.hierarchy, self._members, self._users) if is_wide else None
+        if fact := fact or (place_fact(question, self._index) if is_wide else None):
             known = self._passages.from_tree(fact)
         elif is_wide:
             known = self._changes.answer(question, found)

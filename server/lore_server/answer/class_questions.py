@@ -4,15 +4,18 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lore_etl.core.model import ClassNode, Member
+from lore_etl.core.model import ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, is_named, last_part
+from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.file_facts import User
 from lore_server.answer.wording import wording
 from lore_server.query.lineage import NAME, classes_in
 from lore_server.query.parse import looks_like_name
+from lore_server.query.reference import DEFINITIONS
 
 _FORM = wording("classes")
+extended_class = _FORM["extended"].search
 MAX_WORDS = 20  # a longer question describes a situation in which classes extend others
 MAX_NAMED = 60
 SHOWN_USERS = 10
@@ -100,6 +103,18 @@ def structural_names(question: str) -> list[str]:
     if len(question.split()) > MAX_WORDS or not is_structural:
         return []
     return [name for name in NAME.findall(question) if looks_like_name(name)]
+
+
+def place_fact(question: str, index: Index) -> Fact | None:
+    """Return where a function or value that a question names is defined, outside of tests if possible."""
+    name = next(iter(structural_names(question) if _FORM["defined"].search(question) else ()), "")
+    found = index.catalogue.chunks(index.keywords.defining([last_part(name)], DEFINITIONS)).values() if name else ()
+    own = [chunk for chunk in found if any(is_named(full, name) for full in chunk.symbols)]
+    own = [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
+    first = {one.source: one.lines for one in sorted(own, key=lambda one: (one.source, one.lines), reverse=True)}
+    places = tuple(DefinedPlace(name, *place) for place in sorted(first.items()))
+    where = " and ".join(f"{place.source} {{{n}}}" for n, place in enumerate(places, start=1))
+    return Fact(f"`{name}` is defined in {where}.", places) if 0 < len(places) <= MAX_MEANT else None
 
 
 def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:

@@ -13,12 +13,12 @@ from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, origin_of_file, syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import Fact, structural_names
+from lore_server.answer.class_questions import Fact, extended_class, structural_names
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
 from lore_server.answer.release_facts import first_release, release_of
-from lore_server.answer.subjects import FEW_FILES, Noun, absent, elsewhere, nouns
+from lore_server.answer.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, holders, nouns
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
@@ -127,6 +127,8 @@ class PassageAnswers:
         parts = {part.casefold() for name in names for part in (name, *name.split("."))}
         if names and not any(self._index.keywords.holding([part]) for part in parts):
             return ABSENT.format(names[0])
+        if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
+            return f"There is no {asked['kind']} `{asked['name']}` in this knowledge base."
         is_unsure = not found.is_foreign and _similarity(found) < SIMILAR
         if not found.is_foreign and (
             noun := absent(known, self._index, are_words_counted and is_unsure and found.confidence < UNSURE)
@@ -135,6 +137,12 @@ class PassageAnswers:
         if found.confidence < LEAST or (is_unsure and not self._is_supported(found)):
             return NOT_JUDGED if found.is_foreign else NOT_HERE
         return None
+
+    def _is_class(self, name: str, kind: str) -> bool:
+        """Return whether a chunk defines the name, or a passage has it beside this kind; True if unknown."""
+        beside = re.compile(rf"\b{name}\b\W+{kind}|{kind}\W+{name}\b", re.IGNORECASE)
+        own = holders(name, self._index)
+        return len(own) >= MANY or any(beside.search(one.text) or name in map(last_part, one.symbols) for one in own)
 
     def _is_supported(self, found: SearchOutcome) -> bool:
         """Return whether two passages fit a short question: a single one may have its words in another sense."""
