@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lore_etl.core.model import Chunk
-from lore_server.answer.pack import pack
+from lore_server.answer.pack import Passage, pack, widened
 from lore_server.query.ranking import Ranked
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from tests.harness.chunks import candidate, make_chunk
@@ -57,3 +57,12 @@ def test_adjacent_chunks_become_one_passage_with_the_lines_between_them() -> Non
 def test_files_beyond_the_limit_are_left_out_and_the_best_chunk_always_fits() -> None:
     assert packed([A[2], B[2]], [], 1, files=1) == [("a.md", 5, 5)]
     assert packed([A[2], B[2]], [], 0) == [("a.md", 5, 5)]
+
+
+def test_a_passage_that_consists_of_link_targets_is_left_out_unless_it_is_the_only_one() -> None:
+    labels = make_chunk("a.rst", text=".. _capstans:\n.. _winches:\n", anchor="labels")
+    drum = make_chunk("b.rst", text=".. _drums:\n\nA drum turns.\n", anchor="drum")
+    both = [Passage(1, labels), Passage(2, drum)]
+
+    assert widened(both, 0, lambda source: []) == [Passage(1, drum)]
+    assert widened(both[:1], 0, lambda source: []) == both[:1]

@@ -29,6 +29,7 @@ WIDE = 1_000  # characters up to which a passage of prose is widened within its 
 WHOLE = 1_900  # characters up to which prose gets whole blocks, and code its whole function
 _FREE = frozenset({"paragraph_open", "heading_open", "html_block", "hr"})
 _CODE = frozenset({"fence", "code_block", "table_open"})
+_TARGETS = re.compile(r"^\.\. _.*", re.MULTILINE)  # of links, in reStructuredText
 _WORD = re.compile(r"[^\W_]+")
 ChunksOf = Callable[[str], Sequence[Chunk]]
 
@@ -130,8 +131,9 @@ def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -
     for passage in passages:
         wide = _widened(passage.chunk, characters, taken, chunks_of)
         characters -= len(wide.text) - len(passage.chunk.text)
-        found.append(Passage(passage.number, wide))
-    return found
+        found.append(wide)
+    some = [chunk for chunk in found if _TARGETS.sub("", chunk.text).strip()] or found
+    return [Passage(number, chunk) for number, chunk in enumerate(some, start=1)]
 
 
 def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf) -> Chunk:
