@@ -137,7 +137,7 @@ def test_no_reply_leads_with_a_fragment_of_code_a_diagram_a_table_or_a_list(app:
         if reply["mode"] == "extractive" and reply["citations"] and not reply["answer"].startswith((EVIDENCE, CLOSEST)):
             leads.append(reply)
 
-    assert len(leads) >= 3
+    assert len(leads) >= 2
     for reply in leads:
         lead, _, number = reply["answer"].partition("\n\n")[0].removesuffix("]").rpartition(" [")
         cited = reply["citations"][int(number) - 1]

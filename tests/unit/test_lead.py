@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from lore_server.answer.lead import defining, find_lead, sentences
+from lore_server.answer.lead import defining, find_lead, sentences, steps
 from lore_server.answer.pack import Passage
 from lore_server.query.confidence import share_of
 from lore_server.query.proximity import stems
@@ -112,6 +114,14 @@ def test_no_sentence_that_could_lead_is_a_fragment_in_any_document_of_this_repos
         ("How do I list the wrappers?", "You can also list the wrappers by setting a number of pallets first."),
         ("What is the minimum size that it wraps?", "A wrapper that wraps foil of any size with a minimum of care."),
         ("How does the wrapper work?", "This section describes how the wrapper does its work in the cold."),
+        ("How do I change the foil?", "To change the foil without tools, see the Foil of the other machines."),
+        ("Which foil does the wrapper need?", "The table below lists each foil that the wrapper does need."),
+        ("What does the wrap_limit option do?", "The option is new, and the wrapper may do `wrap_limit` after it."),
+        ("How do I wind foil?", "You must also wind the foil of the other machines, as they do."),
+        ("Where do I report a torn foil?", "Do not report a torn foil to the people who drive the machines."),
+        ("Where do I report a torn foil?", "For all other foil, report torn pieces to the office in the hall."),
+        ("Where do I report a torn foil?", "People who report a torn foil get a reward for it."),
+        ("What is a wrapper?", "The `wrapper` option is a shorthand for the machine."),
     ],
 )
 def test_a_sentence_of_another_type_does_not_lead(question: str, sentence: str) -> None:
@@ -127,13 +137,20 @@ def test_a_sentence_of_another_type_does_not_lead(question: str, sentence: str) 
         ("How do I start the pallet wrapper?", "To start the pallet wrapper, press its green button twice."),
         ("Which scale does version 12 need?", "The scale of version 12 needs a weight of at least four grams."),
         ("What does wrap_pallet return?", "The function `wrap_pallet` will return the length of the foil."),
+        ("What is wrap_limit?", "The `wrap_limit` option allows so many rounds of foil."),
+        ("What does the wrap_limit option do?", "The `wrap_limit` option ends the winding of foil."),
+        ("Where do I report a torn foil?", "You report a torn foil to the office in the [hall](hall.md)."),
+        ("Where do I report a torn foil?", "You report a torn foil to the [hall][the-hall]."),
+        ("What is winder?", "winder is a machine with a name in lower case."),
+        ("What is a PWM?", 'A Pallet Winding Machine (also called "PWM") is a machine that winds foil.'),
+        ("Which weight does the wrapper need?", "The wrapper does need a weight below the maximum."),
     ],
 )
 def test_a_sentence_of_the_type_of_the_question_leads(question: str, sentence: str) -> None:
     found = lead(question, f"{sentence}\n")
 
     assert found is not None
-    assert found[0] == sentence
+    assert found[0] == re.sub(r"\[(hall)\]\S*?(?=\.$)", r"\1", sentence)
 
 
 def test_the_prose_that_names_a_subject_defines_it_and_a_comment_in_code_is_no_heading() -> None:
@@ -143,3 +160,37 @@ def test_the_prose_that_names_a_subject_defines_it_and_a_comment_in_code_is_no_h
 
     assert defining("What is a manifest?", lambda: [fence, names]) == [names]
     assert defining("What is a manifest?", lambda: [fence, names, headed]) == [headed]
+
+
+@pytest.mark.parametrize(
+    "heading", ["## Manifest", "Manifest\n--------", "Manifest\n^^^^^^^^", "### `manifest` (String)"]
+)
+def test_a_heading_is_a_subject_in_each_notation(heading: str) -> None:
+    other = make_chunk("a.md", text="The manifest of the ship provides a list of its freight.\n")
+    headed = make_chunk("a.md", text=f"{heading}\n\nThe freight, one line each.\n")
+
+    assert defining("What is a manifest?", lambda: [other, headed]) == [headed]
+
+
+def test_a_sentence_that_says_what_something_is_comes_before_a_heading_and_before_what_it_provides() -> None:
+    headed = make_chunk("a.md", text="# Manifests\n\nManifests can be printed.\n")
+    provided = make_chunk("a.md", text="A manifest provides the weight of a ship.\n")
+    defined = make_chunk("a.md", text="A manifest is a list of freight.\n")
+
+    assert defining("What is a manifest?", lambda: [headed, provided, defined]) == [defined]
+    found = lead("What is a manifest?", f"{provided.text}\n{defined.text}")
+    assert found is not None
+    assert found[0] == defined.text.strip()
+
+
+def test_steps_are_code_in_any_notation_and_the_best_passage_keeps_its_place_if_it_has_some() -> None:
+    question = "How do I wind foil on a ship?"
+    share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))
+    plain = make_chunk("a.rst", text="Foil is wound on each ship.\n")
+    literal = make_chunk("a.rst", text="Start it::\n\n   wind\n")
+    noted = make_chunk("a.rst", text=".. note::\n\n   Wind foil on a ship.\n")
+    covering = make_chunk("a.rst", text="Wind foil on a ship:\n\n.. code-block:: sh\n\n   wind\n")
+
+    assert steps(question, [plain, literal, covering], share) == [covering]
+    assert steps(question, [literal, covering], share) == [literal]
+    assert steps(question, [plain, noted], share) == []

@@ -16,11 +16,13 @@ REASON_COVERED = 0.9  # a sentence with fewer of them gives the reason for somet
 MIN_WORDS = 5
 MAX_CHARACTERS = 400
 _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[*_])")
-_WHOLE = re.compile(r"^[`\"'(*_\[]{0,2}[A-Z`][^|]*[.!][`\"')*_\]]{0,2}$")
-_IS = r"[`*_]*\s+(?:\([^)]*\)\s*)?(?:is|are|means?|refers? to|provides?|represents?|allows?|lets?|describes?)\b"
+_WHOLE = re.compile(r"^(?:[`\"'(*_\[]{0,2}[A-Z`]|(?!wh)[a-z][\w.-]* is an? )[^|]*[.!][`\"')*_\]]{0,2}$")
+_KIND, _IS_SOME, _IS, _DOES, _CALLED = (_FORM[name].pattern for name in ("kind", "is_some", "is", "does", "called"))
+_CODE = re.compile(r"```|^\.\. (?:code|sourcecode)\S*::|^(?!\.\. ).*::\n\s*\n[ \t]", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)  # `# name` in it is a comment
-_CALLED = r"\b(?:called|known as|termed)\s+"
-_LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
+_LINK = re.compile(r"!?\[([^\]\[]*)\](?:\([^()]*\)|\[[^\]\[]*\])")
+_RST_BLOCK = re.compile(r"^(?:[ \t:|]|\.\. |#\. ).*", re.MULTILINE)  # of a directive, field, line block or list
+_RST_LINK = re.compile(r"(?::[\w.+:-]{1,60}:`!?~?([^`<]+?)|(?<!`)`([^`<]+?)(?=[^`]*`_))(?:\s*<[^`]*>)?`(?:__?)?")
 
 
 def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str], float]) -> tuple[str, Passage] | None:
@@ -29,21 +31,22 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
     If the type is unknown, only the best passage counts: words alone do not show that a later sentence answers it.
     """
     fits = _fitting(question)
-    is_typed = any(_FORM[name].search(question) for name in ("asks_quantity", "why", "how", "what_is"))
+    is_typed = any(_FORM[name].search(question) for name in ("asks_quantity", "why", "how", "what_is", "what_does"))
     least = REASON_COVERED if _FORM["why"].search(question) else COVERED
     some = [passage for passage in (passages if is_typed else passages[:1]) if share(passage.chunk.text) >= least]
     found = [(text, passage) for passage in some for text in sentences(passage) if fits(text)]
-    best = max(found, key=lambda lead: (share(lead[0]), -lead[1].number), default=None)
+    defines = re.compile(_says_what(_subject(question) or "(?!)"), re.IGNORECASE)
+    best = max(found, key=lambda one: (bool(defines.match(one[0])), share(one[0]), -one[1].number), default=None)
     return best if best is not None and share(best[0]) >= least else None
 
 
 def _fitting(question: str) -> Callable[[str], bool]:
-    """Return whether a sentence can answer this type of question: a number, a reason, steps or a definition."""
-    answering = (("asks_quantity", "number"), ("why", "reason"), ("how", "steps"))
+    """Return whether a sentence can answer this type of question: a number, a reason, steps, a place, a definition."""
+    answering = (("asks_quantity", "number"), ("why", "reason"), ("how", "steps"), ("where", "place"))
     forms = [_FORM[form] for asks, form in answering if _FORM[asks].search(question)]
     names = [word for word in re.findall(r"[\w$.]*[\w$]", question) if looks_like_name(word)]
     versions = {one or other for one, other in _FORM["version"].findall(question)}
-    subject = _subject(question)
+    subject, says = _subject(question), _DOES if _FORM["what_does"].search(question) else _IS
 
     def fits(sentence: str) -> bool:
         if _FORM["refers"].search(sentence) or not all(form.search(sentence) for form in forms):
@@ -51,51 +54,65 @@ def _fitting(question: str) -> Callable[[str], bool]:
         if versions and not versions & {one or other for one, other in _FORM["version"].findall(sentence)}:
             return False  # it may be about another version
         if subject is not None:
-            return re.search(f"^{subject}{_IS}|{_CALLED}{subject}\\b", sentence, re.IGNORECASE) is not None
+            form = f"^{subject}{says}|^{_says_what(subject)}|{_CALLED}{subject}\\b"
+            return re.search(form, sentence, re.IGNORECASE) is not None
         return not names or any(name.casefold() in sentence.casefold() for name in names)
 
     return fits
 
 
 def _subject(question: str) -> str | None:
-    """Return a pattern for the subject of a "what is" question."""
-    what = _FORM["what_is"].search(question)
+    """Return a pattern for the subject of a "what is" or "what does … do" question."""
+    what = _FORM["what_is"].search(question) or _FORM["what_does"].search(question)
     if what is None or _FORM["value"].search(what["subject"]):
         return None
     words = (re.escape(word.removesuffix("s")) + "s?" for word in re.findall(r"[\w$]+", what["subject"]))
-    return rf"(?:an? |the )?[`*_]*{r'[^A-Za-z0-9]+'.join(words)}"
+    of, is_kind = (rf"(?:{_KIND} )?", rf"(?:[`*_]*\s+{_KIND}\b)?") if what["article"] is None else ("", "")
+    return rf"(?:an? |the )?{of}[`*_]*{r'[^A-Za-z0-9]+'.join(words)}{is_kind}"
+
+
+def _says_what(subject: str) -> str:
+    """Return a pattern for the beginning of "X is a …" and "A long name (X) is a …"."""
+    return rf"(?:{subject}{_IS_SOME}|[^.()\n]{{3,80}}\((?:[^()\n]*\W)?{subject}\W*\)\s+(?:is an?|are)\b)"
 
 
 def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
-    """Return the first of these chunks that the subject of a "what is" question heads, or else that defines it."""
+    """Return the first of these chunks that says what the subject of a "what is" question is, or that it heads."""
     subject = _subject(question)
     if subject is None:
         return []
-    headed = re.compile(rf"^#+\s+{subject}[`*_]*\s*$", re.IGNORECASE | re.MULTILINE)
-    begin = re.compile(rf"(?:^|[.!?]\s+){subject}{_IS}|{_CALLED}{subject}\b", re.IGNORECASE | re.MULTILINE)
-    some = list(chunks())
-    titled = [chunk for chunk in some if headed.search(_FENCE.sub("", chunk.text))]
-    defined = [chunk for chunk in (*titled, *some) if begin.search(chunk.text)]
-    return [*(chunk for chunk in defined if chunk in titled), *titled, *defined][:1]
+    title, begin = rf"{subject}[`*_]*\s*(?:\([^)\n]*\):?)?[ \t]*", r"(?:^|[.!?]\s+)"
+    heading = rf"^#+\s+{title}$|^{title}\n([=~^\"'*+.:-])\1{{2,}}$"
+    forms = (heading, begin + _says_what(subject), rf"{begin}{subject}{_IS}|{_CALLED}{subject}\b")
+
+    def rank(chunk: Chunk) -> tuple[bool, ...]:
+        text = _FENCE.sub("", chunk.text)
+        titled, defines, mentions = (bool(re.search(form, text, re.IGNORECASE | re.MULTILINE)) for form in forms)
+        return titled and mentions, defines, titled, mentions
+
+    best = max(chunks(), key=rank, default=None)
+    return [best] if best is not None and any(rank(best)) else []
 
 
 def steps(question: str, chunks: Sequence[Chunk], share: Callable[[str], float]) -> list[Chunk]:
-    """Return the prose with code that covers a "how do I" question best, if no chunk without code covers it better."""
-    if not _FORM["how"].search(question) or not chunks:
+    """Return the first chunk, or the one that covers a "how do I" question best, if it is prose with code."""
+    code = [chunk for chunk in chunks if _CODE.search(chunk.text)] if _FORM["how"].search(question) else []
+    if not code:
         return []
-    best = max(chunks, key=lambda chunk: (share(chunk.text), "```" in chunk.text))
-    return [best] if "```" in best.text and syntax_of(best.source) in PROSE else []
+    best = code[0] if code[0] is chunks[0] else max(chunks, key=lambda one: (share(one.text), one in code))
+    return [best] if best in code and syntax_of(best.source) in PROSE else []
 
 
 def sentences(passage: Passage) -> Iterator[str]:
     """Yield the complete, self-contained sentences of a passage's paragraphs."""
-    text = passage.chunk.text
-    if syntax_of(passage.chunk.source) != "markdown" or text.count("```") % 2:  # a part of a fence
+    text, syntax = passage.chunk.text, syntax_of(passage.chunk.source)
+    if syntax not in ("markdown", "rst") or text.count("```") % 2:  # a part of a fence
         return
-    lines = text.split("\n")
+    if syntax == "rst":
+        text = _RST_LINK.sub(r"\1\2", _RST_BLOCK.sub("", text)).replace("``", "`")
     for token in block_parser().parse(text):
         if token.type == "paragraph_open" and token.level == 0 and token.map:  # in no list, table or quotation
-            joined = " ".join(line.strip() for line in lines[slice(*token.map)])
+            joined = " ".join(line.strip() for line in text.split("\n")[slice(*token.map)])
             yield from (piece for piece in _END.split(_LINK.sub(r"\1", joined)) if _is_whole(piece))
 
 

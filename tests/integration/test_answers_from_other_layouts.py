@@ -1,0 +1,96 @@
+"""Answers from reStructuredText, change logs with one heading per version, and functions that are in no class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from tests.harness.projects import write_project
+
+FILES = {
+    "CHANGES/CHANGES-2.1.md": "# Changes\n\n## v2.1.10 (2024-05-01)\n\n- Quays have numbers.\n\n"
+    "## v2.1.4(2024-02-24)\n\n### Quay\n\n- [Fix the leak of the bilge pump](https://example.org/pull/9)\n",
+    "docs/mooring.rst": "Mooring\n=======\n\nHow ships are tied to a quay.\n\n.. _spring-lines:\n\nSpring lines\n"
+    "^^^^^^^^^^^^\n\n.. note::\n   A spring line is a picture here.\n\nA *spring line* is a rope that keeps a "
+    "ship from moving along\nthe quay, see :ref:`ropes <ropes>`. It is made of ``nylon`` or "
+    ":term:`hemp`.\n\nThrow it first.\n",
+    "docs/capstan.rst": "Capstan\n=======\n\nA capstan is a turning drum that\npulls ropes with ``haul`` and "
+    ":term:`hemp`.\n\nThe drum turns clockwise.\n",
+    "docs/crews.md": "# Crews\n\nThe Bosun whistles. Without a Bosun, ropes remain on the quay, and each Bosun has "
+    "one.\n",
+    "docs/pilots.md": "# Pilots\n\nA river pilot implements the `Pilot` interface, and so does a sea pilot.\n",
+    "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
+    "module.exports = { drainBilge }\n",
+    "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
+    "test/pump.test.js": "const { drainBilge } = require('../lib/pump')\n\ntest('drains', () => drainBilge({}))\n",
+}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    root = write_project(tmp_path_factory.mktemp("harbour").resolve(), FILES)
+    with closing(App(root, Settings(), contract)) as app:
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+        yield app
+
+
+def ask(app: App, question: str) -> dict[str, Any]:
+    return app.call("ask_knowledge_base", {"query": question})
+
+
+@pytest.mark.parametrize("question", ["What changed in v2.1.4?", "what's new in 2.1.4"])
+def test_a_version_is_found_under_a_heading_with_a_v(app: App, question: str) -> None:
+    reply = ask(app, question)
+
+    assert reply["answer"].startswith("`CHANGES/CHANGES-2.1.md` has the notes of 2.1.4 [1].")
+    assert "bilge pump" in reply["citations"][0]["quote"]
+
+
+def test_a_verb_within_a_link_belongs_to_its_release(app: App) -> None:
+    reply = ask(app, "which version fixed the leak of the bilge pump")
+
+    assert reply["answer"].startswith("The earliest release note here that names `leak of the bilge pump` as fixed is ")
+    assert "that of 2.1.4 [1]." in reply["answer"]
+
+
+@pytest.mark.parametrize("question", ["where is drainBilge implemented", "Where is drainBilge defined?"])
+def test_a_function_is_defined_where_its_file_defines_it(app: App, question: str) -> None:
+    reply = ask(app, question)
+
+    assert reply["answer"] == "`drainBilge` is defined in lib/pump.js [1]."
+    assert (reply["mode"], reply["found"]) == ("structural", True)
+    assert reply["citations"][0]["quote"] == "function drainBilge (pump) {"
+
+
+@pytest.mark.parametrize("kind", ["class", "interface"])
+def test_what_implements_a_class_that_no_passage_names_as_one_is_not_answered(app: App, kind: str) -> None:
+    reply = ask(app, f"who implements the Bosun {kind}")
+
+    assert reply["answer"].startswith(f"There is no {kind} `Bosun` in this knowledge base.")
+    assert reply["found"] is False
+
+
+def test_what_implements_an_interface_that_a_passage_names_is_answered(app: App) -> None:
+    reply = ask(app, "who implements the Pilot interface")
+
+    assert reply["found"] is True
+    assert reply["citations"][0]["source"] == "docs/pilots.md"
+
+
+@pytest.mark.parametrize(
+    ("question", "lead"),
+    [
+        ("what is a spring line", "A *spring line* is a rope that keeps a ship from moving along the quay, see ropes."),
+        ("what is a capstan", "A capstan is a turning drum that pulls ropes with `haul` and hemp."),
+    ],
+)
+def test_a_sentence_of_restructured_text_leads_without_its_markup(app: App, question: str, lead: str) -> None:
+    reply = ask(app, question)
+
+    assert reply["answer"].startswith(f"{lead} [1]")
