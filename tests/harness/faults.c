@@ -1,4 +1,5 @@
-/* Makes the nth write below a folder fail, or kills the process group there. tests/harness/faults.py describes `plan`.
+/* Makes the nth write below a folder fail, or kills the process group there: with a journal, that of the operation, and
+   otherwise that of the process, so that git may be killed alone. tests/harness/faults.py describes `plan`.
 
    With a journal, it also records what tests/harness/power_cut.py needs to know: each new, renamed or deleted name, the
    content of each file and the files of each folder when it is synced (tantivy renames without libc). The disk itself is
@@ -211,3 +212,9 @@ REPLACE_OPEN(openat64, (int f, const char *name, int flags, ...), f, (f, name, f
 REPLACE_SYNC(fsync)
 REPLACE_SYNC(fdatasync)
 void sync(void) { synced_all(); }
+
+pid_t setsid(void) { /* a cut of the power ends git too, which Lore starts in a session, thus a group, of its own */
+    static pid_t (*real) (void);
+    if (!real) real = (pid_t (*) (void)) dlsym(RTLD_NEXT, "setsid");
+    return has_journal() ? getpid() : real();
+}

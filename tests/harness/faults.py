@@ -28,7 +28,7 @@ COUNT = "counted"
 RAISED = 3
 """The exit code of an operation that ends with an error that users can read."""
 
-# imports everything, opens nothing, and forks a process group for each operation; a started git belongs to it
+# imports everything, opens nothing, and forks a process group for each operation
 ZYGOTE = """
 import importlib, json, os, sys, traceback
 from lore_etl.core.errors import LoreError

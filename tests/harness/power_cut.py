@@ -105,13 +105,14 @@ def _apply(names: dict[str, int | None], event: Event) -> None:
 
 
 def _set_files(names: dict[str, int | None], folder: str, earlier: list[Event]) -> None:
-    """Give a folder that is synced the files that were listed just before."""
+    """Give a folder that is synced the files that were listed just before; other processes may have written between."""
     for name in [name for name, inode in names.items() if inode is not None and str(Path(name).parent) == folder]:
         del names[name]
     for event in reversed(earlier):
-        if event.what != "entry":
+        if event.what == "folder" and event.path == folder:
             break
-        names[event.path] = event.inode
+        if event.what == "entry" and str(PurePosixPath(event.path).parent) == folder:
+            names[event.path] = event.inode
 
 
 def _is_kept(path: str, later: list[Event]) -> bool:

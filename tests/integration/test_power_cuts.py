@@ -131,6 +131,28 @@ def test_a_file_has_its_old_or_its_new_content_after_a_cut_at_any_call(
     assert sweep(Cut(faulty, tmp_path / "h", "file", keeps_names), is_first=False) == []
 
 
+@pytest.mark.promise(1)
+def test_a_cut_at_a_call_of_git_ends_the_write_that_started_it(faulty: Faults, tmp_path: Path) -> None:
+    outcomes = [Cut(faulty, tmp_path / f"h{at}", "knowledge", False).write("a text", at) for at in range(1, 9)]
+
+    assert ("mkdir", ".git") in [(outcome.call, outcome.path) for outcome in outcomes]  # the first call of `git init`
+    assert [outcome.code for outcome in outcomes] == [-9] * 8
+
+
+def test_a_call_of_another_process_hides_no_file_of_a_synced_folder(tmp_path: Path) -> None:
+    """Git writes while Lore syncs a folder, so their lines in the journal alternate."""
+    folder = write_project(tmp_path / "h", {"a": "first", "b": "second"})
+    disk = Disk(folder, tmp_path / "journal")
+    first, second = (f"entry\t{(folder / name).stat().st_ino}\t0\t{folder / name}\t" for name in "ab")
+    (tmp_path / "journal" / "log").write_text(
+        "\n".join([first, f"create\t1\t0\t{folder}/.git/x\t", second, f"folder\t2\t0\t{folder}\t", ""])
+    )
+
+    disk.cut_the_power()
+
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {"a": "first", "b": "second"}
+
+
 @pytest.mark.long
 @pytest.mark.promise(1)
 @NAMES
