@@ -1,17 +1,21 @@
-"""After any changes and interrupted syncs, the index equals a fresh index of the same tree."""
+"""After any changes and interrupted or killed syncs, the index equals a fresh index of the same tree."""
 
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from lore_etl.pipeline.sync import sync
+from tests.harness.faults import Faults, faults, has_compiler
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, settle
@@ -40,10 +44,13 @@ ODD = st.sampled_from(
     ["", "\n", "---\ntitle: x\n---\n# T\n\ntext\n", "---\n[broken\n---\ntext\n", "class Base:\n  def\n"]
 )
 TEXTS = PROSE | PYTHON | SCRIPT | ODD
+WRITES = 400  # more than most syncs of such a tree have
 
 
 class Project(RuleBasedStateMachine):
     """A changing tree and an index that is synced with it."""
+
+    faulty: ClassVar[Faults | None] = None  # without a compiler
 
     @initialize()
     def start(self) -> None:
@@ -106,6 +113,17 @@ class Project(RuleBasedStateMachine):
             if reopened:
                 self.reopen()
 
+    @precondition(lambda self: self.faulty)
+    @rule(at=st.integers(1, WRITES), mode=st.sampled_from(["killed before", "killed after"]))
+    def sync_that_is_killed(self, at: int, mode: str) -> None:
+        """Another process syncs, and is killed at one of its writes if it has so many."""
+        assert self.faulty is not None
+        settle(self.root)
+        self.index.close()
+        outcome = self.faulty.run("sync", self.root, below=self.root, at=at, mode=mode)
+        assert outcome.code in (0, -signal.SIGKILL) or "MassDelete" in outcome.error, outcome
+        self.index = open_index(self.root, model=self.model)
+
     @rule()
     def sync(self) -> None:
         settle(self.root)
@@ -119,20 +137,23 @@ class Project(RuleBasedStateMachine):
             shutil.rmtree(self.root)
 
 
-def explore(examples: int, steps: int) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def killable_syncs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    if not has_compiler():
+        yield
+        return
+    with faults(tmp_path_factory.mktemp("faults"), "tests.harness.faulty_index") as Project.faulty:
+        yield
+
+
+@pytest.mark.promise(11)
+@pytest.mark.parametrize(
+    ("part", "histories", "steps"),
+    [(0, 8, 12), *(pytest.param(part, 50, 60, marks=pytest.mark.long) for part in range(1, 21))],
+)
+def test_an_index_equals_a_fresh_one_after_any_history(part: int, histories: int, steps: int) -> None:
     quick = settings(
-        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck),
-        derandomize=True,
+        max_examples=histories, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck),
+        derandomize=part == 0, database=None,
     )  # fmt: skip
-    run_state_machine_as_test(Project, settings=quick)
-
-
-@pytest.mark.promise(11)
-def test_an_incrementally_updated_index_equals_a_fresh_index() -> None:
-    explore(examples=8, steps=12)
-
-
-@pytest.mark.long
-@pytest.mark.promise(11)
-def test_an_index_updated_over_a_long_time_equals_a_fresh_index() -> None:
-    explore(examples=200, steps=40)
+    run_state_machine_as_test(seed(part)(Project) if part else Project, settings=quick)
