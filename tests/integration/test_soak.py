@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from benchmarks.endurance import abandon, ask, usage
+from benchmarks.http_load import Server, serving
 from tests.harness.commands import start_lore
 from tests.harness.owners import stop_owners
 from tests.harness.processes import run
+from tests.harness.projects import copy_project
 from tests.harness.soak import Usage, edit_and_sync, slope
 
 MANY_SYNCS, MANY_REQUESTS = 300, 5_000
@@ -30,6 +34,7 @@ POOLED_FILES = 18  # pools may still open these: 4 connections to the catalogue 
 POOLED_THREADS = 11  # a thread for each of Chroma's connections, and a joined thread that has not quite ended
 KILOBYTES_PER_SYNC, KILOBYTES_PER_REQUEST = 50, 5
 KILOBYTES_PER_EDIT = 1_000
+KILOBYTES_IN_ALL = 50_000  # of a long phase of a real server, at the rate of its second half
 ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # otherwise glibc opens up to eight heaps per core, which looks like a leak
 
 
@@ -66,6 +71,50 @@ def test_a_real_owner_grows_by_less_than_a_megabyte_with_each_edit_and_sync(
     stop_owners(tmp_path)
 
     assert samples[-1] - samples[warm_up - 1] <= KILOBYTES_PER_EDIT * rounds
+
+
+SEARCHES, SESSIONS = 100_000, 10_000
+PARTS = 40
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the server's memory is read from /proc")
+@pytest.mark.parametrize("searches", [400, pytest.param(SEARCHES, marks=pytest.mark.long)])
+@pytest.mark.promise(25)
+def test_a_server_is_as_large_after_many_searches_as_before(sample: Path, tmp_path: Path, searches: int) -> None:
+    with serving(copy_project(sample, tmp_path / "ferry")) as server:
+        samples = used(server, searches, lambda numbers: ask(server, numbers))
+
+    assert_flat(samples, searches, is_whole=searches == SEARCHES)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the server's memory is read from /proc")
+@pytest.mark.parametrize("sessions", [80, pytest.param(SESSIONS, marks=pytest.mark.long)])
+@pytest.mark.promise(25)
+def test_a_server_is_as_large_after_many_abandoned_sessions_as_before(
+    sample: Path, tmp_path: Path, sessions: int
+) -> None:
+    project = copy_project(sample, tmp_path / "ferry")
+    with serving(project) as server:
+        samples = used(server, sessions, lambda numbers: abandon(project, numbers))
+
+    assert_flat(samples, sessions, is_whole=sessions == SESSIONS)
+
+
+def used(server: Server, count: int, do: Callable[[range], None]) -> list[Usage]:
+    """Do something so often, after a warm-up; return what the server holds before and after each part."""
+    part = count // PARTS
+    samples = list[Usage]()
+    for start in range(0, count + part, part):
+        do(range(start, start + part))
+        samples.append(usage(server))
+    return samples
+
+
+def assert_flat(samples: list[Usage], count: int, is_whole: bool) -> None:
+    assert growth([sample.descriptors for sample in samples]) <= POOLED_FILES
+    assert growth([sample.threads for sample in samples]) <= POOLED_THREADS
+    if is_whole:
+        assert slope(samples, count) * count < KILOBYTES_IN_ALL
 
 
 def growth(values: Sequence[int]) -> int:
