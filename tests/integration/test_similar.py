@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
+from lore_etl.config.settings import Settings, load_settings
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.operations.table import render
-from tests.harness.models import HashModel
-from tests.harness.projects import write_project
+from tests.harness.models import LOADED, HashModel
+from tests.harness.projects import ROOT, write_project
 
 PAGE = "# Install the ferry {version}\n\nPull the anchor, then [start]({link}) the engine of the ferry.\n"
 OTHERS = {
@@ -21,6 +27,8 @@ OTHERS = {
     "docs/anchor.md": "# Anchor\n\nThe anchor of the ferry is heavy.\n",
 }
 Open = Callable[[Mapping[str, str]], App]
+EVALUATION = ROOT / "data" / "evaluation"
+LOSS = 0.02  # of nDCG
 
 
 @pytest.fixture
@@ -160,3 +168,56 @@ def test_an_answer_cites_only_one_of_the_copies(opened: Open) -> None:
     reply = app.call("ask_knowledge_base", {"query": "How do I install the ferry?"})
 
     assert len([one for one in reply["references"] if one["source"] in COPIES]) == 1
+
+
+STUFFING = "configure the index, the search, the error of a class and the release of a worker "
+STUFFED: dict[str, Callable[[int], str]] = {
+    "a page with a number": lambda n: f"{(ROOT / 'data/sample/README.md').read_text()}\nCopy {n}.\n",
+    "repeated words": lambda n: f"# Configure\n\n{STUFFING * (20 + n % 50)}\n",
+}
+
+
+def tracked(below: str) -> list[str]:
+    """Return the files of this repository, or of one of its folders, without the questions about them."""
+    found = subprocess.run(
+        ["git", "ls-files", "-z", below or "."], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [path for path in found.stdout.split("\0") if path and not path.startswith("data/evaluation/")]
+
+
+def evaluation_of(corpus: str, folder: Path) -> Path:
+    """Return a set of the questions that the files below a folder answer."""
+    head, *rows = (EVALUATION / "qrels.tsv").read_text().splitlines()
+    kept = [row for row in rows if row.split("\t")[1].startswith(corpus)]
+    ids = {row.split("\t")[0] for row in kept}
+    questions = (EVALUATION / "queries.jsonl").read_text().splitlines()
+    asked = [line for line in questions if json.loads(line)["_id"] in ids]
+    write_project(folder, {"qrels.tsv": "\n".join([head, *kept, ""]), "queries.jsonl": "\n".join([*asked, ""])})
+    return folder
+
+
+@pytest.mark.later
+@pytest.mark.parametrize(
+    ("corpus", "number"), [("data/sample", 100), pytest.param("", 1000, marks=pytest.mark.long, id="all of Lore, 1000")]
+)
+@pytest.mark.parametrize("text", STUFFED.values(), ids=STUFFED.keys())
+@pytest.mark.promise(23)
+def test_stuffed_copies_hardly_change_the_quality(
+    tmp_path: Path, corpus: str, number: int, text: Callable[[int], str]
+) -> None:
+    chosen = evaluation_of(corpus, tmp_path / "set")
+    project = write_project(tmp_path / "project", {path: (ROOT / path).read_bytes() for path in tracked(corpus)})
+    settings = load_settings(project, EVALUATION / "index.toml")
+
+    def quality() -> float:
+        with closing(Index(project, settings, LOADED)) as index:
+            sync(index)
+        return float(
+            evaluate_folder(chosen, None, project, settings, ["hybrid"], model=LOADED).summary()["hybrid"]["ndcg@10"]
+        )
+
+    before = quality()
+    write_project(project, {f"docs/near/{n:04}.md": text(n) for n in range(number)})
+
+    assert before > 0.5
+    assert before - quality() <= LOSS
