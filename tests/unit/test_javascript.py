@@ -187,6 +187,24 @@ def test_minified_code_is_indexed_as_plain_text_with_a_warning() -> None:
     assert {chunk.kind for chunk in chunks} == {"text"}
 
 
+@pytest.mark.parametrize("path", ["a.js", "a.ts", "a.tsx"])
+@pytest.mark.parametrize("text", ["[\n" * 40_000, "`${\n" * 20_000, "function a(){\n" * 4_000])
+def test_code_without_an_end_is_indexed_as_plain_text_with_a_warning(path: str, text: str) -> None:
+    chunks, _, warning = chunk(document(path, text), counter())
+
+    assert warning == "code that takes too long to parse; indexed as plain text"
+    assert {chunk.kind for chunk in chunks} == {"text"}
+
+
+def test_names_in_deep_code_are_those_near_its_beginning() -> None:
+    text = "import {b} from './b.js';\nb();\n" + "function a(){\n" * 3_000 + "b();" + "}" * 3_000
+
+    _, facts, warning = chunk(document("a.js", text), counter())
+
+    assert warning is None
+    assert facts.uses["b"] == (2, 1)  # line and number
+
+
 def test_code_with_wide_characters_keeps_its_lines() -> None:
     text = code("""
         const greeting = '👩‍👩‍👧 héllo';  /* ümlaut */ function f() {}

@@ -12,14 +12,12 @@ from typing import NamedTuple
 from tree_sitter import Node, Parser, QueryCursor
 
 from lore_etl.chunking.code_languages import CodeLanguage, grammar_named
-from lore_etl.chunking.doubt import doubts_of
+from lore_etl.chunking.doubt import doubts_of, is_hopeless
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span, whole_lines
 from lore_etl.core.text import one_line
 
 PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
 READ_BYTES = 1 << 16
-MAX_DEPTH = 1000  # of syntax with errors; usual code has 50
-MAX_TOKENS = 2000  # that the grammar finds no place for, side by side
 FRAGMENT_BYTES = 1_000  # about one chunk
 MATCH_LIMIT = 1 << 12  # unfinished matches at a time
 MAX_NESTED = 20  # classes within classes
@@ -174,7 +172,7 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
         root = Parser(grammar_named(language.grammar)).parse(read, progress_callback=is_over).root_node
     except ValueError:
         root = None
-    if root is None or _is_hopeless(root):
+    if root is None or is_hopeless(root):
         raise NotParsed(f"{language.title} that takes too long to parse; indexed as plain text")
     if root.has_error and len(data) <= FRAGMENT_BYTES:
         is_unbalanced = any(data.count(opening) != data.count(closing) for opening, closing in (b"{}", b"()", b"[]"))
@@ -189,19 +187,6 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
     nodes = QueryCursor(use).captures(root).get("use", ()) if language.has_uses else ()
     uses = [(node.start_byte, node.end_byte, node.start_point[0] + 1, _text(data, node)) for node in nodes]
     return marks, doubts_of(root, classes), uses
-
-
-def _is_hopeless(root: Node) -> bool:
-    """Return whether an error has so many unnamed tokens in a row that a query, quadratic in them, takes minutes."""
-    cursor = root.walk()
-    for index in range(0, root.descendant_count if root.has_error else 0, MAX_TOKENS):
-        cursor.goto_descendant(index)
-        if cursor.depth > MAX_DEPTH:
-            return True
-        while cursor.goto_parent():
-            if cursor.node is not None and cursor.node.is_error and cursor.node.child_count > 2 * MAX_TOKENS:
-                return True
-    return False
 
 
 def _path(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Find the parts of classes whose bases a parser may have guessed, because the code around them does not parse."""
+"""Find where code does not parse: in the parts of classes whose bases a parser may have guessed, or all over."""
 
 import re
 from collections import defaultdict
@@ -9,7 +9,22 @@ from tree_sitter import Node
 from lore_etl.chunking.section import Span
 
 MAX_PARTS = 20  # with more doubtful parts, a whole class is in doubt
+MAX_DEPTH = 1000  # of syntax with errors; usual code has 50
+MAX_TOKENS = 2000  # that the grammar finds no place for, side by side
 _BODY = re.compile(r"(?:_body|_block|_declaration_list|(?:struct|interface)_type)$")
+
+
+def is_hopeless(root: Node) -> bool:
+    """Return whether an error has so many unnamed tokens in a row that a query, quadratic in them, takes minutes."""
+    cursor = root.walk()
+    for index in range(0, root.descendant_count if root.has_error else 0, MAX_TOKENS):
+        cursor.goto_descendant(index)
+        if cursor.depth > MAX_DEPTH:
+            return True
+        while cursor.goto_parent():
+            if cursor.node is not None and cursor.node.is_error and cursor.node.child_count > 2 * MAX_TOKENS:
+                return True
+    return False
 
 
 def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:

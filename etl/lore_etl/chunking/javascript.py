@@ -10,14 +10,14 @@ from pathlib import Path, PurePosixPath
 from tree_sitter import Node, Parser, Query, QueryCursor
 
 from lore_etl.chunking.code_languages import grammar_named
-from lore_etl.chunking.doubt import has_error_before_body
+from lore_etl.chunking.doubt import MAX_DEPTH, has_error_before_body, is_hopeless
 from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import Parsed, Section, Span, Symbol, counted_uses, parse_plain, whole_lines
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
 MAX_LINE = 20_000  # longer lines are generated
 MAX_OPEN_COMMENTS = 20  # each occurrence makes tree-sitter read to the end of the file
-MAX_DEPTH = 6  # nesting of test suites
+MAX_SUITES = 6  # within each other
 _GRAMMARS = {
     "javascript": "tree_sitter_javascript.language",
     "typescript": "tree_sitter_typescript.language_typescript",
@@ -53,7 +53,11 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, "unclosed comment; indexed as plain text")
     anywhere, below = _queries(document.syntax)
     root = Parser(grammar_named(_GRAMMARS[document.syntax])).parse(document.text.encode("utf-8")).root_node
-    found = QueryCursor(anywhere).captures(root)
+    if is_hopeless(root):
+        return parse_plain(document, "code that takes too long to parse; indexed as plain text")
+    cursor = QueryCursor(anywhere)
+    cursor.set_max_start_depth(MAX_DEPTH)  # the time for a name grows with its depth
+    found = cursor.captures(root)
     comments = (whole_lines(_lines(node), node.start_point[1], lines) for node in found.get("leading", ()))
     leading = set(chain.from_iterable(comments))
     definitions = tuple(_definitions(root, ""))
@@ -143,9 +147,9 @@ def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definiti
             if value is not None and value.type in _CALLABLE:
                 name = _text(inner, "left").replace(".prototype.", ".").removeprefix("exports.")
                 yield Definition(name.removeprefix("module.exports.")[:200], "function", *lines)
-        elif inner.type == "call_expression" and depth < MAX_DEPTH:
+        elif inner.type == "call_expression" and depth < MAX_SUITES:
             yield from _test(inner, prefix, lines, depth)
-        elif inner.type in ("internal_module", "module") and depth < MAX_DEPTH:
+        elif inner.type in ("internal_module", "module") and depth < MAX_SUITES:
             body = inner.child_by_field_name("body")
             if body is not None:
                 yield from _definitions(body, f"{prefix}{_name(inner)}.", depth + 1)
