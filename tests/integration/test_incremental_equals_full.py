@@ -121,7 +121,7 @@ class Project(RuleBasedStateMachine):
         settle(self.root)
         self.index.close()
         outcome = self.faulty.run("sync", self.root, below=self.root, at=at, mode=mode)
-        assert outcome.code in (0, -signal.SIGKILL) or "MassDelete" in outcome.error, outcome
+        assert outcome.code in (0, -signal.SIGKILL) or "GuardTripped" in outcome.error, outcome
         self.index = open_index(self.root, model=self.model)
 
     @rule()
