@@ -152,11 +152,11 @@ def test_a_sync_of_five_thousand_unchanged_files_takes_at_most_three_seconds(tmp
 
 @pytest.mark.promise(20)
 @pytest.mark.long
-def test_every_hostile_shape_takes_few_seconds_and_little_memory() -> None:
+def test_every_hostile_shape_takes_at_most_a_second_and_little_memory() -> None:
     found = costs(SHAPES)
 
     assert len(found) > 40
-    assert {name: cost for name, cost in found.items() if cost.seconds > 5 or cost.megabytes > 200} == {}
+    assert {name: cost for name, cost in found.items() if cost.seconds > 1 or cost.megabytes > 200} == {}
 
 
 def test_the_cost_of_a_call_counts_its_memory_and_its_failure_is_an_error() -> None:
