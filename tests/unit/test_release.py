@@ -44,6 +44,17 @@ def test_the_registry_entry_starts_this_version_of_the_published_package() -> No
     assert "mcp" in commands()
 
 
+def test_an_option_of_the_registry_entry_can_have_its_value_beside_it_or_after_an_equals_sign() -> None:
+    """The published schema writes `--flag={value}`, but VS Code passes two words."""
+    (package,) = ENTRY["packages"]
+    options = [one["name"] for one in package["packageArguments"] if one["type"] == "named"]
+
+    assert options
+    assert all(name.startswith("--") for name in options)
+    known = {name for one in typer.main.get_command(cli).params for name in one.opts}
+    assert known.issuperset(options)
+
+
 def test_the_registry_accepts_the_entry_and_finds_its_name_in_the_readme() -> None:
     limits = {"name": {"pattern": r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"}, "description": {"maxLength": 100}}
     jsonschema.validate(ENTRY, {"properties": limits, "required": ["$schema", "name", "description", "version"]})
