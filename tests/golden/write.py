@@ -13,7 +13,7 @@ from lore_etl.chunking.code_languages import code_languages
 from lore_server.contract import load_contract
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
-from tests.golden import outlines, pages, records
+from tests.golden import outlines, pages, plugin, records
 from tests.harness import promises, requirements
 
 TARGET = Path(__file__).with_name("tools.json")
@@ -34,5 +34,8 @@ if __name__ == "__main__":
         table.PAGE.write_text(table.page(), encoding="utf-8")
     for page in pages.PAGES:
         page.write_text(pages.filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, text in plugin.files().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     for language in code_languages():
         outlines.target_of(language).write_text(outlines.rendered(language), encoding="utf-8")

@@ -15,6 +15,7 @@ from lore_etl.config.settings import Settings
 from lore_server import __version__
 from lore_server.cli import query_commands  # noqa: F401 - adds the commands that the files name
 from lore_server.cli.command import cli
+from tests.golden import plugin
 from tests.harness.projects import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -53,6 +54,19 @@ def test_an_option_of_the_registry_entry_can_have_its_value_beside_it_or_after_a
     assert all(name.startswith("--") for name in options)
     known = {name for one in typer.main.get_command(cli).params for name in one.opts}
     assert known.issuperset(options)
+
+
+def test_the_plugin_for_claude_code_has_what_lore_install_writes() -> None:
+    """After a change, write it with `make golden` and review the diff."""
+    files = plugin.files()
+
+    assert {path: path.read_text(encoding="utf-8") for path in files} == files
+    assert {path for path in plugin.PLUGIN.rglob("*") if path.is_file()} == {*files} - {plugin.MARKETPLACE}
+    (listed,) = json.loads(plugin.MARKETPLACE.read_text(encoding="utf-8"))["plugins"]
+    manifest = ROOT / listed["source"] / ".claude-plugin" / "plugin.json"
+    assert json.loads(manifest.read_text(encoding="utf-8"))["name"] == listed["name"]
+    agent = (plugin.PLUGIN / "agents" / "lore-search.md").read_text(encoding="utf-8")
+    assert "tools: mcp__plugin_lore_lore, Read, Grep, Glob\n" in agent
 
 
 def test_the_registry_accepts_the_entry_and_finds_its_name_in_the_readme() -> None:

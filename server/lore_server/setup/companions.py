@@ -31,7 +31,7 @@ BLOCK = f"""{START}
 """
 _BLOCK = re.compile(rf"{re.escape(START)}.*?{re.escape(END)}\n?", re.DOTALL)
 MARK = "<!-- Written by `lore install`; `lore uninstall` removes it. -->"
-EVENT, HOOK = "PostToolUse", ("hook", "searched")
+EVENT, SEARCHES, HOOK = "PostToolUse", "Grep|Bash", ("hook", "searched")
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,17 @@ def changes(client: Client, server: str, is_wanted: bool) -> list[Companion]:
             able = ", ".join(one.name for one in CLIENTS.values() if one.own)
             raise UsageError(f"Lore knows no folder of skills for {client.title}.", f"Clients with one: {able}.")
         return []
-    found = [_text(path, text, is_wanted) for path, text in _texts(client, server)]
+    found = [_text(path, text, is_wanted) for path, text in texts(client, server)]
     if client.settings:
         found.append(_hook(client.own_file(client.settings), is_wanted))
     return [one for one in found if one.after != one.before or one.is_left]
 
 
-def _texts(client: Client, server: str) -> Iterator[tuple[Path, str]]:
+def texts(client: Client, server: str) -> Iterator[tuple[Path, str]]:
+    """Return the files that explain a server to agents, with their paths."""
     advice = TEXTS["advice"].replace("`lore`", f"`{server}`")
     skill = {"name": "lore", "description": TEXTS["skill"]}
-    yield client.own_file("skills", "lore", "SKILL.md"), _document(skill, f"# Lore\n\n{TEXTS['condition']}\n\n{advice}")
+    yield client.own_file("skills", "lore", "SKILL.md"), _document(skill, f"# Lore\n\n{advice}\n{TEXTS['condition']}\n")
     if client.subagent is not None:
         more = {key: value.format(server=f"mcp__{server}") for key, value in client.subagent.items()}
         agent = {"name": "lore-search", "description": TEXTS["agent"], **more}
@@ -95,7 +96,7 @@ def _hook(path: Path, is_wanted: bool) -> Companion:
     words = [*lasting_command(), *HOOK]
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
     hook = {"type": "command", "command": command, "timeout": 10, "async": True}
-    ours: JSON = {"matcher": "Grep|Bash", "hooks": [hook]}
+    ours: JSON = {"matcher": SEARCHES, "hooks": [hook]}
     every = data.get("hooks", {})
     groups = every.get(EVENT, []) if isinstance(every, dict) else None
     shown = json.dumps({"hooks": {EVENT: [ours]}}, indent=2) + "\n"
