@@ -24,10 +24,16 @@ def files() -> dict[Path, str]:
     client = CLIENTS["claude-code"]
     hook = {"type": "command", "command": " ".join([PROGRAM, *companions.HOOK]), "timeout": 10, "async": True}
     entry = {**client.extra, "command": PROGRAM, "args": ["mcp", "-C", client.root]}
+    author = {"name": "Lore"}
     listed = {"name": "lore", "source": f"./{PLUGIN.name}", "description": ABOUT}
     settings: dict[Path, JSON] = {
-        MARKETPLACE: {"name": "lore", "owner": {"name": "Lore"}, "plugins": [listed]},
-        PLUGIN / ".claude-plugin" / "plugin.json": {"name": "lore", "version": __version__, "description": ABOUT},
+        MARKETPLACE: {"name": "lore", "owner": author, "description": "Lore and its plugin", "plugins": [listed]},
+        PLUGIN / ".claude-plugin" / "plugin.json": {
+            "name": "lore",
+            "version": __version__,
+            "description": ABOUT,
+            "author": author,
+        },
         PLUGIN / ".mcp.json": {"mcpServers": {"lore": entry}},
         PLUGIN / "hooks" / "hooks.json": {
             "hooks": {companions.EVENT: [{"matcher": companions.SEARCHES, "hooks": [hook]}]}
