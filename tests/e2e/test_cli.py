@@ -359,3 +359,15 @@ def test_every_configuration_key_is_documented() -> None:
         if section != "sources":
             for key in type(field.default).model_fields:
                 assert f"`{key}`" in documented, f"{section}.{key}"
+
+
+@pytest.mark.parametrize("command", [("add-docs", "starlette", "--from", ".venv"), ("pull", "github", "a/b")])
+def test_a_command_that_needs_an_index_names_the_one_that_builds_it(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / ".git").mkdir()
+    variables = {"HOME": str(tmp_path / "home"), "LORE_STATE": str(tmp_path / "state")}
+    assert run_lore("init", "--no-sync", cwd=tmp_path, **variables).returncode == 0
+
+    failed = run_lore(*command, cwd=tmp_path, **variables)
+
+    assert failed.returncode == 1
+    assert "Run `lore sync` first" in failed.stderr

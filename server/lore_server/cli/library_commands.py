@@ -44,7 +44,7 @@ def pull(
 
     check_project(tracker, repository)
     if to is None and not session.has_index:
-        raise IndexMissing("This project has no index.", "Run `lore init` first, or give a folder with --to.")
+        raise IndexMissing("This project has no index.", "Run `lore sync` first, or give a folder with --to.")
     home = to.resolve() if to else session.place.folder
     below = "" if to else f"{PULLED.removeprefix('@')}/{tracker}/{repository.lower()}"
     folder = home / below
@@ -88,7 +88,7 @@ def add_docs(
     if [list_, remove is not None, update or source is not None].count(True) != 1:
         raise UsageError("Give either documentation to add, or --list, --update or --remove.")
     if not session.has_index:
-        raise IndexMissing("This project has no index.", "Run `lore init` first.")
+        raise IndexMissing("This project has no index.", "Run `lore sync` first.")
     manager = LibraryManager(session.place.folder, wait)
     if list_:
         _list(session, manager)
