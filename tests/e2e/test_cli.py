@@ -284,7 +284,7 @@ def test_a_build_without_a_terminal_prints_its_plan_and_stages_first(tmp_path: P
     plan = notes.index("plan: read 2 files, index their words, then embed their passages")
     assert "found: 1 Markdown, 1 Python" in notes[:plan]
     assert ("Found: docs." in notes[:1]) == (command == "init")
-    assert "Reading: 0 of 2." in notes[plan:]
+    assert any(note.endswith(": 0 of 2.") for note in notes[plan:])  # a quick stage may end before it is shown
     assert (silent.returncode, silent.stderr) == (0, "")
     assert json.loads(silent.stdout)
 
@@ -317,7 +317,7 @@ def test_pulled_tickets_are_found_with_their_state(tmp_path: Path) -> None:
         done = run_lore("pull", "github", "acme/ferry", "--url", address, "--json", cwd=tmp_path)
         found = run_lore("search", "gangway squeaks", cwd=tmp_path)
 
-    assert (unready.returncode, "lore init" in unready.stderr) == (1, True)
+    assert (unready.returncode, "Run `lore sync` first" in unready.stderr) == (1, True)
     assert json.loads(done.stdout)["changed"] == 2
     assert "@tickets/github/acme/ferry/issues/41.md" in found.stdout.splitlines()[0]
     assert "[ticket, tracker, closed]" in found.stdout.splitlines()[0]
@@ -340,7 +340,7 @@ def test_documentation_of_a_library_is_found_with_its_version_below_the_projects
     removed = run_lore("add-docs", "--remove", "mooring-kit", cwd=project)
     after = run_lore("search", "pier", "--type", "library", "--json", cwd=project)
 
-    assert (unready.returncode, "lore init" in unready.stderr) == (1, True)
+    assert (unready.returncode, "Run `lore sync` first" in unready.stderr) == (1, True)
     assert json.loads(added.stdout)["libraries"][0]["added"] == 1
     assert plain.startswith("1. README.md:1-3  [guide]")
     assert named.startswith("1. @docs/mooring-kit/docs/pier.md:6-8  [library, mooring-kit 2.1]")

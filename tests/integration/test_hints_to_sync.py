@@ -276,6 +276,7 @@ ELSEWHERE = {
     "etl/lore_etl/pipeline/extraction.py": "test_a_document_that_waits_is_converted_by_one_more_sync",
     "etl/lore_etl/models/embedder.py": "tests/integration/test_compiled_models.py",
     "server/lore_server/framework/index_file.py": "tests/integration/test_init.py",
+    "server/lore_server/cli/library_commands.py": "tests/e2e/test_cli.py",
 }
 """Files whose texts have a test of their own, and where it is."""
 NO_ERRORS = {
