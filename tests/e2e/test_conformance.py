@@ -33,9 +33,9 @@ NOT_OFFERED = {
     "logging-set-level": "logs go to standard error, never to clients",
     "tools-call-with-logging": "logs go to standard error, never to clients",
     "tools-call-sampling": "no tool asks the client's model",
-    "tools-call-elicitation": "no tool asks the user",
-    "elicitation-sep1034-defaults": "no tool asks the user",
-    "elicitation-sep1330-enums": "no tool asks the user",
+    "tools-call-elicitation": "it calls a tool of the example server; test_confirmations.py has ours",
+    "elicitation-sep1034-defaults": "the user only confirms: no question has fields",
+    "elicitation-sep1330-enums": "the user only confirms: no question has fields",
     "resources-subscribe": "resources say how long they may be kept; nothing is pushed",
     "resources-unsubscribe": "resources say how long they may be kept; nothing is pushed",
 }
