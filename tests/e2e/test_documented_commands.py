@@ -34,6 +34,7 @@ NOT_RUN = {
     "lore install": "writes the path of this machine; test_install.py runs it",
     "lore knowledge adopt": "needs knowledge of another folder; test_knowledge.py runs it",
     "lore add-docs": "needs documentation elsewhere; test_cli.py runs it",
+    "lore embed": "needs a cluster; test_ray.py runs it",
     "lore fetch": "needs a published index; test_recipes.py runs it",
     "lore publish": "needs a target; test_recipes.py runs it",
     "lore pull": "needs a tracker; test_cli.py runs it",

@@ -62,4 +62,5 @@ def _shown(parameter: Any) -> str:
     if getattr(parameter, "hidden", False) or COMMON & set(parameter.opts):
         return ""
     name = [*parameter.opts, *parameter.secondary_opts][0 if not parameter.default else -1]
-    return f"[{name}]{more}" if parameter.is_flag else f"[{parameter.opts[0]} {value}]{more}"
+    shown = name if parameter.is_flag else f"{parameter.opts[0]} {value}"
+    return f"{shown}{more}" if parameter.required else f"[{shown}]{more}"

@@ -21,6 +21,7 @@ MODULES_OF_EXTRAS = {
     "models": ("export", "model_cache"),
     "eval": ("measures",),
     "openai": ("openai_writer",),
+    "ray": ("embed",),
     "team": ("target", "publish", "metrics"),
 }
 
@@ -52,7 +53,9 @@ def undeclared(declared: set[str], *extras: str) -> set[str]:
     distributions = metadata.packages_distributions()
     others = set(imported(*extras)) - sys.stdlib_module_names - PACKAGES.keys()
     return {
-        name for name in others if not declared & {one.lower().replace("_", "-") for one in distributions.get(name, [])}
+        name
+        for name in others
+        if not declared & {one.lower().replace("_", "-") for one in distributions.get(name, [name])}
     }
 
 
@@ -68,7 +71,7 @@ def test_the_modules_of_an_extra_import_only_the_core_and_the_extra(extra: str) 
 def test_the_command_that_installs_an_extra_names_all_its_packages() -> None:
     assert {extra: {*found} for extra, found in EXTRAS.items()} == {
         "documents": OPTIONAL["documents"], "models": OPTIONAL["models"], "eval": OPTIONAL["eval"],
-        "openai": OPTIONAL["openai"], "team": OPTIONAL["team"],
+        "openai": OPTIONAL["openai"], "team": OPTIONAL["team"], "ray": OPTIONAL["ray"],
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ EXTRAS = {
     "eval": ("ir-measures", "scipy"),
     "openai": ("openai",),
     "team": ("cryptography", "fsspec", "obstore", "prometheus-client"),
+    "ray": ("ray",),
 }
 
 

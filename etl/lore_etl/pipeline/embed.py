@@ -7,33 +7,42 @@ recomputed at once, and each that reaches the first results of a search (`refuse
 from __future__ import annotations
 
 import hashlib
+import os
 import random
+import socket
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import chdir, closing, redirect_stdout
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lore_etl.chunking.recipe import embedding_input
-from lore_etl.core.errors import ProviderError, ProviderUnavailable
+from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
+from lore_etl.core.extras import require
 from lore_etl.core.model import Chunk, Problem, SyncReport
 from lore_etl.core.progress import Progress
 from lore_etl.index import Index
+from lore_etl.models.model_cache import prepared
 from lore_etl.stores.catalogue import ChunkKey
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.target import TargetFailed
 
 if TYPE_CHECKING:
-    from lore_etl.models.embedder import Vectors
+    from lore_etl.models.embedder import Embedder, Vectors
 
 SPREAD = 1e-3  # share of the length of a vector
 FIRST_BATCH = 32  # chunks
 LOOKED_UP = 2_000  # chunks whose vectors are in memory at once
 WRITES = 2  # more writes do not make a missing row searchable
 COMPARED = 8  # vectors of a sync that are recomputed
+TASK_TEXTS = 64  # half a second of one core
+PACK_TEXTS = 16_384  # texts that a cluster embeds again after this process was killed
 SIMILARITY = 0.98  # of a vector to one computed here; other processors and versions differ by less than 0.001
 
 
@@ -200,6 +209,59 @@ def share(index: Index, report: SyncReport) -> None:
         packs.put(index.cache.get(own))
     except TargetFailed as error:
         report.warnings.append(f"Vectors were not shared: {error}.")
+
+
+def embed_on_ray(index: Index, address: str, report: SyncReport, progress: Progress) -> None:
+    """Share the vectors of all texts; a cluster computes the missing ones. Raises ConfigError, ProviderUnavailable.
+
+    Ray repeats the tasks of a killed worker or machine. Each machine has Lore, and loads the model by its name.
+    """
+    settings, here = index.settings.embedding, index.embedder
+    packs = index.vector_packs() if settings.shared_writes and settings.provider == "local" else None
+    if packs is None:
+        raise ConfigError("A cluster needs a local model, `embedding.shared` and `embedding.shared_writes`.")
+    require("ray", "`lore embed --on ray`")
+    share(index, report)
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}  # it would upload the project
+    import ray
+
+    ids = {key.content_hash: key.id for key in index.catalogue.chunk_keys()}
+    host, _, port = address.rpartition(":")
+    try:
+        missing = sorted(ids.keys() - packs.known())
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()  # Ray would try for minutes
+        # Ray reports killed workers on stdout, and lets workers import from the current folder, which is the project
+        with redirect_stdout(sys.stderr), chdir(Path(__file__).parents[2]), ray.init(address, log_to_driver=False):
+            task = ray.remote(_embedded_there)
+            for start in range(0, len(missing), PACK_TEXTS):
+                progress("embedding", start, len(missing))
+                chunks = index.catalogue.chunks(ids[name] for name in missing[start : start + PACK_TEXTS])
+                texts = {chunk.content_hash: chunk for chunk in chunks.values()}
+                inputs = [embedding_input(chunk) for chunk in texts.values()]
+                parts = [inputs[at : at + TASK_TEXTS] for at in range(0, len(inputs), TASK_TEXTS)]
+                vectors = np.concatenate(ray.get([task.remote(here.name, here.fingerprint, part) for part in parts]))
+                found: dict[str, Vectors] = dict(zip(texts, vectors, strict=True))
+                some = {name: texts[name] for name in random.sample(list(texts), min(COMPARED, len(texts)))}
+                if _differ(index, some, lambda name, vector: float(found[name] @ vector)):  # noqa: B023 - called here
+                    raise ValueError("its vectors are not those of this machine")
+                report.embedded += packs.put(found)
+    except (OSError, RuntimeError, ValueError, TargetFailed, ray.exceptions.RayError) as error:
+        message = f"The cluster at {address} did not embed all texts: {getattr(error, 'cause', error)}."
+        raise ProviderUnavailable(message, "Repeat the command with a node of it: what it shared is kept.") from error
+
+
+def _embedded_there(name: str, fingerprint: str, texts: Sequence[str]) -> Vectors:
+    embedder = _opened(name)
+    if embedder.fingerprint != fingerprint:
+        raise ValueError(f"a worker has another model, {embedder.fingerprint}")
+    return embedder.embed(texts)
+
+
+@lru_cache(1)
+def _opened(name: str) -> Embedder:
+    from lore_etl.models.onnx_models import OnnxEmbedder
+
+    return OnnxEmbedder(prepared(name), threads=1)
 
 
 def refuse_wrong(index: Index, chunks: Sequence[Chunk]) -> bool:

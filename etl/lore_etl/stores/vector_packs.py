@@ -38,12 +38,14 @@ class VectorPacks:
 
     def put(self, vectors: Mapping[str, Vectors]) -> int:
         """Share those of the vectors that are not shared yet, and return their number. Raises TargetFailed."""
-        known = set[str]().union(*run_limited(self._listed).values())
-        names = sorted(vectors.keys() - known)
+        names = sorted(vectors.keys() - self.known())
         for start in range(0, len(names), PACKED):
             some = {name: vectors[name] for name in names[start : start + PACKED]}
             run_limited(lambda some=some: self._write(some))  # type: ignore[misc]
         return len(names)
+
+    def known(self) -> set[str]:
+        return set[str]().union(*run_limited(self._listed).values())
 
     def _listed(self) -> dict[str, set[str]]:
         """Return the texts of each pack; what is not a list, or a damaged one, is an error."""

@@ -1,10 +1,10 @@
-"""`lore publish` and `lore fetch`: share whole indexes as signed snapshots."""
+"""`lore publish` and `lore fetch` share whole indexes as signed snapshots, `lore embed` vectors from a cluster."""
 
 import dataclasses
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
@@ -81,6 +81,25 @@ def fetch(
         report = sync(app.index, progress, allow_mass_delete)
     counts = f"{report.unchanged:,} chunks as at {found.commit[:12]}, {report.embedded:,} embedded."
     session.show({"commit": found.commit, **dataclasses.asdict(report)}, counts)
+
+
+@command
+def embed(
+    session: Session,
+    on: Annotated[Literal["ray"], Option(help="What computes the vectors.")],
+    address: Annotated[str, Option(envvar="RAY_ADDRESS", metavar="HOST:PORT", help="A node of the cluster.")],
+    allow_mass_delete: MassDeleteOption = False,
+) -> None:
+    """Sync; a Ray cluster computes the vectors that are missing in `embedding.shared`, and they are added to it."""
+    from lore_etl.pipeline.embed import embed_on_ray
+    from lore_etl.pipeline.sync import create_only, embed_only
+
+    session.hold_index()
+    with closing(session.open_app()) as app, progress_bar(session.as_json) as progress:
+        report = create_only(app.index, progress, allow_mass_delete)
+        embed_on_ray(app.index, address, report, progress)
+        report = report.then(embed_only(app.index, progress))
+    session.show(dataclasses.asdict(report), *report.warnings, f"{report.embedded:,} texts embedded.")
 
 
 def target_of(session: Session, given: str | None) -> str:
