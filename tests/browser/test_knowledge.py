@@ -411,6 +411,28 @@ def test_a_document_and_a_project_are_deleted_after_confirmation(reader: Reader,
     expect(page.locator(".projects a", has_text="deleted")).to_have_count(0)
 
 
+def test_a_document_is_not_looked_up_once_more_while_it_is_deleted(reader: Reader, post: Post) -> None:
+    begun(post, "gone")
+    page = reader.open(at("document", "gone", file="guide.md"))
+    page.evaluate(
+        "void (window.told = new Promise((tell) => document.addEventListener('lore:written', () => tell(true))))"
+    )
+    asked: list[str] = []
+
+    def reply_after_the_event(route: Route) -> None:
+        page.on("request", lambda request: asked.append(request.url))
+        reply = route.fetch()
+        assert page.evaluate("window.told")
+        route.fulfill(response=reply)
+
+    page.route("**/api/projects/file/delete", reply_after_the_event)
+    page.get_by_role("button", name="Delete…").click()
+    agree(page, "Delete document")
+
+    expect(page.get_by_role("heading", name="No documents yet")).to_be_visible()
+    assert [url for url in asked if "file?" in url] == []
+
+
 # --- history ---------------------------------------------------------------------------------------------------------
 
 

@@ -99,6 +99,7 @@ export function view() {
     const { file, version, project } = state.paper;
     const text = "It stays in the history; reverting the deletion restores it.";
     if (!(await confirmed({ title: `Delete ${file}?`, text, button: "Delete document", isDanger: true }))) return;
+    paper.leave(); // the event of the deletion must not load it again
     await act(() => remove(state.paper, version), "Deleted.", projectLink(project));
   }
 
