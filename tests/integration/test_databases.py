@@ -381,15 +381,20 @@ def test_without_a_configured_tenant_and_database_the_key_decides(
 
 def test_the_quotas_of_the_cloud_are_respected(tmp_path: Path, gate: Gate, key: str) -> None:
     settings = cloud(gate.port).database
-    rows, vectors = rows_of(1_000), vectors_of(1_000)
+    rows, vectors = [*rows_of(1_300)[:200], *rows_of(1_300, "ticket")[200:]], vectors_of(1_300)
+    tickets = [row[0] for row in rows[200:]]
     with closing(generations_of(tmp_path, settings).open(1)) as store:
         store.add(rows, vectors)
         store.heal(rows[:400], vectors[:400])
         store.update(rows)
 
-        assert len(store.rows()) == 1_000
+        assert len(store.rows()) == 1_300
         assert len(store.search(vectors[0], 1_000)) == 300
-        assert len(store.similarities(vectors[0], [row[0] for row in rows])) == 1_000
+        before = len(gate.requests)
+        found = store.search(vectors[0], 300, tickets, "ticket")
+        assert len(found) == 300 and {row_id for row_id, _ in found} <= set(tickets)
+        assert len(gate.requests) == before + 2  # a request for each portion of the rows would take seconds
+        assert len(store.similarities(vectors[0], [row[0] for row in rows])) == 1_300
         assert store.missing([row[0] for row in rows], vectors) == []
         store.delete(row[0] for row in rows)
         assert store.count() == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,15 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.pipeline.sync import sync
 from lore_etl.stores.keywords import FEW, LOOKED_AT, KeywordStore
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.query.parse import parse
+from lore_server.query.query_service import QueryService
 from tests.harness.chunks import make_chunk
 from tests.harness.models import HashModel
-from tests.harness.projects import write_project
+from tests.harness.projects import open_index, write_project
 
 NOISE = {f"docs/noise/page{n:03}.md": f"# Page {n}\n\nA retry of the worker, number {n}.\n" * 2 for n in range(150)}
 FILLER = "\n".join(f"The line {n} of this." for n in range(25))
@@ -246,3 +251,24 @@ def test_filters_apply_to_the_changes_of_a_sync(tmp_path: Path, contract: Contra
     app.close()
 
     assert (before, after) == ([1, 1, 0], [1, 1, 1])
+
+
+@pytest.mark.later
+def test_a_search_for_a_type_hardly_costs_more_than_one_for_all(tmp_path: Path) -> None:
+    """Chroma's own filter reads every row of the type."""
+    pages = {
+        f"docs/{n}.md": "".join(f"## Part {m}\n\nThe lighthouse {n * m} flashes.\n{FILLER}\n\n" for m in range(60))
+        for n in range(200)
+    }
+    with closing(open_index(write_project(tmp_path / "project", pages))) as index:
+        assert sync(index).created > 10_000
+        service = QueryService(index)
+
+        def cost(type_: str | None) -> float:
+            started = time.process_time()
+            for n in range(20):
+                assert service.candidates(parse(f"lighthouse {n}"), type_).candidates.by_meaning
+            return time.process_time() - started
+
+        cost("guide")
+        assert min(cost("guide") / cost(None) for _ in range(4)) < 4

@@ -27,6 +27,7 @@ from lore_etl.stores import export
 from lore_etl.stores.chunk_record import ChunkRecord
 from lore_server.query.freshness import Freshness
 from lore_server.query.parse import parse
+from lore_server.query.query_service import QueryService
 from lore_server.query.retrieve import retrieve
 from tests.harness.faults import has_compiler
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
@@ -459,10 +460,13 @@ def test_a_file_that_moves_to_another_type_is_found_only_with_the_new_type(index
     report = sync(moved)
 
     (chunk,) = chunks_of(moved, "docs/tide.md")
-    vector = moved.embedder.embed_query("tide")
     assert report.updated > 0
-    assert {row.partition(".")[0] for row, _ in moved.vectors.search(vector, 10, "ticket")} == {chunk.id}
-    assert chunk.id not in {row.partition(".")[0] for row, _ in moved.vectors.search(vector, 50, "guide")}
+    service = QueryService(moved)
+    by_meaning = {
+        type_: {id_ for id_, _ in service.candidates(parse("tide"), type_).candidates.by_meaning}
+        for type_ in ("ticket", "guide")
+    }
+    assert by_meaning["ticket"] == {chunk.id} and chunk.id not in by_meaning["guide"]
     moved.close()
 
 

@@ -217,16 +217,20 @@ def test_deleting_or_updating_unknown_rows_changes_nothing(store: VectorStore) -
 
 
 @both
-def test_a_type_filter_returns_only_rows_of_that_type_best_first(store: VectorStore) -> None:
-    vectors = vectors_of(400)
-    rows = [(id_, "ticket" if n % 10 == 0 else "guide", source) for n, (id_, _, source) in enumerate(rows_of(400))]
+@pytest.mark.parametrize("step", [2, 10])
+def test_a_search_among_the_rows_of_a_type_returns_the_best_of_them(store: VectorStore, step: int) -> None:
+    count = 1_200 * step  # more rows of the type than are compared one by one
+    vectors = vectors_of(count, dimension=4)
+    rows = [(id_, "guide" if n % step else "ticket", source) for n, (id_, _, source) in enumerate(rows_of(count))]
     store.add(rows, vectors)
-    expected = sorted(range(0, 400, 10), key=lambda n: -float(vectors[n] @ vectors[1]))
+    places = {rows[n][0]: n for n in range(0, count, step)}
 
-    found = store.search(vectors[1], 40, "ticket")
+    found = store.search(vectors[1], 40, list(places), "ticket")
 
-    assert [id_ for id_, _ in found] == [rows[n][0] for n in expected]
-    assert store.search(vectors[1], 5, "release") == []
+    scores = [float(vectors[places[id_]] @ vectors[1]) for id_, _ in found]
+    best = sorted((float(vectors[n] @ vectors[1]) for n in places.values()), reverse=True)
+    assert scores == pytest.approx(best[:40], abs=1e-4)
+    assert store.search(vectors[1], 5, [], "release") == []
 
 
 @both

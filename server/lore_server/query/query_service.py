@@ -211,6 +211,15 @@ class QueryService:
 
         return self._index.snapshot.read(PARTS, (part, type_, filters), rows)
 
+    def _of_type(self, type_: str) -> Mapping[str, str]:
+        """Return the chunks of a type: Chroma would read all rows of the type for each search."""
+
+        def rows() -> dict[str, str]:
+            files = self._all_files().values()
+            return {id_: row for file in files if file.type == type_ for id_, row in file.rows.items()}
+
+        return self._index.snapshot.read(PARTS, (None, type_, NO_FILTERS), rows)
+
     def _all_files(self) -> Files:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
@@ -242,6 +251,8 @@ class QueryService:
         query = reference.with_defined(query, self._index.keywords)
 
         def found_in(part: Mapping[str, str] | None, only: str | None) -> retrieve.Candidates:
+            if part is None and only is not None:
+                part = self._of_type(only)
             return retrieve.retrieve(self._index, query, only, self._settings.nResults, part, vector, watch)
 
         found = found_in(among, type_)

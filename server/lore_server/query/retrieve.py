@@ -132,7 +132,7 @@ def retrieve(
         try:
             wanted = None if among is None else list(among.values())
             with index.patience.limited():
-                rows = dict(index.vectors.search(vector, limit, type_, wanted))
+                rows = dict(index.vectors.search(vector, limit, wanted, type_))
         except DatabaseUnavailable as error:  # it is another process, and keyword search works without it
             vector, degraded = None, f"Keyword search only: {error.message}"
     watch.end("vectors")

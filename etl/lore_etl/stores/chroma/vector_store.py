@@ -85,17 +85,19 @@ class VectorStore:
             self._call(self._collection.delete, ids=some)
 
     def search(
-        self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
+        self, vector: Vectors, limit: int, only: Sequence[str] | None = None, type_: str | None = None
     ) -> list[tuple[str, float]]:
-        """Return (row id, cosine similarity), best first, for all rows, those of a type, or `only` the given rows."""
+        """Return (row id, cosine similarity), best first, for all rows or `only` these, all of that type if given."""
         if only is None:
-            return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
+            return self._nearest(vector, limit)
         if len(only) <= FEW:
             return sorted(_scores(vector, self._vectors_of(only)).items(), key=lambda hit: -hit[1])[:limit]
         wanted, depth = set(only), min(DEPTH_FACTOR * limit, self._backend.limits.results)
         found = [hit for hit in self._nearest(vector, depth) if hit[0] in wanted]
         if len(found) >= limit:  # most rows are wanted: this is faster than a restricted search
             return found[:limit]
+        if type_ is not None and len(only) > self._backend.limits.among:  # fewer requests; each reads the whole type
+            return self._nearest(vector, limit, where={"type": type_})
         portions = _portions(only, self._backend.limits.among)
         found = [hit for _, some in portions for hit in self._nearest(vector, limit, ids=list(some))]
         return sorted(found, key=lambda hit: -hit[1])[:limit]
