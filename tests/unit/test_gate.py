@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from lore_etl.stores.rwlock import Gate
+from lore_etl.stores.snapshot import Gate
 
 SECONDS = 120
 

@@ -12,8 +12,7 @@ from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.backend import NEIGHBOURS, effort, unreached
 from lore_etl.stores.integrity import is_panic
-from lore_etl.stores.rwlock import Gate
-from lore_etl.stores.snapshot import Kept
+from lore_etl.stores.snapshot import Gate, Kept
 
 if TYPE_CHECKING:
     from lore_etl.stores.chroma.http_client import RemoteBackend
