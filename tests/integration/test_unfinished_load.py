@@ -12,6 +12,7 @@ from lore_etl.core.model import row_id
 from lore_etl.index import Index
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import create_only, sync
+from lore_etl.stores import keywords
 from lore_server.query.freshness import Freshness
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
@@ -99,3 +100,23 @@ def test_words_of_a_text_that_the_catalogue_never_had_are_removed(tmp_path: Path
 
         assert not index.keywords.search("walrus", 5)
         assert_equals_fresh(index)
+
+
+def test_other_weights_of_the_words_are_applied_by_the_next_sync(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an update of Lore: no file has changed, and all chunks are weighed anew."""
+    before = dict(index.keywords.search("alpha zebra", 10))
+    monkeypatch.setattr(keywords, "_REPEATED", 5)
+    assert not is_loaded(index)
+
+    sync(index)
+
+    assert is_loaded(index)
+    with closing(open_index(write_project(tmp_path / "other", PAGES))) as fresh:
+        sync(fresh)
+        wanted = [score for _, score in fresh.keywords.search("alpha zebra", 10)]
+    now = dict(index.keywords.search("alpha zebra", 10))
+    assert list(now.values()) == pytest.approx(wanted)
+    assert now.keys() == before.keys()
+    assert now != pytest.approx(before)

@@ -37,6 +37,7 @@ from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.export import write_export
 from lore_etl.stores.integrity import is_sealed, is_suspect
+from lore_etl.stores.keywords import words_version
 from lore_etl.system.processes import release_unused_memory
 
 MANY = 2_000  # chunks whose texts are worth returning to the operating system
@@ -65,12 +66,13 @@ class _LoadPlan(Filler):
 def is_loaded(index: Index) -> bool:
     """Return whether the stores match the catalogue, without opening them."""
     catalogue = index.catalogue
-    dirty, refused, loaded, model = catalogue.metas("dirty", "refused", "loaded", "model")
+    dirty, refused, loaded, model, words = catalogue.metas("dirty", "refused", "loaded", "model", "words")
     return (
         dirty is None
         and refused is None
         and loaded is not None
         and model == index.model
+        and words == words_version()
         and catalogue.waiting() == 0
         and not is_suspect(index.folder / CACHE)
         and is_sealed(index.folder / KEYWORDS)
@@ -131,6 +133,9 @@ def _begin(index: Index, report: SyncReport, progress: Progress, changes: Change
 def load_words(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _LoadPlan:
     """Show all changes of each file at once, at first to keyword searches, and drop the chunks in memory."""
     run = _begin(index, report, progress, changes)
+    loaded, words = index.catalogue.metas("loaded", "words")
+    if loaded is not None and words != words_version():
+        index.reset_keywords()
     progress("indexing words", 0, len(changes.chunks))
     to_write = run.new | run.changed | run.retagged
     changed = [record for record in changes.chunks if record.id in to_write]
@@ -272,7 +277,8 @@ def _finish(run: _LoadPlan, looked: Mapping[str, str | None]) -> None:
     index.generations.keep_only(index.generation)
     with index.gate.switching():  # so that a reply does not call a search fresh that ran before this
         loaded, replaced = str(time.time_ns()), str(run.replaced)
-        catalogue.set_meta(dirty=None, loaded=loaded, model=index.model, replaced=replaced, **looked)
+        known = {"model": index.model, "words": words_version()}
+        catalogue.set_meta(dirty=None, loaded=loaded, replaced=replaced, **known, **looked)
     with suppress(StorageError):  # on a full disk, the space of replaced and deleted chunks is returned later
         index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
         if run.report.rebuilt:

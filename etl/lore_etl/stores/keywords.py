@@ -23,6 +23,7 @@ _KNOWN_RUNS = 1 << 15  # a project repeats most of its words
 _LONGEST_TERM = 65_000  # bytes; tantivy does not index longer ones
 _LONG_RUN = 100  # characters; longer ones are rarely repeated
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
+_TERMS_VERSION = 1  # increase it with every change of `_fields` or `tokenizer` that gives a chunk other words
 
 
 class _Snapshot:
@@ -200,6 +201,11 @@ def _any_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
 
 def _all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
+
+
+def words_version() -> str:
+    """Return a text that changes with the words and weights of the same chunk, so that all are indexed again."""
+    return f"{_TERMS_VERSION} {_REPEATED}"
 
 
 @lru_cache(1 << 14)
