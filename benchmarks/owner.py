@@ -22,7 +22,7 @@ from typing import Any
 
 from lore_etl.config.project import STATE
 from lore_etl.stores.owner_file import read_note
-from lore_server.owner import ending
+from lore_server.owner import predecessor
 from lore_server.owner.line import VARIABLE
 
 ROOT = Path(__file__).parents[1]
@@ -154,7 +154,7 @@ def stop(project: Path) -> None:
     """Stop the owner of a project, if one is running."""
     note = read_note(project / ".lore")
     if note is not None and note.is_alive:
-        ending.stop(project / ".lore", note)
+        predecessor.stop(project / ".lore", note)
 
 
 def _megabytes(pid: int) -> float:

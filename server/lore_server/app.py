@@ -27,7 +27,7 @@ from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
-from lore_server.answer.model_answers import ModelAnswers
+from lore_server.answer.written_answers import ModelAnswers
 from lore_server.contract import Contract, Operation, Queue
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.execution.threads import CLIENT, Lane, Together

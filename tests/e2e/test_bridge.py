@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_server.owner import ending
+from lore_server.owner import predecessor
 from tests.harness.commands import LORE, SECONDS, run_lore
 from tests.harness.owners import kill, owner_of, owners, resident_kilobytes, stop_owners, wait_until
 from tests.harness.projects import write_project
@@ -129,7 +129,7 @@ def test_the_bridge_ends_when_its_parent_dies_even_if_its_input_stays_open(proje
     try:
         assert parent.stdout is not None
         bridge = int(parent.stdout.readline())
-        wait_until(lambda: (ending.ask(owner_of(project), "status") or {}).get("clients") == 1)
+        wait_until(lambda: (predecessor.ask(owner_of(project), "status") or {}).get("clients") == 1)
         parent.kill()
         parent.wait()
         wait_until(lambda: not Path(f"/proc/{bridge}/status").exists() or "zombie" in _status(bridge))

@@ -14,7 +14,7 @@ import pytest
 
 from lore_etl.config.project import STATE
 from lore_etl.stores.claim import ASIDE, is_in_use
-from lore_server.owner.ending import earlier_owner, earlier_owners
+from lore_server.owner.predecessor import earlier_owner, earlier_owners
 from tests.harness.commands import run_lore
 from tests.harness.owners import wait_until
 from tests.harness.projects import ROOT, write_project

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lore_etl.stores.owner_file import note_of, read_note, write_note
-from lore_server.owner import ending
+from lore_server.owner import predecessor
 from lore_server.owner.line import dial
 from lore_server.owner.listen import runtime_folder
 from tests.harness.commands import run_lore
@@ -152,7 +152,7 @@ def test_a_client_without_the_token_gets_no_answer(project: Path) -> None:
         line, reply = dial(note.address, {"want": "status", "token": token})
         assert reply == {"ok": False}
         line.close()
-    wait_until(lambda: ending.ask(note, "status") is not None)
+    wait_until(lambda: predecessor.ask(note, "status") is not None)
 
 
 def test_only_this_user_can_reach_the_owner(project: Path) -> None:

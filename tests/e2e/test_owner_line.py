@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lore_etl.stores.owner_file import Note
-from lore_server.owner import ending
+from lore_server.owner import predecessor
 from lore_server.owner.line import dial
 from tests.harness.commands import SECONDS, run_lore
 from tests.harness.owners import owner_of, stop_owners, wait_until
@@ -53,7 +53,7 @@ def say(owner: Note, *lines: bytes) -> bytes:
 
 def assert_answers(owner: Note) -> None:
     """Check that the owner still answers; on a busy machine perhaps not at once."""
-    wait_until(lambda: ending.ask(owner, "status") is not None)
+    wait_until(lambda: predecessor.ask(owner, "status") is not None)
 
 
 def hello(owner: Note, **more: Any) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lore_etl.stores.owner_file import write_note
-from lore_server.owner import ending
+from lore_server.owner import predecessor
 from tests.harness import model_server
 from tests.harness.commands import LORE, PREPARED, run_lore
 from tests.harness.local_server import QuietHandler
@@ -258,4 +258,4 @@ def test_a_command_that_takes_the_index_leaves_a_sync_running(model: Model, comm
     assert syncing.state() == (0, "done")
     if command[0] == "serve":
         taking.wait_for("Lore serves")
-        assert ending.stop(model.project / ".lore", owner_of(model.project))
+        assert predecessor.stop(model.project / ".lore", owner_of(model.project))

@@ -20,7 +20,7 @@ from lore_etl.config.project import place_of
 from lore_etl.core.errors import Busy
 from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
 from lore_etl.system.processes import is_stopped
-from lore_server.owner import ending, find, line
+from lore_server.owner import find, line, predecessor
 from tests.harness.commands import run_lore
 from tests.harness.owners import kill, owner_of, wait_until
 from tests.harness.processes import child
@@ -193,7 +193,7 @@ def test_an_owner_that_hangs_is_replaced(
     owner = owner_of(project)
     os.kill(owner.pid, signal.SIGSTOP)
     sweep(owner)
-    monkeypatch.setattr(ending, "KILL_SECONDS", 0.2)
+    monkeypatch.setattr(predecessor, "KILL_SECONDS", 0.2)
     for where, name in ((find, "SILENT_SECONDS"), (find, "REFUSED_SECONDS"), (line, "CONNECT_SECONDS")):
         monkeypatch.setattr(where, name, 2.0)  # long enough for the new owner to answer
 
@@ -224,7 +224,7 @@ def hasty(prepared_python: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give up waiting for an owner earlier than a user would."""
     monkeypatch.setattr(find, "SILENT_SECONDS", 1.0)
     monkeypatch.setattr(line, "CONNECT_SECONDS", 0.4)
-    monkeypatch.setattr(ending, "KILL_SECONDS", 0.2)
+    monkeypatch.setattr(predecessor, "KILL_SECONDS", 0.2)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lore_etl.stores.claim import recorded
 from lore_etl.stores.owner_file import Note, read_note
-from lore_server.owner import ending
+from lore_server.owner import predecessor
 
 
 def owners() -> list[tuple[Path, Note]]:
@@ -29,7 +29,7 @@ def owner_of(project: Path) -> Note:
 def without_clients(project: Path) -> Note:
     """Return the owner after it has noticed that the commands so far have disconnected."""
     note = owner_of(project)
-    wait_until(lambda: (ending.ask(note, "status") or {}).get("clients") == 0)
+    wait_until(lambda: (predecessor.ask(note, "status") or {}).get("clients") == 0)
     return note
 
 
@@ -38,7 +38,7 @@ def stop_owners(below: Path = Path("/")) -> None:
     for folder, note in owners():
         if not folder.is_relative_to(below.resolve()):
             continue
-        ending.stop(folder, note)
+        predecessor.stop(folder, note)
         wait_until(lambda note=note: not note.is_alive)  # type: ignore[misc]
 
 

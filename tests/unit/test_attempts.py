@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lore_server.answer.answer_model import ModelFailure, failed_status
-from lore_server.answer.model_answers import PAUSE, CircuitBreaker, Timing, repeat
+from lore_server.answer.writer_interface import ModelFailure, failed_status
+from lore_server.answer.written_answers import PAUSE, CircuitBreaker, Timing, repeat
 
 
 class Clock:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from lore_server.answer.answer_markdown import addresses, without_links
-from lore_server.answer.answer_model import Statement
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import verified
+from lore_server.answer.writer_interface import Statement
 from lore_server.http.rendering import elements_of
 from tests.harness.chunks import make_chunk
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lore_etl.stores.owner_file import Note
-from lore_server.owner.ending import OwnerRequirements
 from lore_server.owner.find import KEYS, key_digests
+from lore_server.owner.predecessor import OwnerRequirements
 
 GEMINI = {"GEMINI_API_KEY": "g" * 20}
 OPENAI = {"OPENAI_API_KEY": "o" * 20}

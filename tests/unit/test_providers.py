@@ -10,7 +10,7 @@ import pytest
 
 from lore_etl.config.settings import AnswerSettings, load_settings
 from lore_etl.core.errors import ConfigError
-from lore_server.answer.model_answers import Provider, chosen
+from lore_server.answer.written_answers import Provider, chosen
 
 LOCAL = "http://127.0.0.1:11434/v1"
 KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o"}

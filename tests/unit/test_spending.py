@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config.settings import AnswerSettings
-from lore_server.answer.answer_model import ModelFailure
-from lore_server.answer.model_answers import SPENDING, Spending
+from lore_server.answer.writer_interface import ModelFailure
+from lore_server.answer.written_answers import SPENDING, Spending
 
 NOON = 1_795_348_800.0  # 2026-11-22 12:00 UTC
 DAY = 86_400.0

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from lore_server.answer.answer_model import ModelFailure, Statement
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import Proof, StatementReader, verified
+from lore_server.answer.writer_interface import ModelFailure, Statement
 from tests.harness.chunks import make_chunk
 
 TEXT = "Lore waits for\n  the lock at\nmost 30 seconds."

@@ -15,10 +15,10 @@ from lore_etl.stores.file_facts import User, members_of
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import class_fact, place_fact
 from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed
-from lore_server.answer.model_answers import ModelAnswers, VerifiedReply
 from lore_server.answer.pack import SHOWN, Passage, pack
 from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer, passage_citation, reference
 from lore_server.answer.statements import prompt
+from lore_server.answer.written_answers import ModelAnswers, VerifiedReply
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.filters import Filters

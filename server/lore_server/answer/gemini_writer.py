@@ -6,8 +6,8 @@ import httpx2
 from google import genai
 from google.genai import errors, types
 
-from lore_server.answer import answer_model
-from lore_server.answer.answer_model import ModelFailure, Piece, TokenUsage
+from lore_server.answer import writer_interface
+from lore_server.answer.writer_interface import ModelFailure, Piece, TokenUsage
 
 
 class GeminiWriter:
@@ -22,20 +22,20 @@ class GeminiWriter:
         self._client = genai.Client(api_key=key, http_options=options)
 
     def pieces(self, prompt: str, is_streamed: bool) -> Iterator[Piece]:
-        with answer_model.connection_failures():
+        with writer_interface.connection_failures():
             try:
                 yield from _read(self._replies(prompt, is_streamed))
             except errors.APIError as error:
                 headers = getattr(error.response, "headers", None) or {}
-                raise answer_model.failed_status(error.code, headers.get("retry-after")) from error
+                raise writer_interface.failed_status(error.code, headers.get("retry-after")) from error
 
     def _replies(self, prompt: str, is_streamed: bool) -> Iterator[types.GenerateContentResponse]:
         config = types.GenerateContentConfig(
-            system_instruction=answer_model.INSTRUCTION,
+            system_instruction=writer_interface.INSTRUCTION,
             temperature=0.1,
-            max_output_tokens=answer_model.MAX_OUTPUT_TOKENS,
+            max_output_tokens=writer_interface.MAX_OUTPUT_TOKENS,
             response_mime_type="application/json",
-            response_schema=answer_model.ModelReply,
+            response_schema=writer_interface.ModelReply,
             automatic_continuation=False,  # otherwise the client would repeat each of our attempts
         )
         if is_streamed:
@@ -47,7 +47,7 @@ def _read(replies: Iterator[types.GenerateContentResponse]) -> Iterator[Piece]:
     reason, usage = None, None
     for reply in replies:
         if reply.prompt_feedback is not None and reply.prompt_feedback.block_reason is not None:
-            raise ModelFailure(answer_model.REFUSED)
+            raise ModelFailure(writer_interface.REFUSED)
         reason = next((one.finish_reason for one in reply.candidates or () if one.finish_reason), reason)
         usage = reply.usage_metadata or usage
         parts = [part for one in (reply.candidates or [])[:1] if one.content for part in one.content.parts or ()]
@@ -56,6 +56,6 @@ def _read(replies: Iterator[types.GenerateContentResponse]) -> Iterator[Piece]:
         written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
         yield TokenUsage(usage.prompt_token_count or 0, written)
     if reason is None or reason == types.FinishReason.MAX_TOKENS:
-        raise ModelFailure(answer_model.CUT)
+        raise ModelFailure(writer_interface.CUT)
     if reason != types.FinishReason.STOP:
-        raise ModelFailure(answer_model.REFUSED)
+        raise ModelFailure(writer_interface.REFUSED)

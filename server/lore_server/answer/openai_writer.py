@@ -8,13 +8,13 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk, chat_completion_chunk
 
-from lore_server.answer import answer_model
-from lore_server.answer.answer_model import ModelFailure, Piece, TokenUsage
+from lore_server.answer import writer_interface
+from lore_server.answer.writer_interface import ModelFailure, Piece, TokenUsage
 
 logging.getLogger("openai").setLevel(logging.INFO)  # at DEBUG it logs whole requests
 OPENAI_HOST = "api.openai.com"
 UNSUPPORTED = (400, 422, 501)
-SCHEMA = {"name": "answer", "strict": True, "schema": answer_model.ModelReply.model_json_schema()}
+SCHEMA = {"name": "answer", "strict": True, "schema": writer_interface.ModelReply.model_json_schema()}
 FORMATS: tuple[Mapping[str, object], ...] = (
     {"response_format": {"type": "json_schema", "json_schema": SCHEMA}},
     {"response_format": {"type": "json_object"}},
@@ -32,15 +32,15 @@ class OpenAIWriter:
         self._format = 0
 
     def pieces(self, prompt: str, is_streamed: bool) -> Iterator[Piece]:
-        with answer_model.connection_failures():
+        with writer_interface.connection_failures():
             try:
                 reply = self._reply(prompt, is_streamed)
                 yield from _read(iter([reply]) if isinstance(reply, ChatCompletion) else reply)
             except openai.APIStatusError as error:
                 retry_after = error.response.headers.get("retry-after")
-                raise answer_model.failed_status(error.status_code, retry_after) from error
+                raise writer_interface.failed_status(error.status_code, retry_after) from error
             except openai.APITimeoutError as error:
-                raise ModelFailure(answer_model.LATE, is_temporary=True) from error
+                raise ModelFailure(writer_interface.LATE, is_temporary=True) from error
             except openai.APIConnectionError as error:
                 cause = type(error.__cause__ or error).__name__
                 raise ModelFailure(f"the answer model cannot be reached ({cause})", is_temporary=True) from error
@@ -48,8 +48,8 @@ class OpenAIWriter:
                 raise ModelFailure("the answer model failed while it wrote") from error
 
     def _reply(self, prompt: str, is_streamed: bool) -> ChatCompletion | openai.Stream[ChatCompletionChunk]:
-        messages = [{"role": "system", "content": answer_model.INSTRUCTION}, {"role": "user", "content": prompt}]
-        limited = {"model": self.name, "messages": messages, self._limit: answer_model.MAX_OUTPUT_TOKENS}
+        messages = [{"role": "system", "content": writer_interface.INSTRUCTION}, {"role": "user", "content": prompt}]
+        limited = {"model": self.name, "messages": messages, self._limit: writer_interface.MAX_OUTPUT_TOKENS}
         streamed = {"stream": True, "stream_options": {"include_usage": True}} if is_streamed else {}
         create: Any = self._client.chat.completions.create  # its overloads need literal arguments
         for number in range(self._format, len(FORMATS)):
@@ -67,18 +67,18 @@ class OpenAIWriter:
 
 
 def _read(replies: Iterator[ChatCompletion | ChatCompletionChunk]) -> Iterator[Piece]:
-    reason, failure = None, answer_model.UNREADABLE
+    reason, failure = None, writer_interface.UNREADABLE
     for reply in replies:
-        failure = answer_model.CUT
+        failure = writer_interface.CUT
         if reply.usage is not None:
             yield TokenUsage(reply.usage.prompt_tokens, reply.usage.completion_tokens)
         for choice in reply.choices[:1]:
             message = choice.delta if isinstance(choice, chat_completion_chunk.Choice) else choice.message
             if message.refusal:
-                raise ModelFailure(answer_model.REFUSED)
+                raise ModelFailure(writer_interface.REFUSED)
             reason = choice.finish_reason or reason
             yield message.content or ""
     if reason is None or reason == "length":
         raise ModelFailure(failure)
     if reason != "stop":
-        raise ModelFailure(answer_model.REFUSED)
+        raise ModelFailure(writer_interface.REFUSED)

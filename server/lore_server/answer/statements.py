@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from lore_etl.core.errors import ProviderError
 from lore_server.answer.answer_markdown import with_citation, with_closed_fence, without_links
-from lore_server.answer.answer_model import UNREADABLE, ModelFailure, Statement
 from lore_server.answer.kept_answers import EarlierAnswer
 from lore_server.answer.pack import Passage
+from lore_server.answer.writer_interface import UNREADABLE, ModelFailure, Statement
 from lore_server.replies.reply_text import span
 
 MAX_REPLY = 200_000  # characters

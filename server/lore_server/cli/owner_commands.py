@@ -13,8 +13,8 @@ from lore_etl.stores import claim
 from lore_etl.stores.claim import CATALOGUE, is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
 from lore_server.cli.command import command
-from lore_server.owner import ending, find
-from lore_server.owner.ending import earlier_owner, earlier_owners
+from lore_server.owner import find, predecessor
+from lore_server.owner.predecessor import earlier_owner, earlier_owners
 from lore_server.owner.session import Session
 
 
@@ -35,7 +35,7 @@ def ps(session: Session) -> None:
 def stop(session: Session, all: Annotated[bool, Option("--all", help="Stop all owners of this user.")] = False) -> None:
     """Stop the process that owns this project's index, or with --all every owner."""
     chosen = _running() if all else _owner_of(session.place.folder)
-    stopped = [_shown(folder, note) for folder, note in chosen if ending.stop(folder, note)]
+    stopped = [_shown(folder, note) for folder, note in chosen if predecessor.stop(folder, note)]
     rows = [f"Stopped {owner['pid']}  {owner['project']}" for owner in stopped]
     if not chosen:
         rows = ["No owner is running." if all else "No owner of this index is running."]
@@ -64,7 +64,7 @@ def _remove_empty_index(index: Path) -> None:
         hint = "To use the folder that was set aside, stop Lore and delete this one first."
         raise Conflict(f"{index} is already in use.", hint)
     note = living_note(index)
-    if note is not None and not ending.stop(index, note):
+    if note is not None and not predecessor.stop(index, note):
         raise Busy(f"The owner of the index (pid {note.pid}) does not stop.")
     remove_folder(index)
 
@@ -88,7 +88,7 @@ def _running() -> list[tuple[Path, Note]]:
 
 
 def _shown(folder: Path, note: Note) -> JSON:
-    status = ending.ask(note, "status") or {}
+    status = predecessor.ask(note, "status") or {}
     return {
         "pid": note.pid,
         "project": status.get("project", str(folder)),

@@ -23,7 +23,7 @@ from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import may_write, open_regular
 from lore_etl.system.processes import cpu_seconds, detached, is_stopped
 from lore_server.console import terminal
-from lore_server.owner import ending
+from lore_server.owner import predecessor
 from lore_server.owner.line import LineSocket
 
 START_SECONDS = 60.0
@@ -37,11 +37,11 @@ KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENAI_AP
 """Variables from which an owner reads keys, and the addresses that receive them."""
 
 
-def wanted(place: Place) -> ending.OwnerRequirements:
+def wanted(place: Place) -> predecessor.OwnerRequirements:
     folders = (Path(package.__path__[0]) for package in (lore_server, lore_etl))
     # an owner writes to the knowledge folder that its environment named
     home = hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
-    return ending.OwnerRequirements(build_of(*folders), f"{place.digest}-{home}", key_digests(os.environ))
+    return predecessor.OwnerRequirements(build_of(*folders), f"{place.digest}-{home}", key_digests(os.environ))
 
 
 def key_digests(environment: Mapping[str, str]) -> str:
@@ -59,7 +59,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
     configuration, or two clients that differ would replace each other's owners forever. It accepts an owner with other
     keys and replaces an owner without keys, which can happen only once.
     """
-    need, began, misfit = wanted(place), time.monotonic(), ending.Misfit(must_fit)
+    need, began, misfit = wanted(place), time.monotonic(), predecessor.Misfit(must_fit)
     reports: list[bytes] | None = None  # of the owner that this process has started
     silence, nameless_since = Silence(), 0.0
     while (now := time.monotonic()) < began + START_SECONDS:
@@ -75,7 +75,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
                 if not is_ours(place.folder) or is_stopped(note.pid):
                     _replace(place.folder, note)
                 elif will_do or misfit.is_usable(place, need, note, may_replace or is_returning):
-                    return ending.introduce(note, {**hello, "follows": ending.configuration_of(place)})
+                    return predecessor.introduce(note, {**hello, "follows": predecessor.configuration_of(place)})
                 else:
                     began, silence = time.monotonic(), Silence()  # it answered
                 continue
@@ -92,7 +92,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
             reports, nameless_since = None, nameless_since or now
             if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
                 raise nameless(place.folder)
-        time.sleep(ending.PAUSE_SECONDS)
+        time.sleep(predecessor.PAUSE_SECONDS)
     hint = f"See {LOG} in {place.folder.name}/; `lore stop` stops it."
     raise Busy("The owner of this index does not respond.", hint)
 
@@ -126,7 +126,7 @@ def holder(folder: Path) -> Note | None:
         is_settled = note.kind == "direct" or bool(note.address) if note else not is_in_use(folder)
         if is_settled or time.monotonic() > began + (START_SECONDS if note is not None else NAMELESS_SECONDS):
             return note
-        time.sleep(ending.PAUSE_SECONDS)
+        time.sleep(predecessor.PAUSE_SECONDS)
 
 
 def make_way(place: Place, seconds: float = math.inf) -> None:
@@ -139,20 +139,20 @@ def make_way(place: Place, seconds: float = math.inf) -> None:
     last = time.monotonic() + seconds
     wait = f"The owner of this index (pid {note.pid}) is in use: waiting until it is free. `lore stop` ends it.\n"
     try:
-        while note.is_alive and not ending.stop_if_free(place.folder, note, ending.configuration_of(place)):
+        while note.is_alive and not predecessor.stop_if_free(place.folder, note, predecessor.configuration_of(place)):
             if time.monotonic() > last:
                 raise Busy(f"Another owner (pid {note.pid}) uses this index.", "`lore stop` in the project ends it.")
             terminal.err(wait)
             wait = ""
-            time.sleep(ending.LONG_PAUSE_SECONDS)
+            time.sleep(predecessor.LONG_PAUSE_SECONDS)
     except OSError:
-        ending.end(place.folder, note)
+        predecessor.end(place.folder, note)
 
 
 def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
     if note.is_server:
-        raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", ending.STOP_IT)
-    ending.end(folder, note, may_answer)
+        raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", predecessor.STOP_IT)
+    predecessor.end(folder, note, may_answer)
 
 
 def _start(place: Place) -> list[bytes]:
@@ -200,7 +200,7 @@ def _open_log(file: Path) -> BinaryIO:
 
 
 def nameless(folder: Path) -> Busy:
-    if owner := ending.earlier_owner(folder):
-        return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", ending.STOP_IT)
+    if owner := predecessor.earlier_owner(folder):
+        return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", predecessor.STOP_IT)
     hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
     return Busy("An unidentified process holds this index.", hint)

@@ -16,8 +16,8 @@ from lore_server.console import output
 from lore_server.console.output import progress_bar
 from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner import find
-from lore_server.owner.ending import stop_if_free
 from lore_server.owner.line import LineSocket
+from lore_server.owner.predecessor import stop_if_free
 
 if TYPE_CHECKING:
     from lore_etl.config.settings import Settings

@@ -21,7 +21,7 @@ from lore_etl.models.embedder import model_name
 from lore_etl.pipeline.sync import emptiness
 from lore_etl.stores.claim import is_ours
 from lore_server import __version__
-from lore_server.answer.model_answers import chosen
+from lore_server.answer.written_answers import chosen
 from lore_server.contract import Contract
 from lore_server.query.freshness import Freshness
 from lore_server.replies.paging import with_fields

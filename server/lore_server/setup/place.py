@@ -15,7 +15,7 @@ from lore_etl.stores.claim import is_in_use, is_ours, remark
 from lore_etl.stores.owner_file import read_note
 from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server import __version__
-from lore_server.owner.ending import earlier_owner
+from lore_server.owner.predecessor import earlier_owner
 from lore_server.owner.session import Session
 from lore_server.setup.clients import PACKAGE, is_on_path, running_command
 

@@ -21,9 +21,9 @@ from lore_etl.config.settings import AnswerSettings, is_this_machine
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import PackageMissing
 from lore_etl.core.extras import require
-from lore_server.answer.answer_model import INSTRUCTION, AnswerModel, ModelFailure, OpenConnections, TokenUsage
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import Proof, StatementReader, verified
+from lore_server.answer.writer_interface import INSTRUCTION, AnswerModel, ModelFailure, OpenConnections, TokenUsage
 from lore_server.execution.progress import ignore_text
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 

@@ -1,4 +1,4 @@
-"""Find owners of earlier versions, ask or stop an owner, or use one that does not suit. Standard library only.
+"""Deal with an owner that runs already: ask, stop or use it; find those of earlier versions. Standard library only.
 
 An owner makes way once nothing runs in it, and all its clients read the same configuration as the next owner.
 """

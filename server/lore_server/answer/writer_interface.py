@@ -1,4 +1,4 @@
-"""The interface of answer models, and the schema of their replies. Each provider is one module."""
+"""The interface of the writers of answers, and the schema of their replies. Each provider is one module."""
 
 import threading
 from collections.abc import Callable, Iterator
