@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, chunk_id
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_server.query.retrieve import Candidate
 
 

@@ -16,7 +16,7 @@ from lore_etl.chunking import SCOPE
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument, StaleCursor
 from lore_etl.core.model import Ancestor, chunk_id
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render

@@ -17,7 +17,7 @@ from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.stores import sqlite_file
 from lore_etl.stores.catalogue import Catalogue, ChunkKey, ChunkState, FileRow
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.integrity import is_suspect
 from tests.harness.chunks import make_chunk

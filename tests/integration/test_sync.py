@@ -24,7 +24,7 @@ from lore_etl.index import Index, LoadLimits
 from lore_etl.pipeline.extract import extract
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync
 from lore_etl.stores import export
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_server.query.freshness import Freshness
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService

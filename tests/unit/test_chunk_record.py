@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.model import Ancestor, Chunk, position_of
-from lore_etl.stores.chunk_record import ChunkRecord, chunk_of, relations_of
+from lore_etl.stores.catalogue_rows import ChunkRecord, chunk_of, relations_of
 from tests.harness.chunks import make_chunk
 
 KEY_LIKE = st.sampled_from(

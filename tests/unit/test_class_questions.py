@@ -6,7 +6,7 @@ import pytest
 
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.stores.file_facts import User
+from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.class_questions import Fact, class_fact
 
 TREE = Hierarchy(

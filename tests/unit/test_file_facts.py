@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lore_etl.core.model import ClassDefinition, FileFacts, Member
-from lore_etl.stores.file_facts import check, pack, unpack
+from lore_etl.stores.catalogue_rows import check, pack, unpack
 
 FACTS = FileFacts(
     classes=(

@@ -18,7 +18,7 @@ from lore_etl.core.model import (
 )
 from lore_etl.core.text import storable
 from lore_etl.pipeline.sync import create_only
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_etl.stores.export import CHUNKS
 from tests.harness.projects import ROOT, open_index, write_project
 

@@ -8,7 +8,7 @@ import pytest
 
 from lore_etl.core.model import FileFacts
 from lore_etl.relations.classes import resolve
-from lore_etl.stores.file_facts import pack_uses, use_rows
+from lore_etl.stores.catalogue_rows import pack_uses, use_rows
 from tests.harness.texts import facts_of
 
 Files = dict[str, str]

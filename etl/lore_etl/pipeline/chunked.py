@@ -15,7 +15,7 @@ from typing import IO, NamedTuple, TypeAlias, cast
 from lore_etl.chunking import chunk
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Document, FileFacts
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_etl.system.processes import cpu_count, quiet
 
 ALONE = 100  # documents that are chunked before a child process is ready

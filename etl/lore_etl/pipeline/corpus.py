@@ -16,7 +16,7 @@ from lore_etl.pipeline.extraction import Changes, Relations
 from lore_etl.pipeline.sync import load_if_needed, run_steps
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext, syntax_of
-from lore_etl.stores.chunk_record import ChunkRecord
+from lore_etl.stores.catalogue_rows import ChunkRecord
 
 _SUFFIXES = {"python": ".py", "javascript": ".js", "typescript": ".ts", "markdown": ".md"}
 

@@ -37,8 +37,7 @@ from lore_etl.sources import SourceSet
 from lore_etl.sources.kinds import REGISTRY
 from lore_etl.sources.source import PROGRAMS, SourceContext
 from lore_etl.stores.catalogue import COUNT, TITLE, UNREAD, FileRow
-from lore_etl.stores.chunk_record import ChunkRecord
-from lore_etl.stores.file_facts import pack, pack_uses, retargeted, targets, unpack
+from lore_etl.stores.catalogue_rows import ChunkRecord, pack, pack_uses, retargeted, targets, unpack
 
 Find = Callable[[Mapping[str, str]], Scan]
 Show = Callable[[list[ChunkRecord]], None]  # makes chunks searchable while a first sync reads further files

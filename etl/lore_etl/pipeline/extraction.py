@@ -25,8 +25,7 @@ from lore_etl.sources.inventory import inventory
 from lore_etl.sources.kinds import REGISTRY, AgentFiles
 from lore_etl.sources.source import Source, suffix_in, suffix_of
 from lore_etl.stores.catalogue import COUNT, ChunkKey, FileRow
-from lore_etl.stores.chunk_record import ChunkRecord, relations_of
-from lore_etl.stores.file_facts import Uses
+from lore_etl.stores.catalogue_rows import ChunkRecord, Uses, relations_of
 
 LEFT_OUT, WAITING = "left_out", "waiting"
 """The kinds of the notes that say why a file is not read; the others are `failed` and `warning`."""

@@ -32,8 +32,8 @@ from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.embed import Filler, take_shared
 from lore_etl.pipeline.extraction import Changes, most_useful_first
 from lore_etl.stores.catalogue import ChunkKey, ChunkState
+from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_etl.stores.chroma.vector_store import VectorStore
-from lore_etl.stores.chunk_record import ChunkRecord
 from lore_etl.stores.embedding_cache import CACHE
 from lore_etl.stores.export import write_export
 from lore_etl.stores.integrity import is_sealed, is_suspect

@@ -15,8 +15,7 @@ from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json,
 from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
-from lore_etl.stores.chunk_record import ChunkRecord, chunk_of
-from lore_etl.stores.file_facts import User, replace_uses
+from lore_etl.stores.catalogue_rows import ChunkRecord, User, chunk_of, replace_uses
 from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 

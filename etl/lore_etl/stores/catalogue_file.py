@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import position_of
 from lore_etl.stores import integrity
-from lore_etl.stores.chunk_record import chunk_of
+from lore_etl.stores.catalogue_rows import check, chunk_of, use_rows
 from lore_etl.stores.claim import CATALOGUE
-from lore_etl.stores.file_facts import check, use_rows
 from lore_etl.stores.snapshot import Derived, Snapshot
 from lore_etl.stores.sqlite_file import connect, is_damage, row_seal, stamp, unsealed, vacuum
 

@@ -11,7 +11,7 @@ from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
-from lore_etl.stores.file_facts import User, members_of
+from lore_etl.stores.catalogue_rows import User, members_of
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import class_fact, place_fact
 from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed

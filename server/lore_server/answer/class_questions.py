@@ -8,7 +8,7 @@ from lore_etl.core.model import ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.stores.file_facts import User
+from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.wording import wording
 from lore_server.query.lineage import NAME, classes_in
 from lore_server.query.parse import looks_like_name

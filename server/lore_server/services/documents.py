@@ -15,7 +15,7 @@ from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import origin_of_file, syntax_of
-from lore_etl.stores.file_facts import members_of
+from lore_etl.stores.catalogue_rows import members_of
 from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
