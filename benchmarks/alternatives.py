@@ -23,7 +23,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.synthetic import own_folders
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.fit import embedding_input
 from lore_etl.config.settings import Settings
 from lore_etl.core.progress import silent
 from lore_etl.files.redaction import redact

@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.fit import embedding_input
 from lore_etl.config.settings import Settings
 from lore_etl.index import Index
 from lore_server.app import App

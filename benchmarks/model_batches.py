@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.main_job import package_copy, row
 from benchmarks.synthetic import own_folders
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.fit import embedding_input
 from lore_etl.config.settings import Settings
 from lore_etl.index import Index
 from lore_etl.models import onnx_models

@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.main_job import package_copy, row
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.fit import embedding_input
 from lore_etl.config.settings import Settings
 from lore_etl.core.progress import silent
 from lore_etl.files.redaction import redact

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from lore_etl.chunking.recipe import RECIPE_VERSION
+from lore_etl.chunking.fit import RECIPE_VERSION
 from lore_etl.config.project import cache_folder, index_folder, private_folder
 from lore_etl.config.settings import Settings
 from lore_etl.core.atomic import put_aside, remove_folder

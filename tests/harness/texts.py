@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from lore_etl.chunking import chunk, parse
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.fit import embedding_input
 from lore_etl.core.model import Chunk, Document, FileFacts, KnowledgeType
 from lore_etl.sources.source import syntax_of
 from tests.harness.models import counter

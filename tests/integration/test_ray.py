@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.fit import embedding_input
 from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.core.extras import missing_packages
 from lore_etl.core.json_types import JSON

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lore_etl.chunking.recipe import HEADER_BYTES, embedding_input, header
+from lore_etl.chunking.fit import HEADER_BYTES, embedding_input, header
 from lore_etl.core.model import KnowledgeType
 from tests.harness.texts import chunks_in, words
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from lore_etl.chunking import grammar, headed, javascript, jsdoc, markdown, python
 from lore_etl.chunking.code_languages import code_languages
-from lore_etl.chunking.fit import fit
-from lore_etl.chunking.recipe import below_header
+from lore_etl.chunking.fit import below_header, fit
 from lore_etl.chunking.section import Parsed, parse_plain, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.json_types import loads_with_comments

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.fit import embedding_input
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
 from lore_etl.core.extras import require
 from lore_etl.core.model import Chunk, Problem, SyncReport
