@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lore_etl.sources.inventory import MAX_ROWS, inventory
+from lore_etl.sources.source import MAX_ROWS, inventory
 
 
 def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_reason() -> None:
