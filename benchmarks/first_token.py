@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.core.progress import Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
 from lore_server.answer.written_answers import ModelAnswers
-from lore_server.execution.progress import Listener
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
 from tests.harness import model_server

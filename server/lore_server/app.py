@@ -18,7 +18,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import IndexMissing, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
-from lore_etl.core.progress import silent
+from lore_etl.core.progress import NOBODY, Listener, silent
 from lore_etl.files.git_folder import Head
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
@@ -29,7 +29,6 @@ from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
 from lore_server.answer.written_answers import ModelAnswers
 from lore_server.contract import Contract, Operation, Queue
-from lore_server.execution.progress import NOBODY, Listener
 from lore_server.execution.threads import CLIENT, Lane, Together
 from lore_server.framework.index_file import Output
 from lore_server.framework.init_service import InitService

@@ -11,13 +11,12 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import IndexMissing
-from lore_etl.core.progress import Progress
+from lore_etl.core.progress import Listener, Progress
 from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.load import show_words
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 from lore_server.operations.table import render
 from lore_server.setup.place import from_health
 from tests.harness.models import HashEmbedder, HashModel

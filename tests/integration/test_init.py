@@ -16,10 +16,10 @@ from jsonschema import Draft202012Validator
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy, InvalidArgument, StorageError
+from lore_etl.core.progress import Listener
 from lore_etl.models.embedder import Vectors
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 from lore_server.framework.index_file import exists
 from lore_server.replies import budget
 from tests.harness.framework import INDEX, SCHEMA, framework

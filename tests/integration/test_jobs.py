@@ -14,10 +14,10 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy, ConfirmationRequired, GuardTripped, JobNotFound
+from lore_etl.core.progress import Listener
 from lore_etl.models.embedder import Vectors
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.owners import wait_until

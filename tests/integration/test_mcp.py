@@ -21,9 +21,9 @@ from mcp_types import TextContent, TextResourceContents
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, LoreError
 from lore_etl.core.model import KnowledgeType
+from lore_etl.core.progress import Listener
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.mcp import tools
 from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server

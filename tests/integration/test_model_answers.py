@@ -13,12 +13,12 @@ import pytest
 
 from lore_etl.config.settings import AnswerSettings, Settings
 from lore_etl.core.errors import AnswerNotFound, Cancelled
+from lore_etl.core.progress import NOBODY, Listener
 from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
 from lore_server.answer.written_answers import ModelAnswers, Timing
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import NOBODY, Listener
 from lore_server.query.query_service import QueryService
 from tests.harness import model_server
 from tests.harness.model_server import GEMINI, OPENAI, ModelServer, Reply, Wire, honest, statements

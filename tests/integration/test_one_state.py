@@ -10,10 +10,10 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import NOBODY, Listener
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 

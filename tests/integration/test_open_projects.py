@@ -14,9 +14,9 @@ import anyio.to_thread
 import pytest
 
 from lore_etl.core.errors import Busy
+from lore_etl.core.progress import NOBODY
 from lore_etl.stores.claim import is_in_use
 from lore_server.contract import load_contract
-from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import PROJECTS
 from lore_server.owner.projects import Projects
 from tests.harness.commands import run_lore

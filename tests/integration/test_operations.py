@@ -17,9 +17,9 @@ from starlette.applications import Starlette
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, InternalError
+from lore_etl.core.progress import Listener
 from lore_server.app import App
 from lore_server.contract import Contract, Operation
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.http.access import Token
 from lore_server.http.application import api_routes

@@ -12,8 +12,8 @@ from mcp.client._memory import InMemoryTransport as wired
 from mcp.client.client import Client
 
 from benchmarks.reply_tokens import CALLS, READ_BY, as_json, estimate, indexed, replies, text_of
+from lore_etl.core.progress import Listener
 from lore_server.app import App
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
 from lore_server.mcp.tools import TEXT_READERS

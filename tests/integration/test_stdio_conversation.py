@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from mcp.server.lowlevel import Server
 
 from lore_etl.config.settings import Settings
+from lore_etl.core.progress import Listener
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.mcp import lines as module
 from lore_server.mcp.lines import serve_lines

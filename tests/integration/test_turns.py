@@ -15,8 +15,8 @@ from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import NOBODY, Listener
 from lore_server.app import App
-from lore_server.execution.progress import NOBODY, Listener
 from lore_server.execution.threads import CLIENT
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.owner.listen import Connections, SocketServer

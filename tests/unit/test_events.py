@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from lore_etl.core.errors import Busy, Cancelled, InvalidArgument, JobNotFound
+from lore_etl.core.progress import Listener
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.http import events
 from lore_server.http.events import Events, events_of, is_streamed

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from lore_etl.core.progress import ignore_text
 from lore_server.console.output import StreamedAnswer
-from lore_server.execution.progress import ignore_text
 
 REPLY: dict[str, Any] = {
     "id": "0" * 12, "answer": "It doubles.", "found": True, "mode": "synthesized", "confidence": 0.9, "citations": [],

@@ -1,6 +1,7 @@
-"""The callback for the progress of a run."""
+"""The callbacks for the progress of a run, and for the text of an answer as it is written."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
@@ -36,3 +37,18 @@ def time_left(done: int, total: int, elapsed: float) -> str:
         return ""
     seconds = (total - done) * max(0.001, elapsed) / done
     return f"{seconds:.0f} s left" if seconds < 120 else f"{seconds / 60:.0f} min left"
+
+
+def ignore_text(text: str) -> None:
+    """Ignore the text of an answer, because nobody reads it before the reply."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """The callbacks of a call. They run in the working thread and must be fast."""
+
+    progress: Progress = silent
+    text: Callable[[str], None] = ignore_text
+
+
+NOBODY = Listener()

@@ -1,4 +1,4 @@
-"""The base class of sources: the files a source claims, and how it reads them. Syntax and language of a file by name."""
+"""The base class of sources: the files a source claims, and how it reads them. The syntax and language of a file name."""
 
 import re
 from collections import Counter, defaultdict

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
+from lore_etl.core.progress import NOBODY, Listener, ignore_text
 from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.catalogue_rows import User, members_of
@@ -20,7 +21,6 @@ from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, Written
 from lore_server.answer.statements import prompt
 from lore_server.answer.written_answers import ModelAnswers, VerifiedReply
 from lore_server.changes.file_history import ProjectHistory
-from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness
 from lore_server.query.lineage import functions_named

@@ -21,10 +21,10 @@ from lore_etl.config.settings import AnswerSettings, is_this_machine
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import PackageMissing
 from lore_etl.core.extras import require
+from lore_etl.core.progress import ignore_text
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import Proof, StatementReader, verified
 from lore_server.answer.writer_interface import INSTRUCTION, AnswerModel, ModelFailure, OpenConnections, TokenUsage
-from lore_server.execution.progress import ignore_text
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 
 UNVERIFIED = "no quote of the answer model is in its passage"

@@ -15,11 +15,11 @@ import anyio
 
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener
 from lore_etl.core.text import counted
 from lore_etl.stores.owner_file import SERVE
 from lore_server.console import terminal
 from lore_server.contract import load_contract
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Call, Calls
 
 if TYPE_CHECKING:

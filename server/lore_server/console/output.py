@@ -11,9 +11,8 @@ from typing import Any
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
-from lore_etl.core.progress import Progress, time_left
+from lore_etl.core.progress import Progress, ignore_text, time_left
 from lore_server.console import terminal
-from lore_server.execution.progress import ignore_text
 from lore_server.replies.problem import problem
 
 LINE_SECONDS = 30.0  # between two lines about the progress of a stage

@@ -15,8 +15,8 @@ import anyio.to_thread
 
 from lore_etl.core.errors import Busy, DeadlineExceeded, InternalError, LoreError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import NOBODY, Listener
 from lore_server.contract import Contract, Queue
-from lore_server.execution.progress import NOBODY, Listener
 
 Call = Callable[[str, JSON, Listener], JSON]
 Result = TypeVar("Result")

@@ -14,10 +14,10 @@ from lore_etl.config.project import CONFIG_NAME, VIEW_NAME
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError, StorageError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
-from lore_server.execution.progress import NOBODY, Listener
 from lore_server.framework.index_file import Output
 from lore_server.framework.reading import check_root
 from lore_server.framework.view import GROUP_OF_PLACE, PLACES, SYSTEM, Entries, Group, View, existing_places

@@ -19,8 +19,8 @@ from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import LoreError, UnknownOperation, UsageError
 from lore_etl.core.extras import missing_packages
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener
 from lore_server.contract import Contract, Operation, contract_file
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Call, Calls, noting
 from lore_server.http.access import ACCESS, ANYONE_HERE
 from lore_server.http.arguments import Reader

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener
 from lore_server.contract import Contract, Operation
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.replies.problem import problem
 

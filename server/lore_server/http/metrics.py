@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from lore_etl.core.errors import Forbidden
 from lore_etl.core.json_types import JSON
-from lore_server.execution.progress import Listener
+from lore_etl.core.progress import Listener
 from lore_server.execution.threads import Call, noting
 from lore_server.http.access import Level
 from lore_server.http.guard import RIGHTS, refused

@@ -18,10 +18,10 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from lore_etl.core.errors import ConfigError, LoreError
+from lore_etl.core.progress import NOBODY
 from lore_etl.core.text import last_part
 from lore_server import __version__
 from lore_server.contract import Contract
-from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.lines import MCPServer
 from lore_server.mcp.resources import TOOLSET, Resources

@@ -12,7 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, NotFound, ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
-from lore_server.execution.progress import NOBODY
+from lore_etl.core.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.tools import Context
 from lore_server.replies.budget import REPLY_TOKENS

@@ -17,9 +17,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from lore_etl.core.errors import Cancelled
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import canonical_json
-from lore_etl.core.progress import time_left
+from lore_etl.core.progress import Listener, ignore_text, time_left
 from lore_server.contract import Contract, Operation, Schema
-from lore_server.execution.progress import Listener, ignore_text
 from lore_server.execution.threads import Calls
 from lore_server.operations.table import render
 from lore_server.replies.budget import READS_TEXT

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener
 from lore_server.contract import Contract, Operation, Schema
-from lore_server.execution.progress import Listener
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.replies import render_index, render_knowledge
 from lore_server.replies.reply_text import ReplyText, error_text, facts

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from lore_etl.core.errors import AnswerNotFound, InvalidArgument, LoreError, UnknownOperation
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener
 from lore_server.app import App
 from lore_server.contract import ACROSS_PROJECTS, Contract
-from lore_server.execution.progress import Listener
 from lore_server.query.confidence import DOUBT, DOUBTFUL, SUGGESTION, Fit
 from lore_server.replies import budget
 

@@ -23,10 +23,10 @@ from lore_etl.config.project import private_folder
 from lore_etl.config.settings import HAS_UNIX_SOCKETS
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener as Hearer
+from lore_etl.core.progress import ignore_text
 from lore_etl.system.processes import born
 from lore_server.app import App
-from lore_server.execution.progress import Listener as Hearer
-from lore_server.execution.progress import ignore_text
 from lore_server.execution.threads import CLIENT, Calls
 from lore_server.owner.line import LOOPBACK, TCP, UNIX, VARIABLE, parsed
 from lore_server.replies.problem import problem

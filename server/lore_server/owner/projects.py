@@ -19,12 +19,12 @@ from lore_etl.config.project import CONFIG_NAME, INDEX_NAME, place_of
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.core.errors import Busy, LoreError, NotFound, StorageError, UsageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener
 from lore_etl.models.embedder import Model, SharedModel
 from lore_etl.stores.owner_file import SERVE_MANY
 from lore_etl.system.processes import release_unused_memory
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 from lore_server.execution.threads import PROJECTS
 from lore_server.owner.across import Across
 from lore_server.owner.find import make_way

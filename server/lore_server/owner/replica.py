@@ -18,13 +18,13 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import Forbidden, LoreError, StorageError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener
 from lore_etl.files.git_folder import Head
 from lore_etl.models.embedder import SharedModel
 from lore_etl.pipeline.publish import Published, install, latest
 from lore_etl.stores.target import Target
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.execution.progress import Listener
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0  # between two looks for a newer snapshot: one request for a small object

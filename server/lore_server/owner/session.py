@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from lore_etl.config.project import Place, find_project, place_of, read_layers
 from lore_etl.core.errors import LoreError, Unavailable, UsageError, from_record
 from lore_etl.core.json_types import JSON
+from lore_etl.core.progress import Listener, ignore_text
 from lore_etl.stores.claim import CATALOGUE, is_ours
 from lore_server.console import output
 from lore_server.console.output import progress_bar
-from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner import find
 from lore_server.owner.line import LineSocket
 from lore_server.owner.predecessor import stop_if_free

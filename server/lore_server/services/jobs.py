@@ -21,10 +21,10 @@ from lore_etl.core.errors import (
 )
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, canonical_json
+from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.system.processes import release_unused_memory
-from lore_server.execution.progress import NOBODY, Listener
 from lore_server.replies.problem import error_record
 from lore_server.services.job import Job, StoredJob, digests, problems_record, read_job, write_job
 

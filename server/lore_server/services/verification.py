@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, cast
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.dates import seconds_since, timestamp
 from lore_etl.core.errors import Busy, Cancelled, LoreError
+from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.verify import Verification
 from lore_etl.system.nofollow import read_regular
-from lore_server.execution.progress import NOBODY, Listener
 
 if TYPE_CHECKING:
     from lore_server.replies.records import DatabaseStateRecord, VerificationRecord
