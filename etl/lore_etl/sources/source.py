@@ -1,4 +1,4 @@
-"""The base class of sources: the files a source claims, and how it reads them. The syntax and language of a file name."""
+"""The base class of sources: the files that a source claims, and how it reads them. The language of a file, by name."""
 
 import re
 from collections import Counter, defaultdict
