@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 from lore_etl.core.errors import NotFound, UsageError
 from lore_etl.core.html_markdown import html_as_markdown, links_of
 from lore_etl.core.model import sha256
-from lore_etl.core.record_file import open_records
+from lore_etl.stores.sqlite_file import open_records
 from lore_server.library_docs import site_paths
 from lore_server.library_docs.doc_page import MAX_TEXT, Readable, markdown_page, readable
 from lore_server.library_docs.doc_set import DocFolder, DocSet, DocSetReport

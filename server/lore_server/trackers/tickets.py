@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from lore_etl.core.errors import ProviderUnavailable
-from lore_etl.core.record_file import open_records
 from lore_etl.core.text import clip, encodable
+from lore_etl.stores.sqlite_file import open_records
 from lore_etl.system.durable import sync_all_files
 from lore_server.knowledge.safe_files import Files
 
