@@ -23,7 +23,7 @@ from lore_etl.files.git_folder import Head
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
 from lore_etl.pipeline.sync import emptiness
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.answer.answer_service import AnswerService
 from lore_server.answer.kept_answers import KeptAnswers

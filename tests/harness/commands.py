@@ -42,7 +42,7 @@ import onnxruntime, typer
 from lore_etl.config.settings import Settings
 from lore_etl.files.redaction import redact
 from lore_etl.models.embedder import ConfiguredModel
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.cli.command import cli
 from lore_server.cli.main import main

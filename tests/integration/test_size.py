@@ -71,7 +71,7 @@ print_cost("second", synced)
 SHAPES = """
 from lore_etl.chunking import chunk
 from lore_etl.files.redaction import redact
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from tests.harness.costs import print_cost
 from tests.harness.models import counter

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lore_etl.core.text import clip
 from lore_etl.digest import LONGEST, LONGEST_TAG, MAX_TAGS, Digest, digest
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import Source, SourceContext
 
 PRP = "PRPs/executed/PRP-7-task.md"

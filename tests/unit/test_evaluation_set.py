@@ -11,7 +11,7 @@ import pytest
 
 from lore_etl.config.settings import load_settings
 from lore_etl.files.scan import scan
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from tests.harness.projects import ROOT
 

@@ -17,7 +17,7 @@ from lore_etl.core.errors import LoreError
 from lore_etl.files.indexed import ProjectFiles
 from lore_etl.files.scan import Unreadable, scan
 from lore_etl.pipeline.extraction import claim_of
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.framework.reading import DocReader
 from lore_server.hook.memory_files import UnreadableMemory, find_memory_files, read_memory_file

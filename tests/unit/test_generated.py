@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.files.generated import GENERATED, MINIFIED, SOURCE_MAP, Attributes, generated_reason, marked_reason
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 
 LICENCE = "// Copyright (c) The Authors.\n// Licensed under the MIT licence.\n\n"

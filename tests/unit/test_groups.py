@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lore_etl.core.model import KnowledgeType
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.framework.view import SOURCES, Group, group_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from lore_etl.chunking import chunk, parse
 from lore_etl.core.model import Chunk, ClassDefinition, Document
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from tests.harness.models import counter
 from tests.harness.texts import document, symbols

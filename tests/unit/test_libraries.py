@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.query.classic import rank as classic_rank
 from lore_server.query.hybrid import are_mostly_libraries, names_library, rank, score

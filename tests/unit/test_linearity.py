@@ -14,7 +14,7 @@ from lore_etl.chunking import chunk
 from lore_etl.core.frontmatter import FrontMatterError, read_front_matter
 from lore_etl.files.redaction import redact
 from lore_etl.relations.classes import resolve
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.stores.tokenizer import terms
 from tests.harness.models import counter

@@ -14,7 +14,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.chunked import chunked
 from lore_etl.pipeline.extraction import Changes, Relations
 from lore_etl.pipeline.sync import load_if_needed, run_steps
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext, syntax_of
 from lore_etl.stores.catalogue_rows import ChunkRecord
 

@@ -33,8 +33,7 @@ from lore_etl.pipeline.extraction import (
     report_files,
 )
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.sources import SourceSet
-from lore_etl.sources.kinds import REGISTRY
+from lore_etl.sources.kinds import REGISTRY, SourceSet
 from lore_etl.sources.source import PROGRAMS, SourceContext
 from lore_etl.stores.catalogue import COUNT, TITLE, UNREAD, FileRow
 from lore_etl.stores.catalogue_rows import ChunkRecord, pack, pack_uses, retargeted, targets, unpack

@@ -18,7 +18,7 @@ from lore_etl.digest import tags_of
 from lore_etl.files.indexed import ProjectFiles, is_knowledge
 from lore_etl.files.redaction import redact
 from lore_etl.files.scan import Unreadable, text_of
-from lore_etl.sources import SourceSet
+from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.system.open_folder import facts_below, open_below, target_of
 from lore_server.framework.view import SYSTEM
