@@ -307,13 +307,11 @@ def test_29_3_the_tool_get_system_doc_works(app: App) -> None:
 
 
 @pytest.mark.requirement("KM-030", "KM-033", "UQ-044")
-def test_29_3_the_tool_get_user_doc_works_on_a_file_that_was_just_written(tmp_path: Path, contract: Contract) -> None:
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+def test_29_3_the_tool_get_user_doc_works_on_a_file_that_was_just_written(tmp_path: Path, hash_app: App) -> None:
     for text in ("# My PRP\n", "# My edited PRP\n"):
         write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": text})
-        found = through_mcp(app, "get_user_doc", {"path": "PRPs/executed/PRP-TEST.md"})
+        found = through_mcp(hash_app, "get_user_doc", {"path": "PRPs/executed/PRP-TEST.md"})
         assert (found["success"], found["content"]) == (True, text)
-    app.close()
 
 
 @pytest.mark.requirement("KM-034")

@@ -209,13 +209,12 @@ def test_lines_that_do_not_exist_are_an_error_that_names_the_number_of_lines(app
     assert "242 lines" in caught.value.hint
 
 
-def test_a_class_tree_ends_at_its_depth_and_counts_what_is_below(tmp_path: Path, contract: Contract) -> None:
+def test_a_class_tree_ends_at_its_depth_and_counts_what_is_below(tmp_path: Path, hash_app: App) -> None:
     code = "class A: ...\nclass B(A): ...\nclass C(B): ...\nclass D(B): ...\n"
-    app = App(write_project(tmp_path.resolve(), {"a.py": code}), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    below = app.call("get_class_hierarchy", {"root": "A", "depth": 1})
-    every = app.call("get_class_hierarchy", {"depth": 1})
-    app.close()
+    write_project(tmp_path, {"a.py": code})
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    below = hash_app.call("get_class_hierarchy", {"root": "A", "depth": 1})
+    every = hash_app.call("get_class_hierarchy", {"depth": 1})
 
     assert [(row["class"], row.get("deeper")) for row in below["classes"]] == [("a.A", None), ("a.B", 2)]
     assert every["classes"] == below["classes"]
@@ -278,7 +277,7 @@ def test_a_brief_reply_has_places_and_ids_without_text(app: App) -> None:
     assert all(row["id"] in "".join(shown) for row in found["results"])
 
 
-def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, contract: Contract) -> None:
+def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, hash_app: App) -> None:
     files = {
         "a.py": "class Small:\n    size = len(())\n\n    # runs\n    @wrapped\n    async def run(self) -> int:\n"
         "        return self.size\n\n    class Inner:\n        depth: int = 1\n",
@@ -287,16 +286,15 @@ def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, contract:
         "  static async go(x) {\n    return 1;\n  }\n  pick = () => 1;\n}\n",
         "c.ts": "export abstract class Typed {\n  private size: number = 1;\n\n  abstract run(): void;\n}\n",
     }
-    app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    write_project(tmp_path, files)
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     found = {
         root: {
             member["name"]: (member["kind"], member["lines"])
-            for member in app.call("get_class_hierarchy", {"root": root})["members"]
+            for member in hash_app.call("get_class_hierarchy", {"root": root})["members"]
         }
         for root in ("Small", "Small.Inner", "My.other-thing.Other", "Typed")
     }
-    app.close()
 
     assert found["Small"] == {"size": ("attribute", [2, 2]), "run": ("method", [5, 7])}
     assert found["Small.Inner"] == {"depth": ("attribute", [10, 10])}
@@ -345,16 +343,15 @@ def test_a_cursor_of_another_query_is_rejected(app: App) -> None:
 
 @pytest.mark.parametrize(("operation", "arguments"), PAGED)
 def test_a_cursor_to_an_earlier_state_of_the_index_is_stale(
-    tmp_path: Path, contract: Contract, operation: str, arguments: JSON
+    tmp_path: Path, hash_app: App, operation: str, arguments: JSON
 ) -> None:
     code = "class Huge:\n" + "\n".join(f"    def method_{n}(self) -> int:\n        return {n}\n" for n in range(100))
     files = {"pkg/huge.py": code, **{f"docs/{n}.md": f"# Other words {n}\n\nText {n}.\n" for n in range(40)}}
-    app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    write_project(tmp_path, files)
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     asked = {**arguments, "max_tokens": 400}
-    given = app.call(operation, asked)["next_cursor"]
+    given = hash_app.call(operation, asked)["next_cursor"]
     write_project(tmp_path, {"pkg/huge.py": code.replace("return 0", "return 1000"), "docs/new.md": "# New\n"})
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     with pytest.raises(StaleCursor):
-        app.call(operation, {**asked, "cursor": given})
-    app.close()
+        hash_app.call(operation, {**asked, "cursor": given})

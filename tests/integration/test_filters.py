@@ -240,15 +240,13 @@ def test_an_answer_uses_only_passages_that_pass_the_filters(filters_app: App) ->
     assert {one["source"] for one in reply["references"]} == {"issues/issue-1.md", "issues/issue-2.md"}
 
 
-def test_filters_apply_to_the_changes_of_a_sync(tmp_path: Path, contract: Contract) -> None:
+def test_filters_apply_to_the_changes_of_a_sync(tmp_path: Path, hash_app: App) -> None:
     write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra runs.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
-    before = [search(app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
+    before = [search(hash_app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
     write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra walks.\n", "src/b.md": "# B\n\nThe zebra runs.\n"})
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
-    after = [search(app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
-    app.close()
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
+    after = [search(hash_app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
 
     assert (before, after) == ([1, 1, 0], [1, 1, 1])
 

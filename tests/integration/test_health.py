@@ -51,12 +51,8 @@ def test_a_synced_index_is_healthy_with_its_counts(project: Path, contract: Cont
 
 
 @pytest.mark.requirement("NEO-004")
-def test_a_project_without_an_index_is_degraded_and_the_check_creates_nothing(
-    tmp_path: Path, contract: Contract
-) -> None:
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    record = health(app)
-    app.close()
+def test_a_project_without_an_index_is_degraded_and_the_check_creates_nothing(tmp_path: Path, hash_app: App) -> None:
+    record = health(hash_app)
 
     assert record["status"] == "degraded"
     assert (parts(record)["database"], parts(record)["contract"]) == ("degraded", "ok")
@@ -173,17 +169,16 @@ def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(pro
     assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")
 
 
-def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path, contract: Contract) -> None:
+def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path, hash_app: App) -> None:
     files: dict[str, str | bytes] = {
         "main.go": "package main\n\nfunc run() {}\n",
         "app.yaml": "port: 80\n",
         "yarn.lock": "a\n",
         "logo.png": b"\x89\0",
     }
-    app = App(write_project(tmp_path / "mixed", files), Settings(), contract, HashModel())
-    job = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    status = health(app)
-    app.close()
+    write_project(tmp_path, files)
+    job = hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    status = health(hash_app)
 
     assert status["inventory"] == job["report"]["inventory"]
     assert status["inventory"] == {

@@ -123,34 +123,30 @@ def test_a_truncated_reply_is_marked(app: App, max_tokens: int) -> None:
     assert reply["total"] > len(reply["results"])
 
 
-def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_path: Path, contract: Contract) -> None:
+def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_path: Path, hash_app: App) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n", "b.md": "# Beta\n\nText of beta.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    before = search(app, "alpha")["freshness"]
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    before = search(hash_app, "alpha")["freshness"]
 
     write_project(tmp_path, {"a.md": "# Alpha\n\nOther text.\n", "c.md": "# Gamma\n"})
     (tmp_path / "b.md").unlink()
-    wait_until(lambda: search(app, "alpha")["freshness"]["changed_files"] == 3)  # a slow check is not repeated
-    after = search(app, "alpha")["freshness"]
-    app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True, "wait_seconds": 600})
-    again = search(app, "alpha")["freshness"]
-    app.close()
+    wait_until(lambda: search(hash_app, "alpha")["freshness"]["changed_files"] == 3)  # a slow check is not repeated
+    after = search(hash_app, "alpha")["freshness"]
+    hash_app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True, "wait_seconds": 600})
+    again = search(hash_app, "alpha")["freshness"]
 
     assert (before["state"], before["changed_files"]) == ("fresh", 0)
     assert (after["state"], after["changed_files"]) == ("stale", 3)
     assert (again["state"], again["changed_files"]) == ("fresh", 0)
 
 
-def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, contract: Contract) -> None:
+def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, hash_app: App) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n", "bad.md": b"caf\xe9"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    reports = [app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}) for _ in range(2)]
-    before = search(app, "alpha")["freshness"]["state"]
+    reports = [hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}) for _ in range(2)]
+    before = search(hash_app, "alpha")["freshness"]["state"]
     write_project(tmp_path, {"bad.md": b"other\xe9"})
-    app.freshness.notice()
-    after = search(app, "alpha")["freshness"]["state"]
-    app.close()
+    hash_app.freshness.notice()
+    after = search(hash_app, "alpha")["freshness"]["state"]
 
     named = [[failure["source"] for failure in report["report"]["failed"]] for report in reports]
     assert (named, reports[1]["report"]["known"]) == ([["bad.md"], []], 1)
@@ -158,48 +154,42 @@ def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, cont
 
 
 @pytest.mark.promise(13)
-def test_a_file_written_at_the_moment_of_the_sync_is_fresh(tmp_path: Path, contract: Contract) -> None:
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+def test_a_file_written_at_the_moment_of_the_sync_is_fresh(tmp_path: Path, hash_app: App) -> None:
     states = []
     for n in range(5):
         (tmp_path / "a.md").write_text(f"# Alpha\n\nText {n}.\n")
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-        states.append(search(app, "alpha")["freshness"]["state"])
-    app.close()
+        hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        states.append(search(hash_app, "alpha")["freshness"]["state"])
 
     assert states == ["fresh"] * 5
 
 
-def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(tmp_path: Path, contract: Contract) -> None:
+def test_a_touched_file_is_fresh_after_each_of_several_syncs_in_a_second(tmp_path: Path, hash_app: App) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.freshness.watched = True
+    hash_app.freshness.watched = True
     seen = []
     for _ in range(10):
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-        synced = search(app, "alpha")["freshness"]["changed_files"]
+        hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        synced = search(hash_app, "alpha")["freshness"]["changed_files"]
         write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-        app.freshness.notice()  # as the watcher does
-        seen.append((synced, search(app, "alpha")["freshness"]["changed_files"]))
-    app.close()
+        hash_app.freshness.notice()  # as the watcher does
+        seen.append((synced, search(hash_app, "alpha")["freshness"]["changed_files"]))
 
     assert seen == [(0, 1)] * 10
 
 
-def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, contract: Contract) -> None:
+def test_a_file_is_fresh_after_any_sync_that_recorded_it(tmp_path: Path, hash_app: App) -> None:
     """A sync that fails later, or one of knowledge, has recorded files too."""
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.freshness.watched = True
+    hash_app.freshness.watched = True
     seen = []
-    sync(app.index)
+    sync(hash_app.index)
     for _ in range(3):
         write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-        app.freshness.notice()
-        touched = len(app.freshness.changed_files())
-        sync(app.index)
-        seen.append((touched, len(app.freshness.changed_files())))
-    app.close()
+        hash_app.freshness.notice()
+        touched = len(hash_app.freshness.changed_files())
+        sync(hash_app.index)
+        seen.append((touched, len(hash_app.freshness.changed_files())))
 
     assert seen == [(1, 0)] * 3
 
@@ -218,17 +208,15 @@ each_reply_with_files = pytest.mark.parametrize(
 
 @each_reply_with_files
 def test_a_reply_that_marks_a_file_as_changed_is_stale(
-    tmp_path: Path, contract: Contract, operation: str, arguments: JSON
+    tmp_path: Path, hash_app: App, operation: str, arguments: JSON
 ) -> None:
     write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.freshness.watched = True  # so it does not check all files again by itself
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    arguments = arguments or {"id": search(app, "alpha")["results"][0]["id"]}
-    before = app.call(operation, arguments)["freshness"]
+    hash_app.freshness.watched = True  # so it does not check all files again by itself
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    arguments = arguments or {"id": search(hash_app, "alpha")["results"][0]["id"]}
+    before = hash_app.call(operation, arguments)["freshness"]
     write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
-    reply = app.call(operation, arguments)
-    app.close()
+    reply = hash_app.call(operation, arguments)
 
     assert before["state"] == "fresh"
     assert any(part.get("changed") for part in (reply, *reply.get("results", ()), *reply.get("citations", ())))
@@ -238,34 +226,32 @@ def test_a_reply_that_marks_a_file_as_changed_is_stale(
 @pytest.mark.promise(5)
 @each_reply_with_files
 def test_a_file_that_changes_again_before_the_watcher_reports_it_makes_the_reply_stale(
-    tmp_path: Path, contract: Contract, operation: str, arguments: JSON
+    tmp_path: Path, hash_app: App, operation: str, arguments: JSON
 ) -> None:
     write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first letter of the alphabet.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.freshness.watched = True
-    sync(app.index)
+    hash_app.freshness.watched = True
+    sync(hash_app.index)
     write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is the first of the letters.\n"})
-    app.freshness.notice()
-    known = app.freshness.changed_files()
-    sync(app.index)
+    hash_app.freshness.notice()
+    known = hash_app.freshness.changed_files()
+    sync(hash_app.index)
     write_project(tmp_path, {"PRPs/a.md": "# Alpha\n\nAlpha is a letter.\n"})
-    reply = app.call(operation, arguments or {"id": next(iter(app.index.catalogue.of_source("PRPs/a.md"))).id})
-    app.close()
+    reply = hash_app.call(
+        operation, arguments or {"id": next(iter(hash_app.index.catalogue.of_source("PRPs/a.md"))).id}
+    )
 
     assert known == {"PRPs/a.md"}
     assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
 
 
-def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, contract: Contract) -> None:
+def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, hash_app: App) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    app.warm()
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    hash_app.warm()
     with closing(sqlite3.connect(tmp_path / ".lore" / CATALOGUE)) as other, other:
         other.execute("UPDATE chunk SET own = 'not read'")
 
-    assert search(app, "alpha")["results"][0]["excerpt"] == "# Alpha\n\nText of alpha."
-    app.close()
+    assert search(hash_app, "alpha")["results"][0]["excerpt"] == "# Alpha\n\nText of alpha."
 
 
 def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial(
@@ -315,27 +301,23 @@ def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, contr
 
 
 @pytest.mark.requirement("NEO-003")
-def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Path, contract: Contract) -> None:
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Path, hash_app: App) -> None:
 
     with pytest.raises(IndexMissing):
-        search(app, "alpha")
-    app.close()
+        search(hash_app, "alpha")
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_emptied_index_is_an_error_and_not_an_empty_result(tmp_path: Path, contract: Contract) -> None:
+def test_an_emptied_index_is_an_error_and_not_an_empty_result(tmp_path: Path, hash_app: App) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    hash_app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
 
     with pytest.raises(IndexMissing):
-        search(app, "alpha")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    found = sources(search(app, "alpha"))
-    app.close()
+        search(hash_app, "alpha")
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    found = sources(search(hash_app, "alpha"))
 
     assert found == ["a.md"]
 

@@ -13,7 +13,6 @@ from lore_etl.core.model import Chunk
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
-from lore_server.contract import Contract
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -65,15 +64,14 @@ def test_a_script_is_indexed_in_the_language_of_its_first_line(tmp_path: Path, p
     assert language == "Perl" or "moor" in str([one.symbols for one in chunks[path]])
 
 
-def test_a_search_by_language_finds_scripts(tmp_path: Path, contract: Contract) -> None:
+def test_a_search_by_language_finds_scripts(tmp_path: Path, hash_app: App) -> None:
     files = {path: f"{first}\n{code}" for path, (first, code, _) in SCRIPTS.items()}
-    app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    write_project(tmp_path, files)
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     found = {
-        query: {row["source"] for row in app.call("query_documents", {"query": query, "limit": 100})["results"]}
+        query: {row["source"] for row in hash_app.call("query_documents", {"query": query, "limit": 100})["results"]}
         for query in ("moor lang:ruby", "moor -lang:python", "moor lang:python path:bin/d*")
     }
-    app.close()
 
     assert found["moor lang:ruby"] == {"bin/ruby"}
     assert found["moor -lang:python"] == {path for path, row in SCRIPTS.items() if row[2] != "Python"}

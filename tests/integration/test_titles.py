@@ -26,22 +26,19 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_lists_searches_and_citations_show_the_title_of_a_document(
-    tmp_path: Path, contract: Contract, path: str
-) -> None:
-    app = App(write_project(tmp_path.resolve(), {path: DOCUMENTS[path]}), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    found = app.call("query_documents", {"query": "barnacle hull winter"})["results"][0]
-    answer = app.call("ask_knowledge_base", {"query": "what happens to a barnacle on the hull?"})
+def test_lists_searches_and_citations_show_the_title_of_a_document(tmp_path: Path, hash_app: App, path: str) -> None:
+    write_project(tmp_path, {path: DOCUMENTS[path]})
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    found = hash_app.call("query_documents", {"query": "barnacle hull winter"})["results"][0]
+    answer = hash_app.call("ask_knowledge_base", {"query": "what happens to a barnacle on the hull?"})
     rows = [
-        app.call("list_sources", {})["sources"][0],
-        app.call("list_documents", {})["documents"][0],
-        app.call("get_source", {"path": path}),
-        app.call("get_document_by_id", {"id": found["id"]}),
+        hash_app.call("list_sources", {})["sources"][0],
+        hash_app.call("list_documents", {})["documents"][0],
+        hash_app.call("get_source", {"path": path}),
+        hash_app.call("get_document_by_id", {"id": found["id"]}),
         found,
         *answer["references"],
     ]
-    app.close()
 
     assert [row["title"] for row in rows] == [TITLE] * len(rows)
     assert "Scraping" in found["heading"]
