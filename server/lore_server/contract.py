@@ -48,6 +48,7 @@ class Operation:
         self.method, self.path = method.upper(), path
         self.title: str = hints.pop("title")
         self.is_always_loaded: bool = hints.pop("alwaysLoad", False)
+        self.has_app: bool = hints.pop("app", False)
         self.hints: Mapping[str, bool] = hints
         self.summary: str = spec["summary"]
         self.description = one_line(spec["description"])

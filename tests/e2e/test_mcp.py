@@ -12,13 +12,12 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
 from lore_server.contract import Contract
 from tests.golden.write import TARGET as GOLDEN
-from tests.harness.commands import as_lore, run_lore
-from tests.harness.interfaces import bearer, mcp_over_http, serving
+from tests.harness.commands import run_lore
+from tests.harness.interfaces import bearer, mcp_over_http, over_pipes, serving
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
@@ -47,12 +46,6 @@ def connect(project: Path, request: pytest.FixtureRequest) -> Iterator[Connect]:
         return
     with serving(project) as url:
         yield lambda: mcp_over_http(url, bearer(project))
-
-
-def over_pipes(project: Path, *options: str) -> Any:
-    command, *arguments = as_lore()
-    arguments += ["mcp", *options]
-    return stdio_client(StdioServerParameters(command=command, args=arguments, cwd=project, env=dict(os.environ)))
 
 
 @pytest.mark.parametrize("mode", VERSIONS)

@@ -35,7 +35,7 @@ def through_shell(project: Path, calls: Calls) -> Answers:
 
 def through_stdio(project: Path, calls: Calls, mode: str = "auto") -> Answers:
     """Call one `lore mcp` process through the official client."""
-    return anyio.run(_call_all, lambda: stdio_client(_stdio(project)), calls, mode)
+    return anyio.run(_call_all, lambda: over_pipes(project, "--toolsets", ALL_TOOLSETS), calls, mode)
 
 
 def through_mcp_http(project: Path, calls: Calls, mode: str = "auto") -> Answers:
@@ -66,6 +66,13 @@ INTERFACES: Mapping[str, Callable[[Path, Calls], Answers]] = {
 def bearer(project: Path) -> dict[str, str]:
     """Return the header that allows a client to change the index."""
     return {"Authorization": f"Bearer {(project / '.lore' / 'token').read_text(encoding='ascii').strip()}"}
+
+
+def over_pipes(project: Path, *options: str) -> Any:
+    """Return the official client's transport to a `lore mcp` process."""
+    command, *arguments = as_lore()
+    arguments += ["mcp", *options]
+    return stdio_client(StdioServerParameters(command=command, args=arguments, cwd=project, env=dict(os.environ)))
 
 
 @asynccontextmanager
@@ -104,12 +111,6 @@ def serving(
             server.terminate()
             output.read()
             server.wait()
-
-
-def _stdio(project: Path) -> StdioServerParameters:
-    command, *arguments = as_lore()
-    arguments += ["mcp", "--toolsets", ALL_TOOLSETS]
-    return StdioServerParameters(command=command, args=arguments, cwd=project, env=dict(os.environ))
 
 
 async def _call_all(target: Callable[[], Any], calls: Calls, mode: str) -> Answers:

@@ -14,15 +14,15 @@ from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, N
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
-from lore_server.mcp.tools import Context
+from lore_server.mcp.tools import APP, APP_TYPE, Context
 from lore_server.replies.budget import REPLY_TOKENS
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import span
 
 HANDBOOK = "lore://handbook"
 DOCUMENT, SOURCE = "lore://document/", "lore://source/"
-HANDBOOK_FILE = Path(__file__).with_name("handbook.md")
-HANDBOOK_TTL_MS = 3_600_000
+HANDBOOK_FILE, APP_FILE = (Path(__file__).with_name(name) for name in ("handbook.md", "app.html"))
+FILES_TTL_MS = 3_600_000
 NOT_FOUND_BEFORE_2026 = -32002  # the protocol of 2026-07-28 uses INVALID_PARAMS instead
 TOOLSET = "projects"
 PREFIX = "knowledge://projects/"
@@ -87,7 +87,11 @@ class Resources:
         """Return a resource, or the part of it that the cursor selects."""
         if params.uri == HANDBOOK:
             text = _text(HANDBOOK, MARKDOWN, HANDBOOK_FILE.read_text(encoding="utf-8"))
-            return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
+            return types.ReadResourceResult(contents=[text], ttl_ms=FILES_TTL_MS, cache_scope="public")
+        if params.uri == APP:
+            page, meta = APP_FILE.read_text(encoding="utf-8"), {"ui": {"prefersBorder": True}}
+            app = types.TextResourceContents(uri=APP, mime_type=APP_TYPE, text=page, _meta=meta)
+            return types.ReadResourceResult(contents=[app], ttl_ms=FILES_TTL_MS, cache_scope="public")
         try:
             contents = await self._calls.read(lambda call: _contents(call, params.uri))
         except Exception as error:  # noqa: BLE001 - outermost boundary of an interface

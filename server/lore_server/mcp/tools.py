@@ -49,6 +49,7 @@ _KNOWN = ("query", "brief", "max_tokens", "cursor", "id")  # the same in every t
 
 Context: TypeAlias = ServerRequestContext[Any]
 """The context of a request to a server without lifespan state."""
+APP, APP_TYPE = "ui://lore/reply", "text/html;profile=mcp-app"
 _DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
 
 
@@ -63,8 +64,10 @@ class Tools:
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Return all tools; they fit on one page."""
-        tools = self._without_results if reads_only_text(context) else self._tools.values()
-        return types.ListToolsResult(tools=list(tools))
+        tools = self._without_results if reads_only_text(context) else [*self._tools.values()]
+        if shows_apps(context):
+            tools = [_with_app(tool) if self._contract[tool.name].has_app else tool for tool in tools]
+        return types.ListToolsResult(tools=tools)
 
     async def call(
         self, context: Context, params: types.CallToolRequestParams
@@ -155,6 +158,10 @@ def _tool(operation: Operation, texts: dict[str, str]) -> types.Tool:
     )
 
 
+def _with_app(tool: types.Tool) -> types.Tool:
+    return tool.model_copy(update={"meta": {**(tool.meta or {}), "ui": {"resourceUri": APP}}})
+
+
 def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Schema:
     """Outline an argument without limits that are never exceeded by accident, or only its type if a tool has it."""
     if texts.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
@@ -186,13 +193,25 @@ def reads_only_text(context: Context) -> bool:
     return re.split(r"[ /]", named)[0] in TEXT_READERS
 
 
+def shows_apps(context: Context) -> bool:
+    """Return whether the client announces that it shows MCP Apps."""
+    able = context.session.client_capabilities
+    match able and able.extensions and able.extensions.get("io.modelcontextprotocol/ui"):
+        case {"mimeTypes": list(kinds)}:
+            return APP_TYPE in kinds
+    return False
+
+
 def result_of(operation: Operation, value: Mapping[str, object], context: Context) -> types.CallToolResult:
     """Return the result as data, unless the client reads only text, and as text, marked if it may quote documents."""
     reply = render(operation.id, value)
     is_data = not operation.changes_state and not value.get("error")
     text = types.TextContent(type="text", text=(marked_as_data(reply) if is_data else reply).whole())
-    data = None if reads_only_text(context) else dict(value)
-    return types.CallToolResult(content=[text], structured_content=data, is_error=bool(value.get("error")))
+    data, is_hidden, is_error = dict(value), reads_only_text(context), bool(value.get("error"))
+    # clients give the metadata of a result to its app, but not to the model
+    meta = {"lore/data": data} if is_hidden and operation.has_app and shows_apps(context) else None
+    shown = None if is_hidden else data
+    return types.CallToolResult(content=[text], structured_content=shown, is_error=is_error, _meta=meta)
 
 
 class Follower:
