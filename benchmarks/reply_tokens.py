@@ -28,21 +28,31 @@ from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 
 Reader = Callable[[types.CallToolResult], str]
 Counter = Callable[[str], int]
+Calling = list[tuple[str, dict[str, Any]]]
 PACKAGE = "starlette"
 GUIDE = {"filename": "errors", "title": "Errors", "introduction": "How errors become responses."}
 CHAPTER = {"title": "Handlers", "content": "ExceptionMiddleware looks up a handler by class.\n" * 9}
-CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("query_documents", {"query": "how is a request matched to a route"}),
-    ("query_documents", {"query": "how is a request matched to a route", "brief": True}),
-    ("ask_knowledge_base", {"query": "how is a request matched to a route"}),
-    ("get_class_hierarchy", {"root": "Response"}),
-    ("list_sources", {}),
-    ("list_documents", {"source": "routing.py"}),
-    ("get_source", {"path": "routing.py"}),
-    ("search_memories", {"query": "error handlers"}),
-    ("get_knowledge_file", {"filename": "errors"}),
-    ("healthcheck", {}),
-]
+QUESTION = {"query": "how is a request matched to a route"}
+FILE = "routing.py"
+
+
+def calls(app: App) -> Calling:
+    """Return one call of each tool that is listed by default, except `cancel_job`, which needs a running job."""
+    longest = max(
+        app.call("list_documents", {"source": FILE})["documents"], key=lambda row: row["lines"][1] - row["lines"][0]
+    )
+    return [
+        ("query_documents", QUESTION),
+        ("ask_knowledge_base", QUESTION),
+        ("get_class_hierarchy", {"root": "Response"}),
+        ("list_documents", {"source": FILE}),
+        ("get_document_by_id", {"id": longest["id"]}),
+        ("list_sources", {}),
+        ("get_source", {"path": FILE}),
+        ("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}),
+        ("get_job", {"id": "latest"}),
+        ("healthcheck", {}),
+    ]
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -95,20 +105,20 @@ def indexed(folder: Path, model: Model | None = None) -> App:
     return app
 
 
-def replies(app: App, client: str) -> Iterator[Reply]:
+def replies(app: App, client: str, calling: Calling) -> Iterator[Reply]:
     """Yield the replies to a client and what its model reads of them."""
-    known, unknown = (anyio.run(_results, app, name) for name in (client, "unknown"))
-    for (operation, _), result, other in zip(CALLS, known, unknown, strict=True):
+    known, unknown = (anyio.run(_results, app, name, calling) for name in (client, "unknown"))
+    for (operation, _), result, other in zip(calling, known, unknown, strict=True):
         budget = app.contract[operation].input_schema["properties"].get("max_tokens", {}).get("default")
         forms = (READ_BY[client](result), text_of(result), text_of(other), as_json(other.structured_content))
         yield Reply(operation, budget and budget * CHARACTERS_PER_TOKEN, *forms)
 
 
-async def _results(app: App, name: str) -> list[types.CallToolResult]:
+async def _results(app: App, name: str, calling: Calling) -> list[types.CallToolResult]:
     server = build_server(app.contract, Calls(app.contract, app.call), list(app.contract.toolsets()))
     info = types.Implementation(name=name, version="1")
     async with Client(wired(server), client_info=info) as client:
-        return [await client.call_tool(operation, arguments) for operation, arguments in CALLS]
+        return [await client.call_tool(operation, arguments) for operation, arguments in calling]
 
 
 def estimate(text: str) -> int:
@@ -119,7 +129,7 @@ def estimate(text: str) -> int:
 def print_table(app: App, count: Counter) -> None:
     """Print the tokens of each call for an unknown client, and for each client as a share of its text."""
     print(f"| call | text | data | {' | '.join(READ_BY)} |\n|---|{'---|' * (len(READ_BY) + 2)}")
-    for found in zip(*(replies(app, client) for client in READ_BY), strict=True):
+    for found in zip(*(replies(app, client, calls(app)) for client in READ_BY), strict=True):
         texts = " | ".join(f"{count(reply.read):,} ({count(reply.read) / count(reply.text):.2f})" for reply in found)
         first = found[0]
         print(f"| {first.operation} | {count(first.unknown_text):,} | {count(first.unknown_data):,} | {texts} |")

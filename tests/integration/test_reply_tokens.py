@@ -11,11 +11,11 @@ import pytest
 from mcp.client._memory import InMemoryTransport as wired
 from mcp.client.client import Client
 
-from benchmarks.reply_tokens import CALLS, READ_BY, as_json, estimate, indexed, replies, text_of
+from benchmarks.reply_tokens import QUESTION, READ_BY, Calling, as_json, calls, estimate, indexed, replies, text_of
 from lore_etl.core.progress import Listener
 from lore_server.app import App
 from lore_server.execution.threads import Calls
-from lore_server.mcp.mcp_server import build_server
+from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
 from lore_server.mcp.tools import TEXT_READERS
 from lore_server.operations.table import render
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN, READS_TEXT
@@ -23,6 +23,11 @@ from tests.harness.models import HashModel, counter
 
 pytestmark = pytest.mark.later
 
+OTHERS: Calling = [
+    ("query_documents", {**QUESTION, "brief": True}),
+    ("search_memories", {"query": "error handlers"}),
+    ("get_knowledge_file", {"filename": "errors"}),
+]
 MARKS = 150  # characters around the text that mark it as data
 
 
@@ -42,9 +47,17 @@ def read_as_text() -> Iterator[None]:
         READS_TEXT.reset(token)
 
 
+def test_the_ten_calls_are_of_the_tools_that_are_listed_by_default(app: App) -> None:
+    listed = {operation.id for operation in app.contract if operation.toolset in DEFAULT_TOOLSETS}
+
+    assert [operation for operation, _ in calls(app)] == [
+        operation.id for operation in app.contract if operation.id in listed - {"cancel_job"}
+    ]
+
+
 @pytest.mark.parametrize("client", READ_BY)
 def test_the_model_of_an_agent_reads_no_more_than_the_text_of_each_reply(app: App, client: str) -> None:
-    found = list(replies(app, client))
+    found = list(replies(app, client, [*calls(app), *OTHERS]))
 
     assert client in TEXT_READERS
     for reply in found:
@@ -61,13 +74,14 @@ def test_the_model_of_an_agent_reads_no_more_than_the_text_of_each_reply(app: Ap
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("name", ["claude-code", "claude-code (via mcp-remote 0.1.30)", "claude-code-router", ""])
 def test_only_agents_get_no_data_and_the_client_library_accepts_both_forms(app: App, mode: str, name: str) -> None:
+    calling = [*calls(app), *OTHERS, ("get_document_by_id", {"id": "none"})]
+
     async def results() -> tuple[list[types.Tool], list[types.CallToolResult]]:
         server = build_server(app.contract, Calls(app.contract, app.call), list(app.contract.toolsets()))
         info = types.Implementation(name=name, version="2.1.280")
         async with Client(wired(server), mode=mode, client_info=info) as client:
             tools = (await client.list_tools()).tools  # the client validates replies against their schemas
-            calls = [*CALLS, ("get_document_by_id", {"id": "none"})]
-            return tools, [await client.call_tool(operation, arguments) for operation, arguments in calls]
+            return tools, [await client.call_tool(operation, arguments) for operation, arguments in calling]
 
     tools, found = anyio.run(results)
 
@@ -76,7 +90,7 @@ def test_only_agents_get_no_data_and_the_client_library_accepts_both_forms(app: 
     assert {result.structured_content is None for result in found} == {is_agent}
     assert found[-1].is_error
     assert "DOCUMENT_NOT_FOUND" in text_of(found[-1])
-    for (operation, _), result in zip(CALLS, found, strict=False):
+    for (operation, _), result in zip(calling, found[:-1], strict=False):
         if not is_agent:
             app.contract[operation].check_result(result.structured_content)
 

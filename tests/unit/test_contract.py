@@ -37,11 +37,12 @@ def test_the_reply_types_equal_the_types_generated_from_the_contract(contract: C
     assert records.TARGET.read_text(encoding="utf-8") == records.source(contract.document)
 
 
-def test_the_list_of_tools_stays_small() -> None:
+def test_the_list_of_tools_stays_small(contract: Contract) -> None:
     listed = anyio.run(tools)
-    texts = [tool["description"] + as_json(tool["inputSchema"]) for tool in listed]
+    texts = [tool["name"] + tool["description"] + as_json(tool["inputSchema"]) for tool in listed]
     results = [as_json(tool["outputSchema"]) for tool in listed]  # agents that read only text do not get them
 
+    assert {tool["name"] for tool in listed} == {one.id for one in contract if one.toolset in DEFAULT_TOOLSETS}
     assert len(listed) <= 12
     assert sum(map(estimate, texts)) <= 1500
     assert sum(len(text) for text in texts + results) / 4 <= 1500
