@@ -69,6 +69,23 @@ def test_everything_that_is_written_is_shown_and_removed(project: Path, client: 
     assert left == {}
 
 
+@pytest.mark.parametrize(
+    ("client", "name"),
+    [
+        ("cursor", ".cursor/agents/lore-search.md"),
+        ("gemini", ".gemini/agents/lore-search.md"),
+        ("copilot", ".copilot/agents/lore-search.agent.md"),  # it loads only files with this ending
+        ("opencode", ".config/opencode/agents/lore-search.md"),
+    ],
+)
+def test_the_subagent_has_the_name_that_its_client_looks_for(project: Path, client: str, name: str) -> None:
+    lore(project, "install", client, "--skill")
+
+    found = {path: text for path, text in files(project).items() if "agents" in path}
+    assert found.keys() == {name}
+    assert yaml.safe_load(found[name].split("---")[1])["name"] == "lore-search"
+
+
 def test_the_subagent_of_claude_code_has_tools_that_exist(project: Path) -> None:
     lore(project, "install", "claude-code", "--skill", "--name", "kb")
     agent = files(project)[".claude/agents/lore-search.md"]

@@ -56,17 +56,29 @@ def test_an_option_of_the_registry_entry_can_have_its_value_beside_it_or_after_a
     assert known.issuperset(options)
 
 
-def test_the_plugin_for_claude_code_has_what_lore_install_writes() -> None:
+def test_the_plugin_and_the_extension_have_what_lore_install_writes() -> None:
     """After a change, write it with `make golden` and review the diff."""
     files = plugin.files()
 
     assert {path: path.read_text(encoding="utf-8") for path in files} == files
-    assert {path for path in plugin.PLUGIN.rglob("*") if path.is_file()} == {*files} - {plugin.MARKETPLACE}
+    folders = (plugin.PLUGIN, plugin.EXTENSION)
+    assert {path for one in folders for path in one.rglob("*") if path.is_file()} == {*files} - {plugin.MARKETPLACE}
     (listed,) = json.loads(plugin.MARKETPLACE.read_text(encoding="utf-8"))["plugins"]
     manifest = ROOT / listed["source"] / ".claude-plugin" / "plugin.json"
     assert json.loads(manifest.read_text(encoding="utf-8"))["name"] == listed["name"]
     agent = (plugin.PLUGIN / "agents" / "lore-search.md").read_text(encoding="utf-8")
     assert "tools: mcp__plugin_lore_lore, Read, Grep, Glob\n" in agent
+
+
+def test_the_extension_for_gemini_cli_serves_the_open_project_and_has_texts_for_its_server() -> None:
+    manifest = json.loads((plugin.EXTENSION / "gemini-extension.json").read_text(encoding="utf-8"))
+
+    assert manifest["version"] == __version__
+    assert manifest["mcpServers"] == {"lore": {"command": "lore", "args": ["mcp", "-C", "${workspacePath}"]}}
+    for text in plugin.EXTENSION.rglob("*.md"):
+        assert "the MCP server `lore`" in text.read_text(encoding="utf-8")
+    agent = (plugin.EXTENSION / "agents" / "lore-search.md").read_text(encoding="utf-8")
+    assert "tools:" not in agent  # Gemini CLI refuses names that it does not know
 
 
 def test_the_registry_accepts_the_entry_and_finds_its_name_in_the_readme() -> None:

@@ -47,6 +47,7 @@ class Client:
     """Its folder of skills: the variable for a folder, the folder below HOME if that is not set, and the rest."""
     subagent: Mapping[str, str] | None = None
     """Further front matter of a subagent in the folder `agents` beside the skills; None if it has none."""
+    subagent_file: str = "lore-search.md"
     settings: str = ""
     """The file beside them with hooks, in the format of Claude Code."""
 

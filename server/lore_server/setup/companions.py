@@ -75,7 +75,7 @@ def texts(client: Client, server: str) -> Iterator[tuple[Path, str]]:
     if client.subagent is not None:
         more = {key: value.format(server=f"mcp__{server}") for key, value in client.subagent.items()}
         agent = {"name": "lore-search", "description": TEXTS["agent"], **more}
-        yield client.own_file("agents", "lore-search.md"), _document(agent, f"{TEXTS['task']}\n{advice}")
+        yield client.own_file("agents", client.subagent_file), _document(agent, f"{TEXTS['task']}\n{advice}")
 
 
 def _document(front: dict[str, str], body: str) -> str:
