@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.files.redaction import BLOCK_BYTES, _merged, _scanner, redact
+from lore_etl.files.redaction import BLOCK_BYTES, RULES, _merged, _scanner, redact, redaction_version
 from tests.harness.secrets import Secret, secrets
 
 FORMATS = list(secrets(seed=1))
@@ -193,3 +193,22 @@ def test_compiled_rules_are_kept_in_a_symlinked_cache_folder(tmp_path: Path, mon
     _scanner.__wrapped__()
 
     assert list((tmp_path / "disk").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "is_read_again"),
+    [
+        ("# They are compiled", "# All are compiled", False),
+        ("  # -- documented", "# -- the", False),
+        ("AKIA|", "", True),
+    ],
+)
+def test_files_are_read_again_after_a_change_of_the_rules_but_not_of_their_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, other: str, is_read_again: bool
+) -> None:
+    before, text = redaction_version.__wrapped__(), RULES.read_text(encoding="utf-8")
+    (tmp_path / "secrets.yml").write_text(text.replace(line, other), encoding="utf-8")
+    monkeypatch.setattr("lore_etl.files.redaction.RULES", tmp_path / "secrets.yml")
+
+    assert line in text
+    assert (redaction_version.__wrapped__() != before) == is_read_again

@@ -185,8 +185,9 @@ def _scanner() -> Scanner:
 
 @cache
 def redaction_version() -> str:
-    """Return a text that changes with the rules, so that every file is read again when they change."""
-    rules = sha256(RULES.read_text(encoding="utf-8"))[:16]
+    """Return a text that changes with the rules, but not with comments, because it has every file read again."""
+    lines = RULES.read_text(encoding="utf-8").splitlines()
+    rules = sha256("\n".join(line for line in lines if not line.lstrip().startswith("#")))[:16]
     return f"{_CODE_VERSION} {rules} {version('kingfisher-secret-scanner')}"
 
 
