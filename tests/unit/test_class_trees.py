@@ -129,6 +129,17 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
         "hooks/b.ts": "import {Component} from '../src/index.js';\nexport class B extends Component {}\n",
         "hooks/c.js": "import {List} from '../src/list';\nexport class C extends List {}\n",
     }, "A < Component, B < Component, C < List, Component, List, Suspense < Component"),
+    "classes of TypeScript may be in namespaces": ({
+        "hull.d.ts": "export = hull;\ndeclare namespace hull {\n  interface Part {}\n"
+                     "  export interface Deck extends Part {}\n"
+                     "  namespace aft { abstract class Cabin implements Deck {} }\n}\n",
+        "a.ts": "import hull from './hull';\nclass A implements hull.Deck {}\n",
+        "b.ts": "import {Part, aft} from './hull';\nclass B extends aft.Cabin implements Part {}\n",
+        "c.ts": "export namespace mast { export class Top {} }\nnamespace boom { class Low extends mast.Top {} }\n",
+        "d.ts": "import * as rig from './c';\nclass D extends rig.mast.Top {}\n"
+                "declare module './c' { interface Top {} }\n",
+    }, "A < hull.Deck, B < hull.aft.Cabin hull.Part, D < mast.Top, boom.Low < mast.Top, hull.Deck < hull.Part, "
+       "hull.Part, hull.aft.Cabin < hull.Deck, mast.Top"),
     "the paths of the nearest tsconfig lead to files": ({
         "web/tsconfig.json": '{"compilerOptions": {"baseUrl": "src", "paths": {"@ui/*": ["ui/*"]}}}',
         "web/src/ui/card.ts": "export class Card {}\n", "web/src/base.ts": "export default class Base {}\n",

@@ -215,17 +215,21 @@ def _body(class_node: Node) -> list[Node]:
     return body.named_children if body is not None else []
 
 
-def _classes(root: Node, below: Query) -> Iterator[tuple[ClassDefinition, Node]]:
+def _classes(parent: Node, below: Query, prefix: str = "", depth: int = 0) -> Iterator[tuple[ClassDefinition, Node]]:
     comment = ""
-    for node in root.named_children:
+    for node in parent.named_children:
         inner = _declared(node)
+        body = inner.child_by_field_name("body")
+        is_addition = _name(inner)[:1] in "\"'"  # `declare module '../store'` adds to the classes of that file
+        if body is not None and inner.type in ("internal_module", "module") and not is_addition and depth < MAX_SUITES:
+            yield from _classes(body, below, f"{prefix}{_name(inner)}.", depth + 1)
         for name, class_node in ((_name(inner) or "default", inner), *_variables(inner)):
             if class_node is None or class_node.type not in _NAMED:
                 continue
             bases, implements = _bases(class_node, below)
             full = _full_name(class_node, comment) if class_node == inner else None
             is_interface = class_node.type == _INTERFACE
-            yield ClassDefinition(name, _lines(node), bases, full, "", implements, is_interface), class_node
+            yield ClassDefinition(prefix + name, _lines(node), bases, full, "", implements, is_interface), class_node
         comment = _text(node) if node.type == "comment" else ""
 
 

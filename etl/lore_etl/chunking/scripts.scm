@@ -60,6 +60,7 @@
 
 ;; part
 
+(program (export_statement "=" (identifier) @main))
 (program [(ambient_declaration (_ (variable_declarator name: (identifier) @variable)))
   (export_statement (ambient_declaration (_ (variable_declarator name: (identifier) @variable))))])
 (class_heritage (extends_clause value: [(identifier) (member_expression)] @base))
