@@ -18,8 +18,9 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
     (
         (_T.GUIDE,),
         ("how (?:do|can|should|could|would|must) (?:i|we|you|one|people|users?)", "how to", "(?:can|may) (?:i|we|you)",
-         "what (?:do|should|can) (?:i|we)", "what happens",
-         "how (?:do|does) .{1,60} work", "my", "step by step", "set ?up", "install", "guide", "tutorial"),
+         "what (?:do|can|should|could|would|must) (?:i|we|you|one|people|users?)", "what happens",
+         "how (?:many|much|long|often)", "how (?:do|does) .{1,60} work", "my", "step by step", "set ?up", "install",
+         "guide", "tutorial"),
     ),
     ((_T.TEST,), ("tests?", "tested", "testing")),
     (
@@ -27,15 +28,23 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
         ("where (?:is|are|does|do)", "implement(?:s|ed|ation)?", "defined?", "definition", "source code",
          "(?:which|what) (?:class|function|method|module|file|code)"),
     ),
-    ((_T.RULE,), ("must", "rules?", "allowed", "forbidden", "conventions?", "never", "always")),
-    ((_T.MEMORY,), ("learn(?:ed|t)", "lessons?", "remember", "pitfalls?", "gotchas?", "notes? (?:on|about|of)")),
+    (
+        (_T.RULE,),
+        ("must", "may (?:i|we)", "rules?", "allowed", "permi(?:tted|ssion)", "forbidden", "prohibited", "conventions?",
+         "never", "always"),
+    ),
+    (
+        (_T.MEMORY,),
+        ("learn(?:ed|t)", "taught", "teach(?:es)?", "lessons?", "remember", "pitfalls?", "traps?", "gotchas?",
+         "notes? (?:on|about|of)"),
+    ),
     ((_T.EXAMPLE,), ("examples?", "sample code", "snippets?", "demo")),
     (
         (_T.RELEASE,),
         (r"what(?:'s| is| was| were| ha(?:s|ve)(?: been)?)? (?:new|changed|added|removed|fixed)",
          "changes? (?:in|of|between)", "released?", "releases", "change ?log"),
     ),
-    ((_T.KNOWLEDGE,), ("glossary", "vocabulary", "meant by", "runbook", "on-?call")),
+    ((_T.KNOWLEDGE,), ("glossary", "vocabulary", "meant by", "runbook", "on-?call", "paged", "outages?", "incidents?")),
     ((_T.BLOG,), ("blog", "article", r"announc\w*")),
     ((_T.PRP,), ("spec(?:s|ification)?", "prp", "planned", "requirements?", "acceptance")),
 )  # fmt: skip
@@ -52,7 +61,9 @@ _SOUGHT: tuple[tuple[KnowledgeType, str], ...] = (  # named in the question
 )  # fmt: skip
 _QUESTION = re.compile(
     r"^\W*(?:how|why|what|which|where|when|who|whom|whose|can|could|may|must|should|will|would|do|does|did|is|are|am|was"
-    r"|were|has|have|show|find|list|give|tell|explain|describe)\b|\?\W*$",
+    r"|were|has|have|show|find|list|give|tell|explain|describe)\b|\?\W*$"
+    r"|[,.;:\u2013-] (?:and )?(?:how|what|why|where|which|when|who) "
+    r"(?:do|does|did|can|could|should|would|must|will|is|are|was|were|has|have)\b",
     re.IGNORECASE,
 )
 _OPENING = re.compile(r"\W*(?:(?:an?|the)\s+)?\S+", re.IGNORECASE)
