@@ -153,6 +153,23 @@ def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, se
     assert (reply["found"], bool(reply["citations"])) == (False, "only" in sentence)
 
 
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("how do I deploy Crane to Heroku", "Heroku"),
+        ("keep the parcels of the belt in PostgreSQL", "PostgreSQL"),
+        ("deploy Crane to Nimbus with a token", None),
+        ("Zephyr in the log of Crane", None),
+        ("parcels of carriers.Adapter for Crane on the conveyor lanes", None),
+    ],
+)
+def test_a_search_doubts_a_query_with_a_name_that_is_nowhere(crane_app: App, query: str, name: str | None) -> None:
+    reply = crane_app.call("query_documents", {"query": query})
+
+    assert reply["results"]
+    assert reply.get("doubt") == (name and f"`{name}` occurs nowhere in this knowledge base.")
+
+
 def test_a_missing_ticket_is_said_beside_the_one_that_exists(crane_app: App) -> None:
     reply = ask(crane_app, "what are #410 and #4100 about?")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore_server.answer.subjects import nouns
+from lore_server.query.subjects import nouns
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from lore_etl.pipeline.corpus import CorpusRecord
 from lore_server.evaluation.bench import Bench, open_bench, read_chosen
 from lore_server.evaluation.measures import Report, Values, per_question
 from lore_server.evaluation.sets import LINE_END, EvaluationSet, Question, content, rows, text
-from lore_server.query.confidence import DOUBTFUL
 from lore_server.query.ranking import Ranked
 
 TYPES_LOOKED_AT = 3
@@ -51,12 +50,12 @@ def _evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], prog
     questions = chosen.questions
     retrieved = bench.retrieve(questions, progress)
     kinds = [question.id for question in questions if question.metadata.get("kind") is not None]
-    confidences = {kind: bench.service.fit(retrieved[kind]).confidence for kind in kinds}
+    doubted = {kind: bench.service.is_doubted(retrieved[kind]) for kind in kinds}
     values = {}
     for ranking in rankings:
         ranked = bench.rank(retrieved, ranking)
         runs = bench.runs(ranked)
-        values[ranking] = per_question(chosen.judgements, runs) | _by_kind(chosen, ranked, runs, confidences)
+        values[ranking] = per_question(chosen.judgements, runs) | _by_kind(chosen, ranked, runs, doubted)
     return Report(chosen.name, len(questions), values)
 
 
@@ -79,12 +78,12 @@ def _by_kind(
     chosen: EvaluationSet,
     ranked: Mapping[str, Sequence[Ranked]],
     runs: Mapping[str, Sequence[str]],
-    confidences: Mapping[str, float],
+    doubted: Mapping[str, bool],
 ) -> Values:
-    """Return measure -> question -> value per kind of question; `confidences` holds the questions with a kind."""
+    """Return measure -> question -> value per kind of question; `doubted` holds the questions with a kind."""
     values: Values = {}
-    for question in (one for one in chosen.questions if one.id in confidences):
-        kind, is_doubted = question.metadata["kind"], confidences[question.id] < DOUBTFUL
+    for question in (one for one in chosen.questions if one.id in doubted):
+        kind, is_doubted = question.metadata["kind"], doubted[question.id]
         if kind == UNANSWERABLE:
             values.setdefault("unanswerable_recognised", {})[question.id] = float(is_doubted)
             continue

@@ -13,7 +13,7 @@ from lore_etl.models.model_cache import ENGLISH_ONLY
 from lore_etl.pipeline.embed import refuse_wrong
 from lore_etl.stores.snapshot import Derived
 from lore_etl.stores.tokenizer import phrase_words
-from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar
+from lore_server.query import classic, confidence, hybrid, lineage, outdated, reference, retrieve, similar, subjects
 from lore_server.query.filters import NO_FILTERS, Files, Filters, Part, filtered, indexed_files
 from lore_server.query.history import History
 from lore_server.query.parse import Query, parse
@@ -52,6 +52,7 @@ class SearchOutcome:
     is_foreign: bool = False  # the model cannot judge the question's script
     is_quoted: bool = False  # each passage of `among` has the phrases of the query
     named: Sequence[reference.Reference] = ()
+    unknown: str | None = None  # a name in the question that occurs nowhere
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each step
 
     @property
@@ -60,6 +61,8 @@ class SearchOutcome:
             return " ".join(missing)
         if self.is_foreign:
             return confidence.FOREIGN_DOUBT
+        if self.unknown:
+            return reference.ABSENT.format(self.unknown)
         return confidence.DOUBT if self.confidence < confidence.DOUBTFUL else None
 
 
@@ -152,6 +155,7 @@ class QueryService:
             is_foreign=reads_english_only and confidence.has_foreign_letters(retrieved.query.text, candidates),
             is_quoted=is_quoted,
             named=retrieved.named,
+            unknown=self._unknown(retrieved),
         )
 
     def _copies(self, found: SearchOutcome) -> list[list[Ranked]]:
@@ -225,6 +229,13 @@ class QueryService:
 
     def fit(self, retrieved: Retrieved) -> confidence.Fit:
         return confidence.fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
+
+    def is_doubted(self, retrieved: Retrieved) -> bool:
+        """Return whether a search returns a `doubt`, if it is in a script that the model knows."""
+        return self._unknown(retrieved) is not None or self.fit(retrieved).confidence < confidence.DOUBTFUL
+
+    def _unknown(self, retrieved: Retrieved) -> str | None:
+        return subjects.unknown(retrieved.query.text, [one.chunk for one in retrieved.candidates.best], self._index)
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
         """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""

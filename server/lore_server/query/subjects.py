@@ -51,6 +51,13 @@ def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str 
     return next((noun.text for noun in some if not holders(noun.text, index)), None)
 
 
+def unknown(question: str, passages: Iterable[Chunk], index: Index) -> str | None:
+    """Return the first name in a question that occurs nowhere in the index; these passages probably have it."""
+    names = [noun for noun in nouns(question) if noun.is_name and "." not in noun.text]
+    text = " ".join(f"{_facts(chunk)} {chunk.text}" for chunk in passages).casefold() if names else ""
+    return absent([noun for noun in names if noun.text.casefold() not in text], index, False)
+
+
 def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index) -> tuple[str, list[Chunk]] | None:
     """Return a sentence about the first name that only few other files mention, with their passages.
 
