@@ -18,7 +18,7 @@ redact("a text")  # loads the rules once, before the forks
 
 
 def pull_tickets(home: str, address: str) -> None:
-    pull(PullRequest("github", "acme/ferry", Path(home), "tickets", address, patience=5), lambda stage: None)
+    pull(PullRequest("github", "acme/ferry", Path(home), True, address, patience=5), lambda stage: None)
 
 
 def upload_memories(memories: str, state_file: str, url: str) -> None:

@@ -41,7 +41,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
     with contextlib.closing(App(root, Settings(), contract, HashModel())) as app:
         sync(app)
         with running(github([github_issue(1, body=EVIL)])) as address:
-            wanted = PullRequest("github", "acme/ferry", app.index.folder, "tickets/github/acme/ferry", address)
+            wanted = PullRequest("github", "acme/ferry", app.index.folder, True, address)
             pull(wanted, lambda stage: None)
         with serving(DocsSite({"/docs/": html_page("Ferry", EVIL)})) as address:
             LibraryManager(app.index.folder).update(DocSet("ferry", SITE, f"{address}/docs/"), lambda stage: None)

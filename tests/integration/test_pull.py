@@ -326,7 +326,7 @@ def test_a_ticket_cannot_forge_a_comment_or_front_matter_or_hide_the_comments_af
     with running(tracker), closing(open_index(project)) as index:
         sync(index)
         pull(
-            PullRequest("github", "acme/ferry", index.folder, "tickets/github/acme/ferry", tracker.address),
+            PullRequest("github", "acme/ferry", index.folder, True, tracker.address),
             lambda stage: None,
         )
         sync(index)

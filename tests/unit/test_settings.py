@@ -66,7 +66,7 @@ def test_merging_modifies_neither_input() -> None:
         (
             "[server]\nzzz = 1\n",
             "Unknown configuration key `server.zzz`.",
-            "Known keys here: allowed_hosts, host, port.",
+            "Known keys here: allowed_hosts, host, port, webhooks.",
         ),
         ("x = 1\n[index]\n", "Unknown configuration key `x`.", None),
         ("[server]\nport = 'a'\n", "Configuration key `server.port`: ", None),

@@ -109,6 +109,7 @@ RULES: dict[str, KeyPolicy] = {
     "server.host": _only("It determines which machines can reach the server.", "127.0.0.1", "localhost", "::1"),
     "server.port": _project("The server listens on this machine only, unless you set `server.host`."),
     "server.allowed_hosts": _user("It determines the host names that the server accepts."),
+    "server.webhooks": _user("It determines which trackers are contacted, and with your tokens."),
     **_all("auth", "issuer audience groups_claim groups", _user(_ACCESS)),
     "published.target": _user("The whole index is taken from there, and sent there by `lore publish`."),
     "published.keys": _user("Whoever has such a key determines what the index contains."),

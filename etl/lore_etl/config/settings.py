@@ -156,6 +156,9 @@ class ServerSettings(SettingsTable):
     allowed_hosts: list[Annotated[str, Field(pattern=HOST)]] = Field(
         [], description="further host names, without port; they need the token"
     )
+    webhooks: dict[str, list[Annotated[str, Field(pattern=r"^(github|gitlab) \w[\w.-]*(/\w[\w.-]*)+$")]]] = Field(
+        {}, description="trackers to pull at a delivery for a project: project -> `github OWNER/REPO`"
+    )
 
 
 class AuthSettings(SettingsTable):

@@ -38,7 +38,6 @@ def pull(
 
     Later pulls read only tickets that have changed. A token is read only from GITHUB_TOKEN or GITLAB_TOKEN.
     """
-    from lore_etl.files.indexed import PULLED
     from lore_server.trackers.pull import PullRequest, check_project
     from lore_server.trackers.pull import pull as pull_project
 
@@ -46,9 +45,8 @@ def pull(
     if to is None and not session.has_index:
         raise IndexMissing("This project has no index.", "Run `lore sync` first, or give a folder with --to.")
     home = to.resolve() if to else session.place.folder
-    below = "" if to else f"{PULLED.removeprefix('@')}/{tracker}/{repository.lower()}"
-    folder = home / below
-    wanted = PullRequest(tracker, repository, home, below, url, wait, os.environ)
+    wanted = PullRequest(tracker, repository, home, to is None, url, wait, os.environ)
+    folder = home / wanted.below
     report = pull_project(wanted, session.show_stage)
     files = counted(len(report.changed), "file")
     record = {**report.record(), "folder": str(folder)}

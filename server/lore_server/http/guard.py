@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import time
 from collections.abc import Callable, Collection, Iterable
 from http import HTTPStatus
@@ -30,6 +31,7 @@ HEADERS = [
 ]
 PORTS = {"http": 80, "https": 443}
 LIVE = "/livez"
+WEBHOOK = "/webhook"  # its deliveries are signed
 LIST = "/projects"
 MCP = "/mcp/"  # precedes the name of one of many projects, as `PROJECT` does
 METADATA = "/.well-known/oauth-protected-resource"
@@ -125,6 +127,7 @@ class Guard:
             hint = "Call it from outside a browser, without a preflight request."
             return refused(InvalidArgument("Other origins are not allowed.", hint), 405, {"Allow": "GET, POST"})
         is_free = scope["path"] in ("/", LIVE) or scope["path"].startswith((ASSETS, METADATA))
+        is_free |= re.fullmatch(f"({PROJECT}[^/]+)?{WEBHOOK}", scope["path"]) is not None
         try:
             await self._admit(scope, name.hostname)
         except LoreError as error:

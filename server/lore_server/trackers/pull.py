@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 
 from lore_etl.core.errors import Busy, ProviderUnavailable, UsageError
 from lore_etl.core.json_types import JSON
+from lore_etl.files.indexed import PULLED
 from lore_server.trackers import github, gitlab
 from lore_server.trackers.tickets import TicketStore
 from lore_server.trackers.tracker_client import TrackerClient, pull_stream
@@ -23,15 +24,19 @@ _PROJECT = {
 
 @dataclass(frozen=True)
 class PullRequest:
-    """The project to pull, the place `below` the folder `home`, and an address instead of the tracker's own."""
+    """The project to pull, the folder, which may be that of an index, and an address instead of the tracker's own."""
 
     tracker: str
     project: str
     home: Path
-    below: str = ""
+    is_index: bool = False
     address: str | None = None
     patience: float = 60
     environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def below(self) -> str:
+        return f"{PULLED.removeprefix('@')}/{self.tracker}/{self.project.lower()}" if self.is_index else ""
 
 
 @dataclass
