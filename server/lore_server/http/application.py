@@ -1,6 +1,7 @@
 """Build the application of `lore serve`: all routes behind the guard."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import mcp_types as types
@@ -22,6 +23,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
 from lore_server.contract import Contract, Operation, contract_file
 from lore_server.execution.threads import Call, Calls, noting
+from lore_server.execution.tracing import span, traced
 from lore_server.http.access import ACCESS, ANYONE_HERE
 from lore_server.http.arguments import Reader
 from lore_server.http.events import events_of, is_streamed, wants_events
@@ -84,7 +86,7 @@ def build_http(
     )
     app.router.redirect_slashes = False  # a wrong path is an error, not a redirect
     compressed = GZipMiddleware(app, minimum_size=1000, compresslevel=5)  # it leaves event streams alone
-    return Guard(compressed, site, LimitedProtocol.crowd)
+    return traced(Guard(compressed, site, LimitedProtocol.crowd))
 
 
 async def _reported(request: Request, error: Exception) -> Response:
@@ -97,19 +99,16 @@ async def _reported(request: Request, error: Exception) -> Response:
 
 
 def audited(call: Call, contract: Contract, site: Site) -> Call:
-    """Return the call with a line in the log, with author, projects and outcome, if it may change something."""
+    """Return the call with a span, and with a line in the log, with author and outcome, if it may change something."""
     log = ActivityLog(private_folder(user_state_folder()), name=AUDIT)
 
     def run(operation: str, arguments: JSON, listener: Listener) -> JSON:
-        if not contract[operation].changes_state:
-            return call(operation, arguments, listener)
-
         def note(outcome: str) -> None:
             short = {name: value for name, value in arguments.items() if len(str(value)) <= LONGEST_ARGUMENT}
             record = {"at": timestamp(), "author": ACCESS.get().author, "projects": site.asked()}
             log.add({**record, "operation": operation, "arguments": short, "outcome": outcome})
 
-        with noting(note):
+        with span(operation), noting(note) if contract[operation].changes_state else nullcontext():
             return call(operation, arguments, listener)
 
     return run

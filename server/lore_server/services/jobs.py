@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import (
@@ -25,6 +26,7 @@ from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.system.processes import release_unused_memory
+from lore_server.execution.tracing import span
 from lore_server.replies.problem import error_record
 from lore_server.services.job import Job, StoredJob, digests, problems_record, read_job, write_job
 
@@ -168,7 +170,7 @@ class JobService:
             self._current = self._jobs[job.id] = job
             for old in list(self._jobs)[:-REMEMBERED]:
                 del self._jobs[old]
-            thread = threading.Thread(target=self._work, args=(job,), name=f"job {job.id}")
+            thread = threading.Thread(target=copy_context().run, args=(self._work, job), name=f"job {job.id}")
             self._threads = [*(thread for thread in self._threads if thread.is_alive()), thread]
             thread.start()
             return job, wanted, False
@@ -197,19 +199,23 @@ class JobService:
 
     def _build(self, job: Job) -> None:
         try:
-            self._begin(job)
-            while (step := self._next_pass(job)) is not None:
-                report = step(job)
-                with job.changed:
-                    job.report = report if job.report is None else job.report.then(report)
-                    job.passes += step == self._act
-                    job.found = ""  # a request that joins the job now hears the plan of its own pass
-                    job.changed.notify_all()
+            with span(f"job {job.action}"):
+                self._work_through(job)
         except Cancelled as error:
             self._end(job, "cancelled", error)
         except Exception as error:  # noqa: BLE001 - the top of a thread: any error ends the job and is reported
             self._end(job, "failed", error)
         self._remember(job)
+
+    def _work_through(self, job: Job) -> None:
+        self._begin(job)
+        while (step := self._next_pass(job)) is not None:
+            report = step(job)
+            with job.changed:
+                job.report = report if job.report is None else job.report.then(report)
+                job.passes += step == self._act
+                job.found = ""  # a request that joins the job now hears the plan of its own pass
+                job.changed.notify_all()
 
     def _begin(self, job: Job) -> None:
         """Record that the job is running, so that if this process is killed, the next one resumes it."""
