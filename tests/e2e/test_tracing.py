@@ -79,7 +79,7 @@ def test_a_request_becomes_a_span_below_that_of_its_client(url: str, collector: 
     span = collector.wait_for(trace_of(parent), 1)["query_documents"]
 
     assert span.parent_span_id.hex() == f"{parent.span_id:016x}"
-    assert (outcome(span), span.status.code) == ("done", Status.STATUS_CODE_OK)
+    assert (outcome(span), span.status.code) == ("done", Status.STATUS_CODE_UNSET)
     assert span.end_time_unix_nano > span.start_time_unix_nano
 
 
@@ -141,6 +141,18 @@ def test_no_span_has_a_text_or_a_path(url: str, collector: Collector, parent: Sp
     assert SECRET not in str(collector.requests)
     services: list[Any] = [one.resource.attributes for request in collector.requests for one in request.resource_spans]
     assert {(one.key, one.value.string_value) for some in services for one in some} == {("service.name", "lore")}
+
+
+def test_the_last_spans_are_sent_when_the_server_stops(
+    collector: Collector, parent: SpanContext, tmp_path: Path
+) -> None:
+    other = write_project(tmp_path, {"lore.toml": "", "README.md": "# Ferry\n"})
+    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, "OTEL_BSP_SCHEDULE_DELAY": "600000"}
+    with serving(other, variables=variables) as url:
+        http_client.get(f"{url}/api/healthcheck", headers=header(parent)).raise_for_status()
+        assert not collector.spans(trace_of(parent))
+
+    assert collector.wait_for(trace_of(parent), 1).keys() == {"healthcheck"}
 
 
 def test_a_collector_that_is_away_costs_no_answer(project: Path, tmp_path: Path) -> None:

@@ -13,17 +13,7 @@ from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
 from lore_etl.files.conversion.convert import MAX_BYTES, Converter, format_of
 from lore_etl.files.ignore import IGNORE_FILE, Rules, rules_for
-from lore_etl.files.scan import (
-    RACY_NS,
-    FileEntry,
-    Scan,
-    Unreadable,
-    is_skipped,
-    lasting_stamp,
-    stamp_of,
-    text_of,
-    walk,
-)
+from lore_etl.files.scan import RACY_NS, FileEntry, Scan, Unreadable, is_skipped, lasting_stamp, stamp_of, text_of, walk
 from lore_etl.system.open_folder import facts_below, open_below, read_below
 
 KNOWLEDGE = "@lore"  # the name of the folder under which documents written by agents appear in the index

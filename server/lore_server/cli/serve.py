@@ -82,7 +82,6 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
     from lore_server.http.site import site_of
     from lore_server.owner.find import make_way
     from lore_server.owner.process import Owner
-    from lore_server.trackers.webhooks import webhook_routes
 
     with _listening(site_of(session.root, session.settings, host, port), toolsets) as server:
         make_way(session.place)
@@ -91,12 +90,9 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
 
         async def serve(app: App, connections: Connections) -> None:
             about = f"{session.root.name}: page at {at}/, MCP at {at}/mcp, API at {at}/api"
-            pulse = Pulse(lambda: contextlib.nullcontext(app), connections.stopping)
-            await server.run(about, app.call, pulse, more)
+            await server.run(about, app.call, Pulse(lambda: contextlib.nullcontext(app), connections.stopping))
 
         try:
-            app = owner.app
-            more = webhook_routes(owner.settings, server.site, app.call, lambda _: contextlib.nullcontext(app))
             anyio.run(owner.run, serve, at)
         finally:
             owner.close()
@@ -109,7 +105,6 @@ def serve_projects(
     from lore_server.http.page import Pulse, routes_of_many
     from lore_server.http.site import site_of
     from lore_server.owner.projects import Projects, read_projects
-    from lore_server.trackers.webhooks import webhook_routes
 
     projects = Projects(read_projects(where), session.config_file, load_contract())
     roots = {name: project.root for name, project in projects.all.items()}
@@ -118,12 +113,10 @@ def serve_projects(
         about = f"{counted(len(roots), 'project')}: page at {server.address}/, {_ADDRESSES}"
         problems = (str(project.problem) for project in projects.all.values() if project.problem)
         pulse = Pulse(lambda: projects.hold(server.site.asked()[0]), anyio.Event())
-        await server.run("\n".join([about, *problems]), projects.call, pulse, more)
+        await server.run("\n".join([about, *problems]), projects.call, pulse, routes_of_many(projects.states))
 
     with _listening(site_of(session.root, session.settings, host, port, roots), toolsets) as server:
         projects.address = server.address
-        more = webhook_routes(session.settings, server.site, projects.call, projects.hold)
-        more += routes_of_many(projects.states)
         anyio.run(projects.run, serve)
 
 
@@ -184,6 +177,7 @@ class Server:
         from lore_server.http.application import build_http
         from lore_server.http.protocol import LimitedProtocol
         from lore_server.owner.process import stop_on_signal
+        from lore_server.trackers.webhooks import webhook_routes
 
         class Quiet(uvicorn.Server):
             @contextlib.contextmanager
@@ -191,6 +185,7 @@ class Server:
                 """Leave signals to `stop_on_signal`."""
                 yield
 
+        more = [*more, *webhook_routes(self.site, call, pulse.hold)]
         web = build_http(load_contract(), call, self.site, pulse, self.toolsets, more, created)
         config = uvicorn.Config(
             web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import anyio
+import anyio.to_thread
+
 from lore_server.execution.threads import noting
 
 if TYPE_CHECKING:
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
+END_SECONDS = 5.0  # for the last spans
 _tracers: list[Tracer] = []  # not OpenTelemetry's own, so that no library adds spans with texts
 
 
@@ -26,13 +30,12 @@ def span(name: str) -> Iterator[None]:
     from opentelemetry.trace import StatusCode
 
     with _tracers[0].start_as_current_span(name, record_exception=False, set_status_on_exception=False) as made:
-
-        def end(outcome: str) -> None:
-            made.set_attribute("lore.outcome", outcome)
-            made.set_status(StatusCode.OK if outcome == "done" else StatusCode.ERROR)
-
-        with noting(end):
-            yield
+        try:
+            with noting(lambda outcome: made.set_attribute("lore.outcome", outcome)):
+                yield
+        except BaseException:
+            made.set_status(StatusCode.ERROR)
+            raise
 
 
 def traced(app: ASGIApp) -> ASGIApp:
@@ -53,5 +56,8 @@ def traced(app: ASGIApp) -> ASGIApp:
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
         attach(extract({name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}))
         await app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            with anyio.move_on_after(END_SECONDS):
+                await anyio.to_thread.run_sync(provider.shutdown, abandon_on_cancel=True)
 
     return run

@@ -173,13 +173,18 @@ class Token:
         return scheme.lower() == b"bearer" and secrets.compare_digest(given.strip(), self.value.encode())
 
 
+def secret_in(variable: str) -> str | None:
+    """Return the secret in a variable, if it is set. Raises ConfigError."""
+    given = os.environ.get(variable)
+    if given is None or _ALLOWED.fullmatch(given):
+        return given
+    rule = f"Use at least {SHORTEST} characters, without spaces, for example from `openssl rand -hex 32`."
+    raise ConfigError(f"{variable} is not a valid token.", rule)
+
+
 def token_of(folder: Path, make: bool = True, is_index: bool = True) -> Token:
     """Return `LORE_TOKEN`, or the token in an index or state folder, created at first use. Raises LoreError."""
-    given = os.environ.get(VARIABLE)
-    if given is not None:
-        if not _ALLOWED.fullmatch(given):
-            rule = f"Use at least {SHORTEST} characters, without spaces, for example from `openssl rand -hex 32`."
-            raise ConfigError(f"{VARIABLE} is not a valid token.", rule)
+    if given := secret_in(VARIABLE):
         return Token(given, f"the environment variable {VARIABLE}")
     file = folder / FILE
     with os_errors_as(StorageError, f"Cannot create or read the token in {FILE}"):

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Set
 from lore_etl.core.errors import ConfigError, ProviderUnavailable, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
 from lore_server.execution.threads import PROJECTS
-from lore_server.http.access import ANYONE_HERE, OWNER, Access, Level, NamedTokens, Token, token_of
+from lore_server.http.access import ANYONE_HERE, OWNER, Access, Level, NamedTokens, Token, secret_in, token_of
 
 ASSETS = "/assets/"
 PROJECT = "/projects/"  # precedes the name of one of many projects
@@ -32,6 +32,7 @@ AGAIN_SECONDS = 60.0  # between two requests for the keys, because anyone can na
 LONGEST_SECONDS = 3_600.0
 LEEWAY_SECONDS = 30
 LONGEST = 16_384  # characters of a token
+WEBHOOK_VARIABLE = "LORE_WEBHOOK_SECRET"
 _SIGNED = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")  # the form of a JSON Web Token
 
 
@@ -119,6 +120,8 @@ class Site:
     tokens: NamedTokens = field(default_factory=lambda: NamedTokens(user_state_folder()))
     issuer: Issuer | None = None
     is_replica: bool = False
+    webhook_secret: str | None = field(default=None, repr=False)
+    webhooks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     async def access(self, authorization: str | None, name: str | None) -> Access:
         """Return the rights of a request with this header. Raises TokenRequired, ProviderUnavailable."""
@@ -200,6 +203,8 @@ def site_of(
         token=token_of(folder, make=not is_open, is_index=is_index),
         many=many or {},
         is_replica=is_replica,
+        webhook_secret=None if is_replica else secret_in(WEBHOOK_VARIABLE),
+        webhooks=server.webhooks,
         issuer=issuer,
         host=server.host,
         port=server.port,

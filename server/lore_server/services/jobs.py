@@ -200,22 +200,19 @@ class JobService:
     def _build(self, job: Job) -> None:
         try:
             with span(f"job {job.action}"):
-                self._work_through(job)
+                self._begin(job)
+                while (step := self._next_pass(job)) is not None:
+                    report = step(job)
+                    with job.changed:
+                        job.report = report if job.report is None else job.report.then(report)
+                        job.passes += step == self._act
+                        job.found = ""  # a request that joins the job now hears the plan of its own pass
+                        job.changed.notify_all()
         except Cancelled as error:
             self._end(job, "cancelled", error)
         except Exception as error:  # noqa: BLE001 - the top of a thread: any error ends the job and is reported
             self._end(job, "failed", error)
         self._remember(job)
-
-    def _work_through(self, job: Job) -> None:
-        self._begin(job)
-        while (step := self._next_pass(job)) is not None:
-            report = step(job)
-            with job.changed:
-                job.report = report if job.report is None else job.report.then(report)
-                job.passes += step == self._act
-                job.found = ""  # a request that joins the job now hears the plan of its own pass
-                job.changed.notify_all()
 
     def _begin(self, job: Job) -> None:
         """Record that the job is running, so that if this process is killed, the next one resumes it."""

@@ -46,10 +46,7 @@ def examine(session: Session, only: Collection[str] = ()) -> JSON:
         "index folder": lambda: place.index_folder(index),
         "owner": lambda: place.owner(index),
     }
-    after: dict[str, Check] = {
-        "mcp": lambda: _handshake(session, index),
-        "clients": lambda: _clients(session.root),
-    }
+    after: dict[str, Check] = {"mcp": lambda: _handshake(session, index), "clients": lambda: _clients(session.root)}
     known = [*before, *HEALTH, *after]
     if unknown := [name for name in only if name not in known]:
         raise InvalidArgument(f"There is no check `{unknown[0][:100]}`.", f"Checks: {', '.join(known)}.")
