@@ -14,7 +14,7 @@ from lore_server.execution.threads import noting
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 END_SECONDS = 5.0  # for the last spans
@@ -55,9 +55,13 @@ def traced(app: ASGIApp) -> ASGIApp:
 
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
         attach(extract({name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}))
-        await app(scope, receive, send)
-        if scope["type"] == "lifespan":
-            with anyio.move_on_after(END_SECONDS):
-                await anyio.to_thread.run_sync(provider.shutdown, abandon_on_cancel=True)
+
+        async def told(message: Message) -> None:
+            if message["type"] == "lifespan.shutdown.complete":  # the process may end right after it
+                with anyio.move_on_after(END_SECONDS):
+                    await anyio.to_thread.run_sync(provider.shutdown, abandon_on_cancel=True)
+            await send(message)
+
+        await app(scope, receive, told)
 
     return run
