@@ -119,7 +119,7 @@ def adopt(index: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "there is no index folder", str(found))
     inspect(found)
     if is_in_use(found):
-        raise _foreign(found, "a process is using it", _STOP)
+        raise _foreign(found, "a process is using it", _in_use(found))
     with _alone():
         if found != index:
             found.rename(index)
@@ -193,7 +193,7 @@ def _set_aside(index: Path, objection: str) -> str:
     if index.lstat().st_uid != user_id():
         raise _foreign(index, "it belongs to another user")
     if is_in_use(index):
-        raise _foreign(index, f"{objection}, and a process is using it", _STOP)
+        raise _foreign(index, f"{objection}, and a process is using it", _in_use(index))
     index.rename(aside)
     return f"Lore did not create {index.name}/ for this user ({objection}): it is set aside as {aside.name}/. {_ADOPT}"
 
@@ -201,7 +201,8 @@ def _set_aside(index: Path, objection: str) -> str:
 _ADOPT = "If it is yours (a copy, a backup, or from an earlier version), use it with `lore adopt`; otherwise delete it."
 
 
-_STOP = "If it is an owner of an earlier version of Lore, stop it with `lore stop`, then try again."
+def _in_use(index: Path) -> str:
+    return f"`fuser {index.name}/{LOCK}` shows the process; end it, then try again."
 
 
 def _foreign(index: Path, objection: str, hint: str = _ADOPT) -> ForeignIndex:

@@ -14,7 +14,6 @@ from lore_etl.stores.claim import CATALOGUE, is_in_use, is_ours, recorded
 from lore_etl.stores.owner_file import Note, living_note
 from lore_server.cli.command import command
 from lore_server.owner import find, predecessor
-from lore_server.owner.predecessor import earlier_owner, earlier_owners
 from lore_server.owner.session import Session
 
 
@@ -25,8 +24,6 @@ def ps(session: Session) -> None:
     for owner in found:
         state = counted(owner["clients"], "client") if owner["answers"] else "does not respond"
         about = f"{owner['address']}  since {owner['since']}  {owner['kind']}, {state}"
-        if not owner["since"]:
-            about = f"{owner['kind']}, of an earlier version of Lore"
         rows.append(f"{owner['pid']:>7}  {owner['project']}  {about}")
     session.show({"owners": found}, *rows)
 
@@ -71,8 +68,6 @@ def _remove_empty_index(index: Path) -> None:
 
 def _owner_of(index: Path) -> list[tuple[Path, Note]]:
     """Return the owner of one index, if there is one. Raises Busy if it is unidentified."""
-    if living_note(index) is None and (owner := earlier_owner(index)):
-        return [(index, owner)]
     note = find.holder(index)
     if note is None and is_in_use(index):
         raise find.nameless(index)
@@ -80,11 +75,9 @@ def _owner_of(index: Path) -> list[tuple[Path, Note]]:
 
 
 def _running() -> list[tuple[Path, Note]]:
-    """Return the running owners: those recorded in the user's state folder, and those of earlier versions."""
-    notes = [(folder, note) for folder in recorded() if (note := living_note(folder)) is not None]
-    noted = {note.pid for _, note in notes}
-    earlier = [(folder, note) for folder, note in earlier_owners() if note.pid not in noted]
-    return [(folder, note) for folder, note in notes if note.address] + earlier
+    """Return the running owners, which are recorded in the user's state folder."""
+    notes = ((folder, living_note(folder)) for folder in recorded())
+    return [(folder, note) for folder, note in notes if note is not None and note.address]
 
 
 def _shown(folder: Path, note: Note) -> JSON:

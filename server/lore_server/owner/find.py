@@ -200,7 +200,5 @@ def _open_log(file: Path) -> BinaryIO:
 
 
 def nameless(folder: Path) -> Busy:
-    if owner := predecessor.earlier_owner(folder):
-        return Busy(f"An owner of an earlier version of Lore (pid {owner.pid}) holds this index.", predecessor.STOP_IT)
     hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
     return Busy("An unidentified process holds this index.", hint)

@@ -1,4 +1,4 @@
-"""Deal with an owner that runs already: ask, stop or use it; find those of earlier versions. Standard library only.
+"""Deal with an owner that runs already: ask, stop or use it. Standard library only.
 
 An owner makes way once nothing runs in it, and all its clients read the same configuration as the next owner.
 """
@@ -7,20 +7,16 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import time
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.config.project import Place, knowledge_home, user_config, user_state_folder
+from lore_etl.config.project import Place, knowledge_home, user_config
 from lore_etl.core.errors import Busy, from_record
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.claim import LOCK, is_in_use
+from lore_etl.stores.claim import is_in_use
 from lore_etl.stores.owner_file import SERVE_MANY, Note, read_note, remove_note
-from lore_etl.system.nofollow import user_id
-from lore_etl.system.processes import born, is_stopped, kill, terminate
+from lore_etl.system.processes import is_stopped, kill, terminate
 from lore_server import __version__
 from lore_server.console import terminal
 from lore_server.owner.line import LineSocket, dial
@@ -30,8 +26,6 @@ KILL_SECONDS = 5.0
 PAUSE_SECONDS = 0.02
 LONG_PAUSE_SECONDS = 0.1
 GRACE_SECONDS = 1.0  # a short command or an automatic sync may be about to end
-MODULES = ("server.owner.main", "lore_server.owner.owner_main")
-_HELD = re.compile(r"^lock:\s*\d+: FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s", re.MULTILINE)
 STOP_IT = "Stop it with `lore stop`; the next call starts a matching owner."
 
 
@@ -170,49 +164,3 @@ def configuration_of(place: Place) -> str:
     config = place.config and place.config.resolve()
     sources: list[Path | None] = [place.root, config, user_config(os.environ), knowledge_home(os.environ)]
     return hashlib.sha256(json.dumps([str(source) for source in sources]).encode()).hexdigest()[:16]
-
-
-def earlier_owner(index: Path) -> Note | None:
-    return next((note for folder, note in earlier_owners() if folder == index), None)
-
-
-def earlier_owners() -> Iterator[tuple[Path, Note]]:
-    """Yield the index folder of each owner that holds its lock, with a note that names the process, but no address.
-
-    The notes of earlier versions are in the project's folder, where a stranger may have written them. So they are not
-    read: an owner is known by what the kernel (only Linux) says about its lock, user, command and state folder; one
-    with another state folder belongs to another installation.
-    """
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or may not be examined
-            if process.stat().st_uid == user_id():
-                yield from _find_owned(process)
-
-
-def _find_owned(process: Path) -> Iterator[tuple[Path, Note]]:
-    pid = int(process.name)
-    began, kind = born(pid), _kind(_texts(process / "cmdline"))
-    variables = (text.partition("=") for text in _texts(process / "environ"))
-    state_folder = user_state_folder({name: value for name, _, value in variables})
-    if not began or not kind or state_folder != user_state_folder():
-        return
-    note = Note(pid, began, "lore in the background" if kind == "background" else "lore serve", "", kind)
-    for opened in (process / "fd").iterdir():
-        file = opened.readlink()
-        if file.name != LOCK:
-            continue
-        locks = (process / "fdinfo" / opened.name).read_text(encoding="ascii", errors="replace")
-        is_held = str(pid) in _HELD.findall(locks)  # by itself, and not by a parent whose descriptor it inherited
-        if is_held and os.path.samestat(opened.stat(), file.lstat()):  # in a container, the path can be another file
-            yield file.parent, note
-
-
-def _kind(command: Sequence[str]) -> str:
-    if any(pair in (("-m", module) for module in MODULES) for pair in pairwise(command)):
-        return "background"
-    is_lore = any(Path(part).name == "lore" for part in command[:2])
-    return "serve" if is_lore and "serve" in command[2:] else ""
-
-
-def _texts(facts: Path) -> list[str]:
-    return [os.fsdecode(text) for text in facts.read_bytes().split(b"\0")[:-1]]

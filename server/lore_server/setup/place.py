@@ -15,7 +15,6 @@ from lore_etl.stores.claim import is_in_use, is_ours, remark
 from lore_etl.stores.owner_file import read_note
 from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server import __version__
-from lore_server.owner.predecessor import earlier_owner
 from lore_server.owner.session import Session
 from lore_server.setup.clients import PACKAGE, is_on_path, running_command
 
@@ -128,8 +127,6 @@ def owner(folder: Path) -> Finding:
         if not is_in_use(folder):
             left = "; a crashed process left its note, which is harmless" if note else ""
             return Finding("ok", f"not running{left}")
-        if owner := earlier_owner(folder):
-            return Finding("warn", f"an earlier version of Lore (pid {owner.pid})", "Stop it with `lore stop`.")
         return Finding("warn", "an unidentified process", "Wait for it to finish, or find and stop it.")
     where = f"at {note.web}" if note.web else "in the background" if note.address else "for its own use only"
     return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
