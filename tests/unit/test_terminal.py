@@ -1,17 +1,26 @@
-"""No text from a file, a name or an index can control a terminal."""
+"""Results on a terminal are coloured and linked, and no text from a file, a name or an index can control it."""
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_server.console import output, terminal
-from lore_server.console.output import fail, print_json
-from lore_server.console.terminal import configure_logging
+from lore_server.console.output import fail, in_shell, line, print_json
+from lore_server.console.terminal import configure_logging, styled, takes_style, visible
+from lore_server.contract import load_contract
+from tests.harness.projects import ROOT
 from tests.harness.texts import STEERING
 
 
@@ -57,3 +66,140 @@ def test_logs_and_tracebacks_are_visible(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().err
     assert "ValueError: a" in shown
     assert not STEERING.search(shown)
+
+
+STYLE = re.compile(r"\x1b\[[012]m|\x1b\]8;;[^\x1b]*\x1b\\")
+LINK = re.compile(r"\x1b\]8;;([^\x1b]+)\x1b\\")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a b: c.md").touch()
+    return tmp_path.resolve()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. docs/a b: c.md:3-9  [guide]  46.4  Heading  (28)\n   1. excerpt",
+        "It doubles. [1]\n\n[12] docs/a b: c.md:3  [src, open]  (28)\n    quoted",
+        "2. docs/a b: c.md  [guide]",
+    ],
+)
+def test_the_place_of_a_result_is_bold_and_linked_to_its_file(root: Path, text: str) -> None:
+    shown = styled(text, root)
+
+    assert STYLE.sub("", shown) == text
+    assert LINK.findall(shown) == [(root / "docs" / "a b: c.md").as_uri()]
+    assert shown.count("\x1b[1mdocs/a b: c.md") == 1
+
+
+@pytest.mark.parametrize("path", ["gone.md", "../outside.md", "/etc/passwd", "docs", "link.md", "@lore/guide.md"])
+def test_only_files_of_the_project_are_linked(root: Path, path: str) -> None:
+    (root / "link.md").symlink_to("/etc/passwd")
+    (root.parent / "outside.md").touch()
+
+    shown = styled(f"1. {path}:3  [guide]", root)
+
+    assert "\x1b[1m" in shown
+    assert LINK.findall(shown) == []
+
+
+def test_text_of_a_project_adds_no_escape_sequence(root: Path) -> None:
+    text = "1. \x1b]8;;http://evil\x1b\\docs/a.md:1  [\x1b[31mguide]\n\x9b31m\x1b[2J"
+
+    assert "\x1b" not in STYLE.sub("", styled(visible(text), root))
+    assert LINK.findall(styled(visible(text), root)) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+        ({"TERM": "dumb"}, False),
+        ({}, False),
+        ({"WT_SESSION": "1"}, True),
+    ],
+)
+def test_a_terminal_is_styled_unless_it_or_the_user_does_not_want_it(
+    variables: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TERM", "NO_COLOR", "WT_SESSION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    controller, terminal = os.openpty()
+    with open(controller, encoding="utf-8"), open(terminal, "w", encoding="utf-8") as stream:
+        assert takes_style(stream) is expected
+    assert not takes_style(io.StringIO())
+
+
+def test_a_pipe_gets_plain_text(root: Path) -> None:
+    with redirect_stdout(io.StringIO()) as output:
+        line("1. docs/a b: c.md:3  [guide]", root)
+
+    assert output.getvalue() == "1. docs/a b: c.md:3  [guide]\n"
+
+
+pty = pytest.importorskip("pty")  # not on Windows
+CODE = "import sys; from lore_server.console import terminal; terminal.page('a\\n' * int(sys.argv[1]) + '\\x1b[2J\\n')"
+
+
+def shown(lines: int, **variables: str) -> str:
+    """Return what a terminal of 24 lines shows of a text."""
+    mine, its = pty.openpty()
+    plain = {name: value for name, value in os.environ.items() if name not in ("LINES", "COLUMNS", "LORE_PAGER")}
+    with subprocess.Popen(
+        [sys.executable, "-c", CODE, str(lines)], stdout=its, env={**plain, "TERM": "xterm", "PAGER": "", **variables}
+    ) as process:
+        os.close(its)
+        parts = []
+        try:
+            while part := os.read(mine, 65_536):
+                parts.append(part)
+        except OSError:  # the terminal is closed
+            pass
+        assert process.wait() == 0
+    os.close(mine)
+    return b"".join(parts).decode()
+
+
+def test_only_a_text_longer_than_the_terminal_is_paged() -> None:
+    assert "b\r\n" in shown(100, PAGER="sed s/a/b/")
+    assert "b\r\n" not in shown(10, PAGER="sed s/a/b/")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"PAGER": ""}, {"PAGER": "no-such-pager"}, {"PAGER": "rev", "LORE_PAGER": ""}, {"PAGER": "rev", "TERM": "dumb"}],
+)  # fmt: skip
+def test_without_a_pager_the_text_is_printed(variables: dict[str, str]) -> None:
+    assert shown(100, **variables).count("a\r\n") == 100
+
+
+def test_a_pager_gets_no_control_characters() -> None:
+    assert "\x1b[2J" not in shown(100, PAGER="cat")
+
+
+def test_a_pipe_gets_the_text_without_a_pager() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, "100"], env={**os.environ, "PAGER": "sed s/a/b/", "TERM": "xterm"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("a\na\n")
+
+
+def test_advice_in_the_shell_names_no_tool() -> None:
+    tools = "|".join(load_contract().operations)
+    advice = set[str]()
+    for file in [*(ROOT / "server/lore_server").rglob("*.py"), ROOT / "etl/lore_etl/core/errors.py"]:
+        if file.parent.name in ("services", "query", "framework", "core") or file.name == "reply_text.py":
+            advice |= set(
+                re.findall(rf'(?<!")"([A-Z ][^"\n]*\b(?:{tools})\b[^"\n]*)"', file.read_text(encoding="utf-8"))
+            )
+
+    assert len(advice) >= 8
+    assert [text for text in map(in_shell, advice) if re.search(rf"(?<!lore call )\b({tools})\b", text)] == []

@@ -1,7 +1,8 @@
-"""The catalogue's values of a chunk contain all of it, and any damage to them is noticed."""
+"""The catalogue's values of a chunk and of a file contain all of it, and any damage to them is noticed."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_etl.core.model import Ancestor, Chunk, position_of
-from lore_etl.stores.catalogue_rows import ChunkRecord, chunk_of, relations_of
+from lore_etl.core.model import Ancestor, Chunk, ClassDefinition, FileFacts, Member, position_of
+from lore_etl.stores.catalogue_rows import ChunkRecord, check, chunk_of, pack, relations_of, unpack
 from tests.harness.chunks import make_chunk
 
 KEY_LIKE = st.sampled_from(
@@ -79,3 +80,39 @@ def test_a_changed_character_in_any_value_is_noticed(column: int) -> None:
         changed[column] = f"{text[:place]}{'0' if text[place] != '0' else '1'}{text[place + 1 :]}"
         with pytest.raises(ValueError, match="differs from its hash"):
             chunk_of(changed)
+
+
+FACTS = FileFacts(
+    classes=(
+        ClassDefinition("Boat", (1, 9), ("Vessel",)),
+        ClassDefinition("Ship", (10, 12), (), "sea.Ship", "partial", ("Afloat",), is_interface=True),
+    ),
+    imports={"Vessel": ("harbour", "Vessel"), "tide": ("tide", None)},
+    supersedes=("old.md",),
+    exports={"default": ("", "Boat")},
+    members={"Boat": (Member("sail", "method", (2, 3)),)},
+    family="jvm",
+    package="sea",
+    methods={"Boat": ("Sail()()",)},
+    functions=("moor",),
+    uses={"tide.Tide": (2, 7)},
+)
+
+
+def test_unpacked_facts_equal_the_packed_ones_except_for_members_and_uses() -> None:
+    packed = pack(FACTS, None)
+
+    check(packed)
+    assert unpack(packed) == replace(FACTS, members={}, uses={})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("defines", {"Boat": [["sail", "method"]]}), ("defines", ["Boat"]), ("defines", {"Boat": [["sail", "method", 2]]}),
+     ("classes", [{"name": "Boat"}]), ("imports", {"tide": ["tide"]})],
+)  # fmt: skip
+def test_facts_that_lore_does_not_write_are_found(key: str, value: object) -> None:
+    packed = json.dumps({**json.loads(pack(FACTS, None)), key: value})
+
+    with pytest.raises(ValueError):
+        check(packed)
