@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client._memory import InMemoryTransport
 
 from lore_etl.config.settings import Settings
-from lore_etl.sources.source import origin_of_file
+from lore_etl.files.indexed import origin_of_file
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls

@@ -19,6 +19,8 @@ from lore_etl.system.open_folder import facts_below, open_below, read_below
 KNOWLEDGE = "@lore"  # the name of the folder under which documents written by agents appear in the index
 PULLED = "@tickets"  # the same for tickets from a tracker, which are in the folder `tickets` of the index
 ADDED = "@docs"  # the same for documentation of libraries, which is in the folder `docs` of the index
+MEMORIES = f"{KNOWLEDGE}/memories"
+_ORIGINS = {MEMORIES: "memory", KNOWLEDGE: "agent", PULLED: "tracker", ADDED: "library"}
 EVERYTHING = "."  # the root of the project, for a change that cannot be assigned to a file
 _RESERVED = {
     KNOWLEDGE: "documents that agents wrote",
@@ -254,6 +256,11 @@ def _path_of(place: Path, roots: Iterable[tuple[Path, str]]) -> str:
         if place.is_relative_to(root):
             return PurePosixPath(name, place.relative_to(root).as_posix()).as_posix()
     return EVERYTHING
+
+
+def origin_of_file(source: str) -> str:
+    """Return where an indexed file comes from, by its path."""
+    return next((origin for folder, origin in _ORIGINS.items() if source.startswith(f"{folder}/")), "project")
 
 
 def is_knowledge(path: str) -> bool:

@@ -16,8 +16,8 @@ from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.convert import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
-from lore_etl.files.indexed import ADDED, KNOWLEDGE, PULLED
-from lore_etl.sources.source import BARE_GUIDES, MEMORIES, Source, SourceContext, each, is_code, source_of, syntax_of
+from lore_etl.files.indexed import ADDED, KNOWLEDGE, MEMORIES, PULLED
+from lore_etl.sources.source import BARE_GUIDES, Source, SourceContext, each, is_code, source_of, syntax_of
 
 USUAL = "..."  # the pattern of a configured source that stands for the usual ones
 LONGEST_STATE = 40  # characters

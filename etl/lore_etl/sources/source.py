@@ -19,7 +19,6 @@ from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.conversion.convert import FORMATS, NEEDS_EXTRA, format_of
 from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
 from lore_etl.files.ignore import Included, configured
-from lore_etl.files.indexed import ADDED, KNOWLEDGE, PULLED
 
 BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
 """Guides without an extension; many of them have Markdown headings."""
@@ -35,8 +34,6 @@ SYNTAXES = {
 }  # fmt: skip
 PROSE = frozenset({"markdown", "rst", "text", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
 """The syntaxes of documents, which have titles."""
-MEMORIES = f"{KNOWLEDGE}/memories"
-_ORIGINS = {MEMORIES: "memory", KNOWLEDGE: "agent", PULLED: "tracker", ADDED: "library"}
 FIRST_LINE = 256  # bytes
 _ENV = rb"(?:\S*/)?env[ \t]+(?:(?:-\S*|\w+=\S*)[ \t]+)*"
 _SHEBANG = re.compile(rb"#![ \t]*(?:" + _ENV + rb")?(?:\S*/)?(?P<program>[A-Za-z][A-Za-z-]*)[\d.]*(?=\s|$)")
@@ -158,11 +155,6 @@ def each(*patterns: str) -> tuple[str, ...]:
     """Return the patterns with each of the words in their braces, such as `*.{ini,cfg}`."""
     parts = ([part.split(",") for part in re.split("[{}]", pattern)] for pattern in patterns)
     return tuple("".join(words) for choices in parts for words in product(*choices))
-
-
-def origin_of_file(source: str) -> str:
-    """Return where an indexed file comes from, by its path."""
-    return next((origin for folder, origin in _ORIGINS.items() if source.startswith(f"{folder}/")), "project")
 
 
 def syntax_of(path: str) -> str:

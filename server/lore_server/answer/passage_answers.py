@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from lore_etl.chunking.section import IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.text import last_part
+from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
-from lore_etl.sources.source import PROSE, origin_of_file, syntax_of
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import Fact, extended_class, structural_names
 from lore_server.answer.conflicts import conflicts

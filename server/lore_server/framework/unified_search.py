@@ -17,8 +17,8 @@ from lore_etl.config.settings import DocsSettings
 from lore_etl.core.errors import FrameworkNotFound, InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, KnowledgeType, canonical_json, sha256
+from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
-from lore_etl.sources.source import origin_of_file
 from lore_etl.stores.catalogue import TAGS, UNREAD
 from lore_etl.stores.snapshot import Derived
 from lore_server.framework.best_sentence import best_sentence

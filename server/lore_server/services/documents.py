@@ -11,10 +11,11 @@ from lore_etl.core.frontmatter import MAX_BYTES, body_of
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, ClassNode
 from lore_etl.core.text import nearest_paths
+from lore_etl.files.indexed import origin_of_file
 from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.sources.source import origin_of_file, syntax_of
+from lore_etl.sources.source import syntax_of
 from lore_etl.stores.catalogue_rows import members_of
 from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 from lore_etl.core.errors import IndexMissing
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import KnowledgeType, Value
+from lore_etl.files.indexed import MEMORIES, origin_of_file
 from lore_etl.index import Index
-from lore_etl.sources.source import MEMORIES, origin_of_file
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.memory_store import Memory, MemoryStore, StoredMemory, file_place, new_memory

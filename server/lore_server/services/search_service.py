@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
+from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
-from lore_etl.sources.source import origin_of_file
 from lore_server.query.confidence import SUGGESTION, Fit
 from lore_server.query.filters import Filters, by_age, by_folder, by_suffix, by_type
 from lore_server.query.freshness import Freshness, urgent
