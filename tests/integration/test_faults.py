@@ -26,6 +26,7 @@ from tests.harness.power_cut import Disk
 from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.published import fetch_into, publish_project
 from tests.harness.sweeps import last_line, sweep
+from tests.harness.trying import often
 
 pytestmark = [
     pytest.mark.later,
@@ -33,8 +34,10 @@ pytestmark = [
 ]
 
 KEYWORDS_FOLDER = ".lore/keywords"
-ROTATED = [pytest.param(mode, 1 + number, id=mode) for number, mode in enumerate(MODES)]
+ROTATED = [(mode, 1 + number) for number, mode in enumerate(MODES)]
 """Each fault with its first write: in steps of their number, every write is met once, in minutes instead of hours."""
+SOME = [("ENOSPC", 20, 80, False), ("killed after", 60, 80, False)]
+ANY = [(mode, first, len(MODES), is_first) for mode, first in ROTATED for is_first in (True, False)]
 
 
 def tree(version: int) -> dict[str, str]:
@@ -151,11 +154,11 @@ def sweep_cuts(
 
 @pytest.mark.promise(1)
 @pytest.mark.promise(2)
-@pytest.mark.parametrize(("mode", "first"), [("ENOSPC", 20), ("killed after", 60)])
-def test_a_sync_after_a_fault_at_some_writes_makes_the_index_whole(
-    tmp_path: Path, contract: Contract, faulty: Faults, mode: str, first: int
+@pytest.mark.parametrize(("mode", "first", "step", "is_first"), often([*SOME, *ANY], SOME))
+def test_a_sync_after_a_fault_at_a_write_makes_the_index_whole(
+    tmp_path: Path, contract: Contract, faulty: Faults, mode: str, first: int, step: int, is_first: bool
 ) -> None:
-    assert sweep_syncs(faulty, tmp_path / "p", contract, mode, first, 80, is_first=False) == []
+    assert sweep_syncs(faulty, tmp_path / "p", contract, mode, first, step, is_first=is_first) == []
 
 
 @pytest.mark.promise(1)
@@ -167,17 +170,6 @@ def test_a_sync_after_a_cut_of_the_power_makes_the_index_whole(
     tmp_path: Path, contract: Contract, faulty: Faults, keeps_names: bool, first: int, step: int
 ) -> None:
     assert sweep_cuts(faulty, tmp_path / "p", contract, first, step, keeps_names=keeps_names) == []
-
-
-@pytest.mark.long
-@pytest.mark.promise(1)
-@pytest.mark.promise(2)
-@pytest.mark.parametrize(("mode", "first"), ROTATED)
-@pytest.mark.parametrize("is_first", [True, False], ids=["a first sync", "a sync of an edit"])
-def test_a_sync_after_a_fault_at_any_write_makes_the_index_whole(
-    tmp_path: Path, contract: Contract, faulty: Faults, is_first: bool, mode: str, first: int
-) -> None:
-    assert sweep_syncs(faulty, tmp_path / "p", contract, mode, first, len(MODES), is_first=is_first) == []
 
 
 @pytest.mark.long

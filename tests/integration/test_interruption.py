@@ -195,7 +195,12 @@ def wait_for_end(zygote: subprocess.Popen[str]) -> None:
     assert zygote.stdout and zygote.stdout.readline() == "ended\n"
 
 
-def kill_and_check(root: Path, zygote: subprocess.Popen[str], kills: int) -> None:
+@pytest.mark.promise(1)
+@pytest.mark.parametrize("kills", often([3, 100], {3}))
+def test_a_killed_sync_is_completed_by_the_next_without_a_manual_step(
+    tmp_path: Path, zygote: subprocess.Popen[str], kills: int
+) -> None:
+    root = tmp_path / "project"
     become(root, 0)
     started = time.monotonic()
     start_sync(zygote)
@@ -217,19 +222,6 @@ def kill_and_check(root: Path, zygote: subprocess.Popen[str], kills: int) -> Non
             report = sync(index)
             assert report.failed == []
             assert_equals_fresh(index)
-
-
-@pytest.mark.promise(1)
-def test_a_killed_sync_is_completed_by_the_next_without_a_manual_step(
-    tmp_path: Path, zygote: subprocess.Popen[str]
-) -> None:
-    kill_and_check(tmp_path / "project", zygote, kills=3)
-
-
-@pytest.mark.long
-@pytest.mark.promise(1)
-def test_a_hundred_kills_lose_nothing(tmp_path: Path, zygote: subprocess.Popen[str]) -> None:
-    kill_and_check(tmp_path / "project", zygote, kills=100)
 
 
 @pytest.mark.promise(1)

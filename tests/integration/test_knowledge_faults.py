@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.harness.faults import MODES, Faults, Outcome, faults, has_compiler
 from tests.harness.faulty import add_memory, write_knowledge
 from tests.harness.knowledge import git
 from tests.harness.sweeps import last_line, sweep
+from tests.harness.trying import often
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux")
 
@@ -66,30 +68,17 @@ class Home:
         return git(self.folder, "grep", "-h", "", "HEAD", "--", "projects", check=False)
 
 
-def sweep_writes(
-    faulty: Faults, folder: Path, operation: str, mode: str, *, is_first: bool, first: int = 1, step: int = 1
-) -> list[str]:
-    home = Home(folder, operation, is_first=is_first)
-    home.prepare(0)
-    assert home.run(faulty, 0, "counted").writes > first
-    return sweep(home.prepare, lambda at: home.run(faulty, at, mode), home.check, first, step)
+SOME = [("knowledge", mode, True, 21, 55) for mode in ("ENOSPC", "killed after")]
+ANY = [(*case, 1, 1) for case in product(("knowledge", "memory"), MODES, (True, False))]
 
 
-@pytest.mark.promise(1)
-@pytest.mark.parametrize("mode", ["ENOSPC", "killed after"])
-def test_a_write_after_a_fault_at_some_writes_leaves_a_sound_repository(
-    tmp_path: Path, faulty: Faults, mode: str
-) -> None:
-    assert sweep_writes(faulty, tmp_path / "h", "knowledge", mode, is_first=True, first=21, step=55) == []
-
-
-@pytest.mark.long
 @pytest.mark.promise(1)
 @pytest.mark.promise(2)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("is_first", [True, False], ids=["the first", "a further"])
-@pytest.mark.parametrize("operation", ["knowledge", "memory"])
-def test_a_write_after_a_fault_at_any_write_leaves_a_sound_repository(
-    tmp_path: Path, faulty: Faults, operation: str, is_first: bool, mode: str
+@pytest.mark.parametrize(("operation", "mode", "is_first", "first", "step"), often([*SOME, *ANY], SOME))
+def test_a_write_after_a_fault_at_a_write_leaves_a_sound_repository(
+    tmp_path: Path, faulty: Faults, operation: str, mode: str, is_first: bool, first: int, step: int
 ) -> None:
-    assert sweep_writes(faulty, tmp_path / "h", operation, mode, is_first=is_first) == []
+    home = Home(tmp_path / "h", operation, is_first=is_first)
+    home.prepare(0)
+    assert home.run(faulty, 0, "counted").writes > first
+    assert sweep(home.prepare, lambda at: home.run(faulty, at, mode), home.check, first, step) == []

@@ -17,6 +17,7 @@ from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, is_linear, messages
 from tests.harness.processes import child
+from tests.harness.trying import often
 
 # each write increments a counter in a document with `expected_version`, and retries after a conflict
 COUNTER = """
@@ -64,7 +65,16 @@ for line in sys.stdin:
 """
 
 
-def count_together(home: Path, processes: int, writes: int, names: list[str]) -> None:
+FEW = [(3, 6, ["guide"]), (3, 6, ["a", "b", "c"])]
+MANY = [(4, 100, ["guide"]), (4, 100, ["a", "b", "c", "d"])]
+
+
+@pytest.mark.parametrize(("processes", "writes", "names"), often([*FEW, *MANY], FEW))
+@pytest.mark.requirement("KB-078")
+def test_processes_that_write_concurrently_lose_nothing(
+    tmp_path: Path, processes: int, writes: int, names: list[str]
+) -> None:
+    home = tmp_path / "home"
     store = KnowledgeStore(home)
     for name in names:
         create(store, name)
@@ -94,20 +104,11 @@ def count_together(home: Path, processes: int, writes: int, names: list[str]) ->
     assert_sound(home)
 
 
-@pytest.mark.parametrize("names", [["guide"], ["a", "b", "c"]], ids=["one document", "many"])
-@pytest.mark.requirement("KB-078")
-def test_processes_that_write_concurrently_lose_nothing(tmp_path: Path, names: list[str]) -> None:
-    count_together(tmp_path / "home", 3, 6, names)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("names", [["guide"], ["a", "b", "c", "d"]], ids=["one document", "many"])
-def test_four_processes_write_a_hundred_times_each_and_lose_nothing(tmp_path: Path, names: list[str]) -> None:
-    count_together(tmp_path / "home", 4, 100, names)
-
-
-def kill_writers(home: Path, kills: int) -> None:
-    """Check after each kill that the last acknowledged or the interrupted write exists and the folder is consistent."""
+@pytest.mark.parametrize("kills", often([6, 50], {6}))
+@pytest.mark.requirement("KB-067")
+def test_a_killed_writer_loses_no_acknowledged_write(tmp_path: Path, kills: int) -> None:
+    """After each kill, the last acknowledged or the interrupted write exists, and the folder is consistent."""
+    home = tmp_path / "home"
     store = KnowledgeStore(home)
     create(store)
     store.edit(PROJECT, "guide", add_part(ChapterName("Count"), "0"), AGENT)
@@ -137,13 +138,3 @@ def kill_writers(home: Path, kills: int) -> None:
     assert [int(found) for found in re.findall(r"^\+(\d+)$", contents, re.MULTILINE)] == list(range(last + 1))
     assert is_linear(home)
     assert all(line.startswith(("Update knowledge", INTERRUPTED)) for line in messages(home))
-
-
-@pytest.mark.requirement("KB-067")
-def test_a_killed_writer_loses_no_acknowledged_write(tmp_path: Path) -> None:
-    kill_writers(tmp_path / "home", 6)
-
-
-@pytest.mark.long
-def test_fifty_killed_writers_lose_no_acknowledged_write(tmp_path: Path) -> None:
-    kill_writers(tmp_path / "home", 50)

@@ -17,6 +17,7 @@ from tests.harness.projects import write_project
 from tests.harness.sweeps import last_line, sweep
 from tests.harness.tracker import github, github_comment, github_issue
 from tests.harness.tracker import running as tracker
+from tests.harness.trying import often
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="the faults need gcc and the libc of Linux")
 TICKETS = 3
@@ -117,17 +118,11 @@ class Uploads:
 
 
 @pytest.mark.promise(2)
-def test_a_pull_after_a_fault_at_some_writes_brings_all_tickets(faulty: Faults, tmp_path: Path, address: str) -> None:
-    assert Pulls(faulty, tmp_path, address).sweep("ENOSPC", step=80) == []
-
-
-@pytest.mark.long
-@pytest.mark.promise(2)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_pull_after_a_fault_at_any_write_brings_all_tickets(
-    faulty: Faults, tmp_path: Path, address: str, mode: str
+@pytest.mark.parametrize(("mode", "step"), often([("ENOSPC", 80), *((mode, 1) for mode in MODES)], [("ENOSPC", 80)]))
+def test_a_pull_after_a_fault_at_a_write_brings_all_tickets(
+    faulty: Faults, tmp_path: Path, address: str, mode: str, step: int
 ) -> None:
-    assert Pulls(faulty, tmp_path, address).sweep(mode) == []
+    assert Pulls(faulty, tmp_path, address).sweep(mode, step) == []
 
 
 @pytest.mark.long

@@ -65,20 +65,17 @@ def test_no_retry_starts_after_the_deadline(failure: ModelFailure) -> None:
     assert (len(left), clock.slept) == (1, [])
 
 
-def test_the_last_attempt_reports_its_failure() -> None:
-    left, call = failing(BUSY, BUSY, BUSY)
-
-    with pytest.raises(ModelFailure, match="503"):
-        repeat(call, 2, 1060, Clock().timing())
-    assert left == [BUSY]
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404])
-def test_a_lasting_failure_is_not_repeated(status: int) -> None:
-    left, call = failing(failed_status(status, None), BUSY)
+@pytest.mark.parametrize(
+    ("failures", "attempts", "status"),
+    [([BUSY, BUSY], 2, 503), *(([failed_status(status, None)], 5, status) for status in (400, 401, 403, 404))],
+)
+def test_the_last_attempt_reports_its_failure_and_a_lasting_one_is_the_last(
+    failures: list[ModelFailure], attempts: int, status: int
+) -> None:
+    left, call = failing(*failures, BUSY)
 
     with pytest.raises(ModelFailure, match=str(status)):
-        repeat(call, 5, 1010, Clock().timing())
+        repeat(call, attempts, 1060, Clock().timing())
     assert left == [BUSY]
 
 

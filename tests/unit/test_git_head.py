@@ -27,27 +27,26 @@ def output(root: Path, *arguments: str) -> str:
     ).stdout.strip()
 
 
-def test_a_branch_and_its_commit_are_read(repository: Path) -> None:
-    assert head(repository) == Head("main", output(repository, "rev-parse", "HEAD"))
+@pytest.mark.parametrize(
+    ("commands", "branch"),
+    [
+        ([], "main"),
+        (["checkout -q -b feature/one/two", "pack-refs --all"], "feature/one/two"),
+        (["checkout -q --detach"], None),
+    ],
+    ids=["a branch", "packed refs", "detached"],
+)
+def test_a_branch_and_its_commit_are_read(repository: Path, commands: list[str], branch: str | None) -> None:
+    for command in commands:
+        git(repository, *command.split())
+
+    assert head(repository) == Head(branch, output(repository, "rev-parse", "HEAD"))
 
 
 def test_head_is_found_from_a_folder_within_the_repository(repository: Path) -> None:
     (repository / "deep" / "er").mkdir(parents=True)
 
     assert head(repository / "deep" / "er") == head(repository)
-
-
-def test_a_branch_with_slashes_is_found_in_packed_refs(repository: Path) -> None:
-    git(repository, "checkout", "-q", "-b", "feature/one/two")
-    git(repository, "pack-refs", "--all")
-
-    assert head(repository) == Head("feature/one/two", output(repository, "rev-parse", "HEAD"))
-
-
-def test_a_detached_head_is_read(repository: Path) -> None:
-    git(repository, "checkout", "-q", "--detach")
-
-    assert head(repository) == Head(None, output(repository, "rev-parse", "HEAD"))
 
 
 def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -59,9 +58,10 @@ def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pyte
     assert head(repository).branch == "main"
 
 
-def test_a_repository_without_a_commit_is_accepted(tmp_path: Path) -> None:
-    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
+def test_a_folder_without_a_repository_or_a_commit_has_no_commit(tmp_path: Path) -> None:
+    assert head(tmp_path) == Head(None, None)
 
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
     assert head(tmp_path) == Head("main", None)
 
 
@@ -71,10 +71,6 @@ def test_a_broken_head_has_no_commit(tmp_path: Path, content: str) -> None:
     (tmp_path / ".git" / "HEAD").write_bytes(content.encode("latin-1"))
 
     assert head(tmp_path).commit is None
-
-
-def test_a_folder_outside_a_repository_has_no_head(tmp_path: Path) -> None:
-    assert head(tmp_path) == Head(None, None)
 
 
 def link_to_a_device(path: Path) -> None:

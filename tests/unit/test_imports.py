@@ -93,15 +93,13 @@ def test_the_last_imports_join_the_following_code_whatever_their_number(
     assert count > 9 or len(chunks) == 1
 
 
-def test_a_comment_above_imports_does_not_make_them_a_chunk() -> None:
-    text = "/*\n * Licence: none.\n */\n" + SCRIPT["import"] * 3 + "\n" + SCRIPT["doc"] + SCRIPT["class"]
-
-    assert [chunk.kind for chunk in chunks_of("a.mjs", text)] == ["class"]
+LICENCE = "/*\n * Licence: none.\n */\n"
+LINES = ["let DragZone;", "setup();", "const NeoConfig = Neo.config;"]
 
 
-@pytest.mark.parametrize("line", ["let DragZone;", "setup();", "const NeoConfig = Neo.config;"])
-def test_a_line_next_to_the_imports_does_not_make_them_a_chunk(line: str) -> None:
-    text = SCRIPT["import"] * 3 + "\n" + line + "\n\n" + SCRIPT["doc"] + SCRIPT["class"]
+@pytest.mark.parametrize(("above", "line"), [(LICENCE, ""), *(("", f"{line}\n\n") for line in LINES)])
+def test_a_comment_or_a_line_next_to_the_imports_does_not_make_them_a_chunk(above: str, line: str) -> None:
+    text = above + SCRIPT["import"] * 3 + "\n" + line + SCRIPT["doc"] + SCRIPT["class"]
 
     assert [chunk.kind for chunk in chunks_of("a.mjs", text)] == ["class"]
 

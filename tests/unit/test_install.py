@@ -7,6 +7,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -173,31 +174,27 @@ def test_a_different_entry_is_kept_and_shown() -> None:
     assert (merged.status, merged.text, merged.existing) == ("different", "", {"command": "other"})
 
 
+INVALID_JSON = ["{", "[]", '{"mcpServers": []}', '"x"', "{,}x", "[" * 100_000, '{"a": "\n"}', "/* {", "// x"]
+INVALID_TOML = ["[mcp_servers", "mcp_servers = 1", "a = 1\na = 2"]
+
+
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"mcpServers": []}', '"x"', "{,}x", "[" * 100_000, '{"a": "\n"}', "/* {", "// x"]
+    ("text", "form", "key"),
+    [*product(INVALID_JSON, ["json"], ["mcpServers"]), *product(INVALID_TOML, ["toml"], ["mcp_servers"])],
 )
-def test_an_invalid_configuration_is_rejected_with_its_name(text: str) -> None:
+def test_an_invalid_configuration_is_rejected_with_its_name(text: str, form: Form, key: str) -> None:
     with pytest.raises(ConfigError, match="the-file"):
-        add(text)
+        add(text, form, key)
 
 
-@pytest.mark.parametrize("text", ["[mcp_servers", "mcp_servers = 1", "a = 1\na = 2"])
-def test_invalid_toml_is_rejected_with_its_name(text: str) -> None:
-    with pytest.raises(ConfigError, match="the-file"):
-        add(text, "toml", "mcp_servers")
-
-
-def test_servers_in_an_inline_table_stay_there() -> None:
-    merged = add('# mine\nmcp_servers = { other = { command = "x" } }\n', "toml", "mcp_servers")
+@pytest.mark.parametrize(
+    "text", ['# mine\nmcp_servers = { other = { command = "x" } }\n', '# mine\nmcp_servers.other.command = "x"']
+)
+def test_servers_in_an_inline_table_or_under_dotted_keys_are_kept(text: str) -> None:
+    merged = add(text, "toml", "mcp_servers")
 
     assert tomllib.loads(merged.text)["mcp_servers"] == {"other": {"command": "x"}, "lore": ENTRY}
     assert merged.text.startswith("# mine\n")
-
-
-def test_servers_under_dotted_keys_are_kept() -> None:
-    merged = add('mcp_servers.other.command = "x"', "toml", "mcp_servers")
-
-    assert tomllib.loads(merged.text)["mcp_servers"] == {"other": {"command": "x"}, "lore": ENTRY}
 
 
 def test_windows_line_ends_of_a_toml_file_are_kept() -> None:

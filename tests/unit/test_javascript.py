@@ -179,20 +179,19 @@ def test_broken_code_is_parsed_as_far_as_possible(text: str) -> None:
     assert "\n".join(chunk.text for chunk in chunks) == text.strip("\n")
 
 
-def test_minified_code_is_indexed_as_plain_text_with_a_warning() -> None:
-    chunks, facts, warning = chunk(document("a.js", "class A{};" * 2_001), counter())
-
-    assert warning == "minified code; indexed as plain text"
-    assert facts.classes == ()
-    assert {chunk.kind for chunk in chunks} == {"text"}
+ENDLESS = ["[\n" * 40_000, "`${\n" * 20_000, "function a(){\n" * 4_000]
 
 
 @pytest.mark.parametrize("path", ["a.js", "a.ts", "a.tsx"])
-@pytest.mark.parametrize("text", ["[\n" * 40_000, "`${\n" * 20_000, "function a(){\n" * 4_000])
-def test_code_without_an_end_is_indexed_as_plain_text_with_a_warning(path: str, text: str) -> None:
-    chunks, _, warning = chunk(document(path, text), counter())
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("class A{};" * 2_001, "minified code"), *((text, "code that takes too long to parse") for text in ENDLESS)],
+)
+def test_code_that_cannot_be_parsed_is_indexed_as_plain_text_with_a_warning(path: str, text: str, reason: str) -> None:
+    chunks, facts, warning = chunk(document(path, text), counter())
 
-    assert warning == "code that takes too long to parse; indexed as plain text"
+    assert warning == f"{reason}; indexed as plain text"
+    assert facts.classes == ()
     assert {chunk.kind for chunk in chunks} == {"text"}
 
 

@@ -6,6 +6,7 @@ import gc
 import json
 import time
 from collections.abc import Callable
+from itertools import product
 from math import isqrt
 
 import pytest
@@ -156,19 +157,14 @@ def test_files_are_read_in_linear_time(path: str, name: str, is_linear: Check) -
     is_linear(lambda n: chunk(source.document(path, SHAPES[path, name](n)), counter()), 30_000)
 
 
-@both
-@pytest.mark.parametrize("piece", SECRETS)
-@pytest.mark.promise(20)
-def test_secrets_are_searched_for_in_linear_time(piece: str, is_linear: Check) -> None:
-    is_linear(lambda n: redact(piece * (n // len(piece))), 200_000)
+KEY = "-----BEGIN PRIVATE " + "KEY-----\n"
+IN_A_KEY = ["/", "+", " ", '"', "\\n", "A: ", "a", "a\n", "=\n"]
 
 
 @both
-@pytest.mark.parametrize("piece", ["/", "+", " ", '"', "\\n", "A: ", "a", "a\n", "=\n"])
+@pytest.mark.parametrize(("begin", "piece"), [*product([""], SECRETS), *product([KEY], IN_A_KEY)])
 @pytest.mark.promise(20)
-def test_lines_of_a_private_key_are_read_in_linear_time(piece: str, is_linear: Check) -> None:
-    begin = "-----BEGIN PRIVATE " + "KEY-----\n"
-
+def test_secrets_are_searched_for_in_linear_time(begin: str, piece: str, is_linear: Check) -> None:
     is_linear(lambda n: redact(begin + piece * (n // len(piece)) + "!"), 200_000)
 
 

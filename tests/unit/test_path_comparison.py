@@ -13,14 +13,12 @@ from lore_server.owner.process import ignoring
 from lore_server.services.memory_service import _memory_id
 
 
-@pytest.mark.parametrize("name", ["index.md", "indexes/a.md", "index-notes/b.md", "other/index/c.md"])
-def test_a_folder_with_a_name_like_the_index_folder_is_watched(name: str) -> None:
-    assert ignoring(Path("/project/index"))(Change.modified, f"/project/{name}")
+def test_folders_with_names_like_the_index_folder_are_watched_and_the_folder_itself_is_not() -> None:
+    names = ["index.md", "indexes/a.md", "index-notes/b.md", "other/index/c.md"]
+    own = ["index", "index/catalogue.sqlite", "index/keywords/x"]
+    is_watched = ignoring(Path("/project/index"))
 
-
-@pytest.mark.parametrize("name", ["index", "index/catalogue.sqlite", "index/keywords/x"])
-def test_the_index_folder_itself_is_not_watched(name: str) -> None:
-    assert not ignoring(Path("/project/index"))(Change.modified, f"/project/{name}")
+    assert [name for name in [*names, *own] if is_watched(Change.modified, f"/project/{name}")] == names
 
 
 @pytest.mark.parametrize(
