@@ -207,14 +207,16 @@ def test_values_that_servers_reject_become_text(value: str) -> None:
     assert not any("\0" in str(value) for value in values)
 
 
-@pytest.mark.parametrize("text", ["", "---\nrating: 8\n---\n\n", "\ufeff\r\n"])
-def test_an_empty_file_is_skipped(text: str) -> None:
-    assert skip_reason(text.encode()) == "it is empty"
-
-
-@pytest.mark.parametrize("front", ["knowledge_server: lore", "group_id: learning\nsha256: abc"])
-def test_a_file_that_came_from_a_knowledge_server_is_not_sent_back(front: str) -> None:
-    assert skip_reason(f"---\n{front}\n---\nBody.\n".encode()) == "it came from a knowledge server"
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        *((text, "it is empty") for text in ("", "---\nrating: 8\n---\n\n", "\ufeff\r\n")),
+        ("---\nknowledge_server: lore\n---\nBody.\n", "it came from a knowledge server"),
+        ("---\ngroup_id: learning\nsha256: abc\n---\nBody.\n", "it came from a knowledge server"),
+    ],
+)
+def test_an_empty_file_and_one_from_a_knowledge_server_are_not_sent(text: str, reason: str) -> None:
+    assert skip_reason(text.encode()) == reason
 
 
 def test_a_text_that_mentions_a_knowledge_server_is_still_sent() -> None:

@@ -18,26 +18,21 @@ FORGED = Identity("~/Downloads/backend", REMOTE, "backend")
 LOCAL = Identity("~/notes/backend", "", "backend")
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://github.com/finance/backend",
-        "https://github.com/finance/backend.git",
-        "https://GitHub.com:443/finance/backend.git/",
-        "https://user:secret@github.com/finance//backend/",
-        "http://github.com./finance/backend",
-        "ssh://git@github.com/finance/backend.git",
-        "ssh://git@github.com:22/finance/backend",
-        "git://github.com/finance/backend.git",
-        "git+ssh://git@github.com/finance/backend",
-        "git@github.com:finance/backend.git",
-        "git@GITHUB.com:/finance/backend.git/",
-        "github.com:finance/backend",
-        " github.com:finance/backend\n",
-    ],
-)
-def test_all_spellings_of_a_remote_have_the_same_identity(address: str) -> None:
-    assert normalised_remote(address) == REMOTE
+SPELLINGS = [
+    "https://github.com/finance/backend",
+    "https://github.com/finance/backend.git",
+    "https://GitHub.com:443/finance/backend.git/",
+    "https://user:secret@github.com/finance//backend/",
+    "http://github.com./finance/backend",
+    "ssh://git@github.com/finance/backend.git",
+    "ssh://git@github.com:22/finance/backend",
+    "git://github.com/finance/backend.git",
+    "git+ssh://git@github.com/finance/backend",
+    "git@github.com:finance/backend.git",
+    "git@GITHUB.com:/finance/backend.git/",
+    "github.com:finance/backend",
+    " github.com:finance/backend\n",
+]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +53,7 @@ def test_different_repositories_have_different_identities(remote: str, other: st
 @pytest.mark.parametrize(
     ("address", "identity"),
     [
+        *((spelling, REMOTE) for spelling in SPELLINGS),
         ("/srv/git/app.git", "file:///srv/git/app"),
         ("file:///srv/git/app.git/", "file:///srv/git/app"),
         ("ssh://git@[::1]:22/app", "::1/app"),
@@ -72,7 +68,9 @@ def test_different_repositories_have_different_identities(remote: str, other: st
         ("host:" + "x" * 600, ""),
     ],
 )
-def test_local_remotes_are_normalized_and_unusable_remotes_have_no_identity(address: str, identity: str) -> None:
+def test_all_spellings_of_a_remote_have_the_same_identity_and_unusable_remotes_have_none(
+    address: str, identity: str
+) -> None:
     assert normalised_remote(address) == identity
 
 

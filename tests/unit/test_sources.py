@@ -350,16 +350,17 @@ def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_
     ]
 
 
-def test_the_projects_own_configuration_is_not_reported_as_an_unknown_type() -> None:
-    counted = inventory({}, dict.fromkeys(["lore.toml", "sub/lore.toml"], ""))
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["lore.toml", "sub/lore.toml"], "configuration of Lore"),
+        (["LICENSE.rst", "words.txt"], "neither documentation nor code by its name"),
+    ],
+)
+def test_a_file_of_a_known_type_is_left_out_for_its_name(names: list[str], reason: str) -> None:
+    counted = inventory({}, dict.fromkeys(names, ""))
 
-    assert {row["reason"] for row in counted["left_out"]} == {"configuration of Lore"}
-
-
-def test_a_file_of_a_known_type_is_left_out_for_its_name() -> None:
-    counted = inventory({}, dict.fromkeys(["LICENSE.rst", "words.txt"], ""))
-
-    assert {row["reason"] for row in counted["left_out"]} == {"neither documentation nor code by its name"}
+    assert {row["reason"] for row in counted["left_out"]} == {reason}
 
 
 def test_many_extensions_are_summed_up() -> None:
