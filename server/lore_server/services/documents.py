@@ -23,8 +23,7 @@ from lore_server.query.freshness import Freshness
 from lore_server.query.lineage import functions_named, not_covered
 from lore_server.query.syntax import ALL
 from lore_server.replies import budget, paging
-from lore_server.replies.paging import whole_lines
-from lore_server.services.file_part import LineRange, file_part, place_of
+from lore_server.replies.paging import LineRange, file_part, place_of, whole_lines
 
 if TYPE_CHECKING:
     from lore_server.replies import records

@@ -22,8 +22,7 @@ from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Stopwatch
 from lore_server.query.syntax import ALL, Request, read_request
 from lore_server.replies import budget, paging
-from lore_server.replies.paging import fitting_excerpt
-from lore_server.services.file_part import place_of
+from lore_server.replies.paging import fitting_excerpt, place_of
 from lore_server.services.question_log import BETWEEN
 
 if TYPE_CHECKING:
