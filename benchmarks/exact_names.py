@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.main_job import package_copy, row
 from lore_etl.config.settings import Settings
-from lore_etl.models.embedder import Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_server.app import App
 from lore_server.contract import load_contract
 
@@ -36,7 +36,7 @@ def defined_once(project: Path) -> dict[str, str]:
     return {name: found[0][0] for name, found in places.items() if len(found) == 1 and found[0][1]}
 
 
-def measure(package: str, folder: Path, model: Model | None = None) -> int:
+def measure(package: str, folder: Path, model: ConfiguredModel | None = None) -> int:
     """Return how many of the picked names rank first, with the default model or another model."""
     project = package_copy(package, folder)
     names = defined_once(project)

@@ -23,7 +23,7 @@ from lore_etl.chunking import parse
 from lore_etl.chunking.section import parse_plain
 from lore_etl.config.settings import Settings
 from lore_etl.core.model import Document, KnowledgeType
-from lore_etl.models.embedder import Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.sources.source import syntax_of
 from lore_server.app import App
 from lore_server.contract import load_contract
@@ -84,7 +84,7 @@ def sample(folder: Path, suffix: str, target: Path) -> dict[str, str]:
     return {name: found[0] for name, found in places.items() if len(found) == 1}
 
 
-def measure(suffix: str, folder: Path, target: Path, model: Model | None) -> None:
+def measure(suffix: str, folder: Path, target: Path, model: ConfiguredModel | None) -> None:
     """Print how many of the picked names rank first, and the time for parsing."""
     names = sample(folder, suffix, target)
     picked = random.Random(SEED).sample(sorted(names), min(PICKED, len(names)))

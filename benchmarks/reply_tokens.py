@@ -19,7 +19,7 @@ from mcp.client.client import Client
 from benchmarks.main_job import package_copy
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.config.settings import Settings
-from lore_etl.models.embedder import Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_server.app import App
 from lore_server.contract import load_contract
 from lore_server.execution.threads import Calls
@@ -94,7 +94,7 @@ class Reply(NamedTuple):
     unknown_data: str
 
 
-def indexed(folder: Path, model: Model | None = None) -> App:
+def indexed(folder: Path, model: ConfiguredModel | None = None) -> App:
     """Return an app with the index of a package, a document and a memory."""
     app = App(package_copy(PACKAGE, folder), Settings(), load_contract(), model, home=folder / "home")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})

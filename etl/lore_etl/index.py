@@ -19,7 +19,7 @@ from lore_etl.core.errors import Busy, IndexMissing, StorageError, os_errors_as
 from lore_etl.core.progress import Progress
 from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
-from lore_etl.models.embedder import ConfiguredModel, Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import integrity
 from lore_etl.stores.catalogue import Catalogue
@@ -110,7 +110,7 @@ class Index:
         self,
         root: Path,
         settings: Settings,
-        model: Model | None = None,
+        model: ConfiguredModel | None = None,
         knowledge: KnowledgeFolder | None = None,
         limits: LoadLimits = DEFAULT_LIMITS,
         published: Head | None = None,
@@ -275,7 +275,7 @@ class Index:
     @property
     def model(self) -> str:
         """Return an identifier of the configured model and input recipe, without loading the model."""
-        return f"{self._model.fingerprint()} recipe {RECIPE_VERSION}"
+        return f"{self._model.fingerprint} recipe {RECIPE_VERSION}"
 
     @property
     def cache(self) -> EmbeddingCache:
@@ -287,8 +287,8 @@ class Index:
 
                 self.own()
                 settings, shared = self.settings.embedding, None
-                # a model that a caller passed, or at an unusual endpoint, may be another one in other projects
-                if isinstance(self._model, ConfiguredModel) and not settings.base_url and settings.cache_mb:
+                # a model at an unusual endpoint may be another one in other projects
+                if self._model.shares_vectors and not settings.base_url and settings.cache_mb:
                     shared = SharedVectors(cache_folder() / "vectors", settings.cache_mb * 1_000_000)
                 self._cache = EmbeddingCache(self.folder, self.model, dimension, shared)
             return self._cache

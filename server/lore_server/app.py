@@ -21,7 +21,7 @@ from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import NOBODY, Listener, silent
 from lore_etl.files.git_folder import Head
 from lore_etl.index import Index
-from lore_etl.models.embedder import Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import emptiness
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
@@ -72,7 +72,7 @@ class App:
         root: Path,
         settings: Settings,
         contract: Contract,
-        model: Model | None = None,
+        model: ConfiguredModel | None = None,
         owner: Callable[[], HealthOwnerRecord | None] = lambda: None,
         home: Path | None = None,
         pace: Pace | None = None,

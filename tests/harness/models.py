@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,10 @@ class HashEmbedder:
             raise ProviderError("the input was refused")
 
 
-class HashModel:
+class HashModel(ConfiguredModel):
     """The stand-in as a model that an Index opens; its embedder records the embedded texts."""
+
+    shares_vectors = False
 
     def __init__(self, name: str = "hash", refuses: Sequence[str] = ()) -> None:
         self.embedder: HashEmbedder = HashEmbedder(name, refuses)
@@ -68,6 +70,7 @@ class HashModel:
     def prepare(self, progress: Progress, may_download: bool) -> None:
         """Do nothing: the stand-in needs no files."""
 
+    @cached_property
     def fingerprint(self) -> str:
         return self.embedder.fingerprint
 
@@ -78,27 +81,17 @@ class HashModel:
         return self.embedder
 
 
-class LoadedModel:
+class LoadedModel(ConfiguredModel):
     """The default model, loaded once for all indexes of this process because it has no state."""
 
-    def __init__(self) -> None:
-        self._model = ConfiguredModel(Settings().embedding)
-
-    def prepare(self, progress: Progress, may_download: bool) -> None:
-        self._model.prepare(progress, may_download)
-
-    def fingerprint(self) -> str:
-        return self._model.fingerprint()
-
-    def tokens(self) -> TokenCounter:
-        return self._model.tokens()
+    shares_vectors = False
 
     @cache  # noqa: B019 - there is one of them
     def open(self) -> Embedder:
-        return self._model.open()
+        return super().open()
 
 
-LOADED = LoadedModel()
+LOADED = LoadedModel(Settings().embedding)
 
 
 @cache

@@ -312,7 +312,7 @@ def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path,
     asked = torch.run("encode", tiny_model, ["ferry"], "query")[0]
     assert np.abs(served.embed_query("ferry") - asked).max() < torch.tolerance
     before = {path: path.stat().st_mtime_ns for path in compiled.rglob("*")}
-    assert model.open().fingerprint == served.fingerprint == model.fingerprint()
+    assert model.open().fingerprint == served.fingerprint == model.fingerprint
     assert {path: path.stat().st_mtime_ns for path in compiled.rglob("*")} == before
 
 

@@ -63,7 +63,7 @@ def test_the_shipped_graph_contains_no_weights() -> None:
 
 
 def test_the_identity_of_the_model_stays_so_that_its_vectors_stay_in_use() -> None:
-    assert ConfiguredModel(EmbeddingSettings()).fingerprint() == "all-MiniLM-L6-v2:22201214eeda13fa"
+    assert ConfiguredModel(EmbeddingSettings()).fingerprint == "all-MiniLM-L6-v2:22201214eeda13fa"
 
 
 USE = """
@@ -107,7 +107,7 @@ def test_missing_weights_are_reported_with_the_way_to_get_them() -> None:
 def test_other_files_are_refused(instead: Path, own_cache: Path, name: str) -> None:
     for file in (WEIGHTS, "tokenizer.json"):
         shutil.copy(DATA / file, instead / file)
-    assert ConfiguredModel(EmbeddingSettings()).fingerprint()
+    assert ConfiguredModel(EmbeddingSettings()).fingerprint
     with open(instead / name, "r+b") as changed:
         changed.seek(-9, os.SEEK_END)
         changed.write(b"#")

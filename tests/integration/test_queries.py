@@ -343,6 +343,6 @@ def test_hostile_query_text_is_treated_as_plain_text(app: App, query: str) -> No
 
 
 def test_the_default_model_is_the_packaged_model() -> None:
-    fingerprint = ConfiguredModel(Settings().embedding).fingerprint()
+    fingerprint = ConfiguredModel(Settings().embedding).fingerprint
 
     assert fingerprint.startswith("all-MiniLM-L6-v2:")

@@ -54,24 +54,10 @@ def model_name(settings: EmbeddingSettings) -> str:
     return settings.model or (GEMINI_MODEL if settings.provider == "gemini" else DEFAULT_MODEL)
 
 
-class Model(Protocol):
-    """A model whose name is known before it is loaded."""
-
-    def prepare(self, progress: Progress, may_download: bool) -> None:
-        """Compile the model if necessary, and download it first if that is allowed; both can take minutes."""
-
-    def fingerprint(self) -> str:
-        """Return a text that changes whenever the vectors would. Fails immediately if the model is not compiled."""
-
-    def tokens(self) -> TokenCounter:
-        """Return the counter of the model's tokens, which needs only a small part of the model."""
-
-    def open(self) -> Embedder:
-        """Load the model. Fails immediately if it is not compiled."""
-
-
 class ConfiguredModel:
     """The model in `[embedding]`. Only `prepare` is slow or uses the network; before it, searches use only keywords."""
+
+    shares_vectors = True  # with other projects, in which a model of this name is the same
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings
@@ -79,7 +65,7 @@ class ConfiguredModel:
         self._failure: LoreError | None = None
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
-        """Raises ConfigError, ProviderUnavailable."""
+        """Compile the model, and download it if allowed; both can take minutes. Raises ConfigError, ProviderError."""
         if self._settings.provider == "gemini":
             return
         try:
@@ -91,12 +77,9 @@ class ConfiguredModel:
             raise
         self._failure = None
 
+    @cached_property
     def fingerprint(self) -> str:
         """Return provider, name and, for a local model, a digest of its files. Raises ConfigError, ProviderError."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
         if self._settings.provider == "gemini":
             return f"gemini:{self._name}"
         with self._open_compiled() as files:
@@ -114,7 +97,7 @@ class ConfiguredModel:
             return OnnxEmbedder(files, self._settings.threads)
 
     def tokens(self) -> TokenCounter:
-        """Raises ConfigError, ProviderError."""
+        """Return the counter of the model's tokens, without loading the model. Raises ConfigError, ProviderError."""
         if self._settings.provider == "gemini":
             return self.open().tokens()
         from lore_etl.chunking.tokens import token_counter

@@ -12,7 +12,7 @@ from lore_etl.core.errors import InvalidArgument, NotFound, ProviderError, Stora
 from lore_etl.core.model import KnowledgeType, sha256
 from lore_etl.core.progress import Progress, silent
 from lore_etl.index import Index
-from lore_etl.models.embedder import Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.corpus import load_records
 from lore_server.changes.project_git import LOG, read_git
 from lore_server.changes.ticket_names import files_by_name, names
@@ -76,7 +76,7 @@ def open_bench(
     root: Path,
     settings: Settings,
     progress: Progress = silent,
-    model: Model | None = None,
+    model: ConfiguredModel | None = None,
     history: History | None = None,  # of the set's documents, already read
 ) -> Iterator[tuple[Bench, EvaluationSet]]:
     """Open the bench of a set, or of the project's own history. Raises the errors of `set_from_git`."""
@@ -107,7 +107,7 @@ def read_chosen(folder: Path | None, split: str | None) -> EvaluationSet | None:
 
 
 @contextmanager
-def scratch_index(name: str, settings: Settings, model: Model | None = None) -> Iterator[Index]:
+def scratch_index(name: str, settings: Settings, model: ConfiguredModel | None = None) -> Iterator[Index]:
     """Open an index outside any project, in this process; it is kept, so that the next run embeds only changes."""
     database = settings.database.in_this_process()
     configured = sha256(settings.embedding.model_dump_json(exclude={"cache_mb"}) + database.model_dump_json())[:12]

@@ -11,7 +11,7 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk
 from lore_etl.core.progress import Progress, silent
-from lore_etl.models.embedder import Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.corpus import CorpusRecord
 from lore_server.evaluation.bench import Bench, open_bench, read_chosen
 from lore_server.evaluation.measures import Report, Values, per_question
@@ -32,7 +32,7 @@ def evaluate_folder(
     settings: Settings,
     rankings: Sequence[str],
     progress: Progress = silent,
-    model: Model | None = None,
+    model: ConfiguredModel | None = None,
 ) -> Report:
     """Return the report on a set of any kind or, without a folder, on the project's own history."""
     if folder is None or not is_excerpt_set(folder):

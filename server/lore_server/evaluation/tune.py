@@ -15,7 +15,7 @@ from lore_etl.config.project import CONFIG_NAME
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, InvalidArgument
 from lore_etl.core.progress import Progress, silent
-from lore_etl.models.embedder import Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_server.evaluation.bench import Bench, open_bench, read_chosen
 from lore_server.evaluation.measures import ALPHA, Comparison, compare, per_question
 from lore_server.evaluation.sets import EvaluationSet
@@ -72,7 +72,7 @@ def fit_folders(
     root: Path,
     settings: Settings,
     progress: Progress = silent,
-    model: Model | None = None,
+    model: ConfiguredModel | None = None,
 ) -> Fit:
     """Fit the weights to sets or the project's own history. Raises ConfigError, InvalidArgument."""
     if settings.query.ranking != "hybrid":

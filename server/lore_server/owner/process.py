@@ -20,7 +20,7 @@ from lore_etl.config.project import place_of
 from lore_etl.config.settings import EmbeddingSettings, load_settings
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
-from lore_etl.models.embedder import ConfiguredModel, Model
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import SERVE_MANY, my_note, read_note, remove_note, write_note
 from lore_etl.system.processes import keep_present_objects, limit_heaps
@@ -69,7 +69,7 @@ class Owner:
         root: Path,
         config: Path | None,
         kind: str,
-        model: Callable[[EmbeddingSettings], Model] = ConfiguredModel,
+        model: Callable[[EmbeddingSettings], ConfiguredModel] = ConfiguredModel,
     ) -> None:
         limit_heaps()
         self.place = place_of(root, config)  # first: an edit between the two makes the owner look older, not newer

@@ -20,7 +20,7 @@ from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.core.errors import Busy, LoreError, NotFound, StorageError, UsageError, os_errors_as
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
-from lore_etl.models.embedder import Model, SharedModel
+from lore_etl.models.embedder import SharedModel
 from lore_etl.stores.owner_file import SERVE_MANY
 from lore_etl.system.processes import release_unused_memory
 from lore_server.app import App
@@ -194,7 +194,7 @@ class Projects:
         make_way(place_of(project.root, self._config), PATIENCE_SECONDS)
         return Owner(project.root, self._config, SERVE_MANY, self._model)
 
-    def _model(self, settings: EmbeddingSettings) -> Model:
+    def _model(self, settings: EmbeddingSettings) -> SharedModel:
         with self._guard:
             return self._models.setdefault(settings.model_dump_json(), SharedModel(settings))
 
