@@ -32,14 +32,14 @@ class OpenFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def below(self, path: str) -> OpenFolder:
+    def below(self, path: str, make: bool = False) -> OpenFolder:
         """Open the folder at a path below it; the path contains no symlink and no `..`."""
         folder: OpenFolder = self
         for name in path.split("/"):
             try:
                 if name in ("", ".", "..") or "\0" in name:
                     raise OSError(errno.ELOOP, "not a path below the folder", path)
-                found = folder.enter(name)
+                found = folder.enter(name, make)
             finally:
                 if folder is not self:
                     folder.close()
@@ -155,13 +155,13 @@ def open_folder(path: Path) -> OpenFolder:
     return FolderByPath(real, ((real, real.lstat()),))
 
 
-def open_below(root: Path, path: str) -> OpenFolder:
+def open_below(root: Path, path: str, make: bool = False) -> OpenFolder:
     """Open the folder at a path below a root without following symlinks; empty is the root. Raises OSError."""
     top = open_folder(root)
     if not path:
         return top
     with top:
-        return top.below(path)
+        return top.below(path, make)
 
 
 def open_real(folder: Path) -> OpenFolder:

@@ -14,7 +14,7 @@ from pathlib import Path
 from lore_etl.core.errors import AccessDenied, Busy, FileSystemError, InvalidPath, StorageError
 from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import entry_facts, is_real_folder, names_git_folder, open_regular
-from lore_etl.system.open_folder import OpenFolder, open_folder
+from lore_etl.system.open_folder import OpenFolder, open_below
 
 TEMPORARY = ".lore-*.tmp"
 LARGEST = 64_000_000  # larger than any document: a large file put there by hand is not read into memory
@@ -138,14 +138,11 @@ class Files:
         *parts, name = path.split("/")
         if any(part in ("", ".", "..") or "\0" in part or names_git_folder(part) for part in (*parts, name)):
             raise InvalidPath(f"{path} is not a path inside the knowledge folder.")
-        with contextlib.ExitStack() as opened:
-            parent: OpenFolder | None = None
-            with reporting(path), contextlib.suppress(FileNotFoundError):
-                folder = opened.enter_context(open_folder(self._home))
-                for part in parts:
-                    folder = opened.enter_context(folder.enter(part, make))
-                parent = folder
-            yield parent, name
+        folder = None
+        with reporting(path), contextlib.suppress(FileNotFoundError):
+            folder = open_below(self._home, "/".join(parts), make)
+        with folder or contextlib.nullcontext():
+            yield folder, name
 
 
 @contextlib.contextmanager
