@@ -219,16 +219,10 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
         timeout=httpx.Timeout(address.timeout_seconds, connect=min(CONNECT_SECONDS, address.timeout_seconds)),
         verify=verify,
         trust_env=not address.is_ours,  # proxies of the environment are only for remote servers
-        event_hooks={"request": [_limit_time], "response": [check]},
+        event_hooks={"response": [check]},
     )
     limit_requests(client, lambda: limit() or TIMEOUTS * address.timeout_seconds, MAX_BYTES)
     return client
-
-
-def _limit_time(request: httpx.Request) -> None:
-    if (seconds := limit()) is not None:
-        allowed = request.extensions["timeout"]
-        request.extensions["timeout"] = {name: min(seconds, value) for name, value in allowed.items()}
 
 
 def _only(databases: Any) -> str:
