@@ -1,6 +1,6 @@
 """Take pictures of the page for the documentation: `python -m tests.browser.screenshots`, with the sample project.
 
-They show each view on a desk and on a phone, the search in the dark theme, and a running sync.
+They show each view on a desk and on a phone, the search in the dark theme, a running sync, and the app of an answer.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
+from tests.harness.apps import called, hosting, result_message
 from tests.harness.browser import reading, running
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import bearer, serving
@@ -107,6 +108,7 @@ def main() -> None:
             for name, (fragment, content) in VIEWS.items():
                 _pictures(browser, url, name, fragment.format(commit=commit), content)
             _view(browser, url, "dark", *VIEWS["search"], viewport=WINDOW, color_scheme="dark")
+            _picture_of_the_app(browser, url)
         run_lore("stop", cwd=project)
 
 
@@ -143,6 +145,14 @@ def _picture_of_a_sync(browser: Browser, url: str) -> None:
         _picture(page, "index")
         page.set_viewport_size(PHONE)
         _picture(page, "index-phone")
+
+
+def _picture_of_the_app(browser: Browser, url: str) -> None:
+    html, result = called(url, "ask_knowledge_base", {"query": "Why is SQLite the default store?"})
+    with hosting(browser, html, result_message(result)) as (page, view):
+        expect(view.locator("details").first).to_be_visible()
+        page.wait_for_function("document.querySelector('iframe').clientHeight > 200")
+        page.locator("iframe").screenshot(path=IMAGES / "app-answer.png")
 
 
 def _picture(page: Page, name: str) -> None:

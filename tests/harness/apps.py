@@ -114,6 +114,6 @@ def hosting(browser: Browser, html: str, *messages: JSON, **context: Any) -> Ite
     try:
         page.goto(f"{HOST}/")
         yield page, page.frame_locator("iframe").frame_locator("iframe")
-        assert troubles == [], troubles
+        assert troubles == []
     finally:
         profile.close()
