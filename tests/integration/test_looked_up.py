@@ -59,6 +59,9 @@ FILES = {
     "### Crate\n\nA conveyor lane carries no crates, because they are too heavy for the conveyor of a lane.\n",
     "docs/deploy.md": "# Deploy Crane\n\nTo deploy Crane to a server, run these commands:\n\n```bash\n"
     "crane build\ncrane push --all\n```\n\nThe server then restarts.\n\n## On Nimbus\n\nDeploy Crane with a token.\n",
+    "docs/partners.md": "# Partners\n\nParcels of Crane are loaded by Gantry, [Lift](https://example.org/lift), "
+    "`Derrick` and Hoister.\n\n- Barge\n- Tugboat\n- Punt\n\nA Derrick loads them at night, and how the Punt "
+    "is loaded is in its manual.\n",
     "docs/commands/crane-lift.md": "# Command: crane lift\n\nLifts a parcel from the belt to a shelf.\n",
     "carriers/air/fast/adapter.go": adapter("fast"),
     "carriers/air/slow/adapter.go": adapter("slow"),
@@ -139,6 +142,8 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
         ("what does `crane fly` do", "`crane fly` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Heroku", "`Heroku` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Zephyr", "`Zephyr` occurs only within other names, as in `logs/centre.md`"),
+        ("How do I load parcels with Gantry Lift?", "`Gantry` occurs only in a list of names, in `docs/partners.md`"),
+        ("what is Tugboat", "`Tugboat` occurs only in a list of names, in `docs/partners.md`"),
         ("Does Crane speak HTTP/3?", "`HTTP/3` occurs nowhere in this knowledge base."),
         ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),
         ("How do I keep parcels in PostgreSQL?", "`PostgreSQL` occurs nowhere in this knowledge base."),
@@ -168,6 +173,17 @@ def test_a_search_doubts_a_query_with_a_name_that_is_nowhere(crane_app: App, que
 
     assert reply["results"]
     assert reply.get("doubt") == (name and f"`{name}` occurs nowhere in this knowledge base.")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Is a parcel loaded by Lift?", "which Gantry or Lift loads parcels", "How do I load parcels with a Derrick?"],
+)
+def test_a_list_of_names_answers_whether_something_is_in_it(crane_app: App, question: str) -> None:
+    reply = ask(crane_app, question)
+
+    assert reply["found"] is True
+    assert "docs/partners.md" in [one["source"] for one in reply["citations"]]
 
 
 def test_a_missing_ticket_is_said_beside_the_one_that_exists(crane_app: App) -> None:

@@ -40,6 +40,10 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
     return best if best is not None and share(best[0]) >= least else None
 
 
+def asks_to_explain(question: str) -> bool:
+    return any(_FORM[name].search(question) for name in ("how", "why", "what_is", "what_does"))
+
+
 def _fitting(question: str) -> Callable[[str], bool]:
     """Return whether a sentence can answer this type of question: a number, a reason, steps, a place, a definition."""
     answering = (("asks_quantity", "number"), ("why", "reason"), ("how", "steps"), ("where", "place"))

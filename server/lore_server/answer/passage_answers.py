@@ -16,7 +16,7 @@ from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import Fact, extended_class, structural_names
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.lead import defining, find_lead, steps
+from lore_server.answer.lead import asks_to_explain, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
 from lore_server.answer.release_facts import first_release, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
@@ -98,7 +98,8 @@ class PassageAnswers:
             passages = choose(found, first or steps(question, near, share), limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
             passages = widened(passages, max(0, left), self._index.catalogue.of_source)
-            if not named and (only := elsewhere(known, [passage.chunk for passage in passages], self._index)):
+            shown = [passage.chunk for passage in passages]
+            if not named and (only := elsewhere(known, shown, self._index, not asks_to_explain(question))):
                 return _only_in(*only, found)
         lead, mode = self._looked_up(named, passages)
         if fact is not None:

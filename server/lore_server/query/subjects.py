@@ -15,9 +15,13 @@ from lore_server.query.reference import ASKING, spelled
 FEW_FILES = 3
 MANY = 100  # passages
 ONLY_IN, PART_OF = "`{}` occurs only in", "`{}` occurs only within other names, as in"
+LISTED = "`{}` occurs only in a list of names, in"
 _TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+|/\d[\d.]*)*(?:['’]\w+)?")
 _JOINED = re.compile(r"[/@:]·|·(?:[/@:]\S|  )")  # around a word: of a path, or in a column
 _IN_DATA = re.compile(r"[/@:._-]·|·[/@:._-]")
+_LINK = re.compile(r"\]\([^()\s]*\)")
+_ITEM = r"[`*_\[\"']{0,3}[A-Z][\w.+#-]*(?: [A-Z\d][\w.+#-]*){0,2}[`*_\]\"']{0,3}"
+_LIST = re.compile(rf"{_ITEM}(?:(?:,\s+|,?\s+(?:and|or|&)\s+|\n[-*+] ){_ITEM}){{2,}}")
 _OPENING = re.compile(r"(?:^|[.?!:]\s)\W*$")
 
 
@@ -58,17 +62,32 @@ def unknown(question: str, passages: Iterable[Chunk], index: Index) -> str | Non
     return absent([noun for noun in names if noun.text.casefold() not in text], index, False)
 
 
-def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index) -> tuple[str, list[Chunk]] | None:
+def elsewhere(
+    found: Sequence[Noun], shown: Sequence[Chunk], index: Index, is_mention_enough: bool
+) -> tuple[str, list[Chunk]] | None:
     """Return a sentence about the first name that only few other files mention, with their passages.
 
-    Of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages.
+    Of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages. If a
+    mention is not enough, they may be among those shown, but only list the name with others, and say nothing about it.
     """
-    for name in (noun.text for noun in found if noun.is_name and not any(_mentions(noun.text, one) for one in shown)):
+    for name in (noun.text for noun in found if noun.is_name):
+        is_shown = any(_mentions(name, one) for one in shown)
+        if is_shown and is_mention_enough:
+            continue
         those = sorted(holders(name, index), key=lambda chunk: (chunk.source, chunk.lines))
         own = [chunk for chunk in those if _mentions(name, chunk)]
+        if is_shown and not (own and all(_is_only_listed(name, chunk) for chunk in own)):
+            continue
         if 0 < len(those) < MANY and len({chunk.source for chunk in own}) <= FEW_FILES:
-            return (ONLY_IN if own else PART_OF).format(name), own or those
+            return (LISTED if is_shown else ONLY_IN if own else PART_OF).format(name), own or those
     return None
+
+
+def _is_only_listed(name: str, chunk: Chunk) -> bool:
+    text, has = _LINK.sub("]", chunk.text), spelled(name)
+    spans = [match.span() for match in _LIST.finditer(text)]
+    places = [match.start() for match in has.finditer(text)]
+    return not has.search(_facts(chunk)) and all(any(a <= place < b for a, b in spans) for place in places)
 
 
 def holders(word: str, index: Index) -> list[Chunk]:
