@@ -25,6 +25,13 @@ FILES = {
     "docs/crews.md": "# Crews\n\nThe Bosun whistles. Without a Bosun, ropes remain on the quay, and each Bosun has "
     "one.\n",
     "docs/pilots.md": "# Pilots\n\nA river pilot implements the `Pilot` interface, and so does a sea pilot.\n",
+    "docs/manifest.md": "# Manifest\n\n## `HoldFields`\n\nThe `HoldFields` of a manifest control which holds and hold "
+    "fields are allowed.\n\n### Banned holds\n\nBan a hold by its hold number, so that the hold stays empty:\n\n"
+    "```\nholds.ban(hold)\n```\n\n## Signatures\n\n" + "Each officer signs the list in ink. " * 40 + "\n\n## Rats\n\n"
+    "If a hold has rats, close its hatch and fumigate the hold first.\n",
+    "docs/fumigation.md": "# Fumigation\n\nTo fumigate the cargo, name its decks with the option `smoke`:\n\n"
+    "```\nship.open({smoke: ['lower']})\n```\n\n## Masks\n\nThe option `smoke` is for the crew in masks.\n\n"
+    "## Gas\n\nAnother gas may be chosen:\n\n```\nship.open({smoke: {gas: 'sulphur'}})\n```\n",
     "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
     "module.exports = { drainBilge }\n",
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
@@ -94,3 +101,10 @@ def test_a_sentence_of_restructured_text_leads_without_its_markup(app: App, ques
     reply = ask(app, question)
 
     assert reply["answer"].startswith(f"{lead} [1]")
+
+
+def test_steps_are_those_of_the_guide_that_the_question_names(app: App) -> None:
+    reply = ask(app, "how do I fumigate a hold")
+
+    assert reply["citations"][0]["source"] == "docs/fumigation.md"
+    assert reply["citations"][0]["quote"].startswith("# Fumigation\n\nTo fumigate the cargo")

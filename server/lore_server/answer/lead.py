@@ -9,6 +9,7 @@ from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage
 from lore_server.answer.wording import wording
 from lore_server.query.parse import looks_like_name
+from lore_server.query.ranking import Ranked
 
 _FORM = wording("sentences")
 COVERED = 0.7  # share of the question's words
@@ -98,12 +99,19 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     return [best] if best is not None and any(rank(best)) else []
 
 
-def steps(question: str, chunks: Sequence[Chunk], share: Callable[[str], float]) -> list[Chunk]:
-    """Return the first chunk, or the one that covers a "how do I" question best, if it is prose with code."""
+def steps(question: str, passages: Sequence[Ranked], share: Callable[[str], float]) -> list[Chunk]:
+    """Return the first passage, or the one that covers a "how do I" question best, if it is prose with code.
+
+    If it lacks words of the question, the best passage with code comes from a guide that the question names.
+    """
+    chunks = [passage.chunk for passage in passages]
     code = [chunk for chunk in chunks if _CODE.search(chunk.text)] if _FORM["how"].search(question) else []
     if not code:
         return []
     best = code[0] if code[0] is chunks[0] else max(chunks, key=lambda one: (share(one.text), one in code))
+    named = [one.chunk for one in passages if one.chunk in code and "fileNameMatch" in dict(one.why)]
+    if named and (best not in code or share(best.text) < COVERED):
+        best = max(named, key=lambda one: (share(one.text), one.source == named[0].source, -one.lines[0]))
     return [best] if best in code and syntax_of(best.source) in PROSE else []
 
 

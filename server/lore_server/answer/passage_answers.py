@@ -93,7 +93,7 @@ class PassageAnswers:
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
         else:
-            near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
+            near = [one for one in found.passages if one.score >= NEAR * found.passages[0].score]
             first = [fact[1]] if fact else defining(question, lambda: self._prose(found))
             passages = choose(found, first or steps(question, near, share), limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
