@@ -1,20 +1,22 @@
 """Measure answers without a model, and their time beside that of a search: `python -m benchmarks.answers [--list]`.
 
 The questions of `data/evaluation` are asked of the index that `index.toml` describes; sync it first. `--list` prints
-the questions that fail.
+the questions that fail. `--project PATH QUESTIONS` measures only the times, on another synced project, with the lines
+of a file as questions.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import os
 import re
 import statistics
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,33 +173,67 @@ def _resolves(citation: Reply) -> bool:
     return bool("\n".join(lines[first - 1 : last]) == citation["quote"])
 
 
-def main(is_listed: bool) -> None:
+class Times:
+    """The wall time and processor time of searches and answers, which take turns."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._spent: dict[str, list[tuple[float, float]]] = {"query_documents": [], "ask_knowledge_base": []}
+
+    def ask(self, text: str) -> Reply:
+        replies = {}
+        is_even = len(self._spent["query_documents"]) % 2 == 0
+        for operation in [*self._spent][:: -1 if is_even else 1]:
+            asked = text + " " * (operation == "query_documents")  # or one finds the other's result
+            wall, processor = time.perf_counter(), time.process_time()
+            replies[operation] = self._app.call(operation, {"query": asked})
+            self._spent[operation].append((time.perf_counter() - wall, time.process_time() - processor))
+        return replies["ask_knowledge_base"]
+
+    def report(self) -> None:
+        for number, clock in enumerate(("wall", "processor")):
+            points = {
+                operation: [
+                    1000 * statistics.quantiles([one[number] for one in spent], n=100)[at - 1] for at in (50, 95)
+                ]
+                for operation, spent in self._spent.items()
+            }
+            search, answer = points.values()
+            shown = (f"{operation} median {p50:.0f} ms, p95 {p95:.0f} ms" for operation, (p50, p95) in points.items())
+            print(f"{clock}: {'; '.join(shown)}; ratio {answer[0] / search[0]:.2f}, {answer[1] / search[1]:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--project", nargs=2, type=Path, metavar=("PATH", "QUESTIONS"))
+    options = parser.parse_args()
     os.environ.pop("GEMINI_API_KEY", None)
-    app = App(ROOT, load_settings(ROOT, EVALUATION / "index.toml"), load_contract())
-    judged, replies = list[Judged](), dict[str, Reply]()
-    times: dict[str, list[float]] = {"query_documents": [], "ask_knowledge_base": []}
-    try:
-        for number, question in enumerate(questions()):
-            for operation in [*times][:: 1 if number % 2 else -1]:
-                text = question["text"] + " " * (operation == "query_documents")  # or one finds the other's result
-                started = time.perf_counter()
-                replies[operation] = app.call(operation, {"query": text})
-                times[operation].append(time.perf_counter() - started)
-            reply = replies["ask_knowledge_base"]
-            judged.append(judge(question, reply))
-            if is_listed and not (
-                _is_right(judged[-1]) and judged[-1].is_resolved and judged[-1].is_lead_whole is not False
-            ):
-                print(f"{judged[-1].id} {question['text']}\n    {reply['answer'][:150]!r} {sorted(question['files'])}")
-    finally:
-        app.close()
+    root, file = options.project or (ROOT, None)
+    settings = load_settings(root, None if file else EVALUATION / "index.toml")
+    with closing(App(root.resolve(), settings, load_contract())) as app:
+        times = Times(app)
+        if file:
+            for text in file.read_text(encoding="utf-8").splitlines():
+                times.ask(text)
+        else:
+            _print_shares(times, options.list)
+    times.report()
+
+
+def _print_shares(times: Times, is_listed: bool) -> None:
+    judged = list[Judged]()
+    for question in questions():
+        reply = times.ask(question["text"])
+        judged.append(judge(question, reply))
+        if is_listed and not (
+            _is_right(judged[-1]) and judged[-1].is_resolved and judged[-1].is_lead_whole is not False
+        ):
+            print(f"{judged[-1].id} {question['text']}\n    {reply['answer'][:150]!r} {sorted(question['files'])}")
     columns = [_shares(half) for half in (judged, *(_of_half(judged, name) for name in ("dev", "test")))]
     print("| | all | chosen on (dev) | held out (test) |\n|---|---|---|---|")
     for name in columns[0]:
         print("|", name, "|", " | ".join(column[name] for column in columns), "|")
-    for operation, seconds in times.items():
-        points = (1000 * statistics.quantiles(seconds, n=100)[percent - 1] for percent in (50, 95))
-        print("{}: median {:.0f} ms, p95 {:.0f} ms".format(operation, *points))
 
 
 def _of_half(judged: list[Judged], half: str) -> list[Judged]:
@@ -226,4 +262,4 @@ def _share(values: list[bool]) -> str:
 
 
 if __name__ == "__main__":
-    main("--list" in sys.argv)
+    main()

@@ -244,6 +244,6 @@ def test_a_file_name_counts_for_code_and_guides_unless_the_question_suggests_oth
         return [result.source for result in ranked(query, code, guide, ticket) if "fileNameMatch" in dict(result.why)]
 
     assert named("retry policy") == ["retry_policy.go", "docs/retry-policy.md"]
-    assert named("where is the retry policy") == ["retry_policy.go"]
+    assert named("where is the retry policy") == ["retry_policy.go", "docs/retry-policy.md"]
     assert named("how do I set the retry policy") == ["docs/retry-policy.md"]
     assert named("why is there a retry policy") == []

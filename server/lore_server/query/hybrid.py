@@ -78,7 +78,8 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     topics = topic_matches(query.text, sources)
     code_points = 0.0 if type_ or query.wanted_types else weights["codeMatch"]
     is_question = len(query.text.split()) <= MAX_WORDS
-    nameable = NAMED_AFTER_SUBJECT & (query.wanted_types or NAMED_AFTER_SUBJECT) if is_question else frozenset()
+    asks_code = not query.wanted_types or KnowledgeType.SRC in query.wanted_types
+    nameable = (NAMED_AFTER_SUBJECT if asks_code else query.wanted_types & NAMED_AFTER_SUBJECT) if is_question else ()
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
