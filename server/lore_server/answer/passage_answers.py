@@ -22,6 +22,7 @@ from lore_server.answer.release_facts import first_release, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
+from lore_server.query.path_words import says_the_same
 from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
@@ -125,17 +126,21 @@ class PassageAnswers:
 
     def _refusal(self, found: SearchOutcome, known: Sequence[Noun], are_words_counted: bool) -> str | None:
         """Return why the index has no answer; None if it may have one."""
-        names = structural_names(found.query.text)
+        question = found.query.text
+        names = structural_names(question)
         parts = {part.casefold() for name in names for part in (name, *name.split("."))}
         if names and not any(self._index.keywords.holding([part]) for part in parts):
             return ABSENT.format(names[0])
-        if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
+        if (asked := extended_class(question)) and not self._is_class(asked["name"], asked["kind"]):
             return f"There is no {asked['kind']} `{asked['name']}` in this knowledge base."
         is_unsure = not found.is_foreign and _similarity(found) < SIMILAR
         if not found.is_foreign and (
             noun := absent(known, self._index, are_words_counted and is_unsure and found.confidence < UNSURE)
         ):
             return ABSENT.format(noun)
+        headings = {one.chunk.heading[-1] for one in found.passages if one.chunk.heading}
+        if any(says_the_same(question, heading) for heading in headings):
+            return None
         if found.confidence < LEAST or (is_unsure and not self._is_supported(found)):
             return NOT_JUDGED if found.is_foreign else NOT_HERE
         return None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk
@@ -51,7 +51,13 @@ def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
 def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str | None:
     """Return the first name that occurs nowhere in the index; or word, if words count, that occurs in no form."""
     ordered = sorted(found, key=lambda noun: not noun.is_name)
-    some = (noun for noun in ordered if noun.is_name or (are_words_counted and not index.keywords.holding([noun.text])))
+    pairs = [first.text + second.text for first, second in pairwise(found)]  # `thread safe` may be written `threadsafe`
+
+    def is_known(word: str) -> bool:  # the stem of `safety` is not that of `safe`
+        forms = (word, f"{word}ty", *(pair for pair in pairs if word in pair))
+        return any(index.keywords.holding([form]) for form in forms)
+
+    some = (noun for noun in ordered if noun.is_name or (are_words_counted and not is_known(noun.text)))
     return next((noun.text for noun in some if not holders(noun.text, index)), None)
 
 
