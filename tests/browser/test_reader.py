@@ -39,11 +39,15 @@ CODE = '"""Buoys."""\n\n\nclass Buoy:\n    """A buoy <b>."""\n\n    def ring(sel
 BELL = "def toll(bell):\n" + "".join(
     f"    bell.swing({n})  # the clapper strikes the rim of the bell\n" for n in range(400)
 )
+LOG = "# Log\n\nOf the pilots.\n" + "".join(
+    f"\n## Day {day}\n\nThe ferry crossed the sound at noon, the sea was calm.\n" for day in range(1, 2_001)
+)
 FILES = {
     "issues/issue-12.md": TICKET,
     "docs/bells.md": "# Bells\n\n## The `toll()` function\n\nThe clapper of a bell needs:\n\n- a rope\n\n- oil\n",
     "bell.py": BELL,
     "docs/guide.md": f"{GUIDE}## Fares\n\n```python\ndef fare():\n    return 1\n```\n",
+    "docs/log.md": LOG,
     "buoys.py": CODE,
     "long.py": "buoys = [\n" + "    'the buoy of the sound is red and round',\n" * (LONGEST - 2) + "]\n",
 }
@@ -186,3 +190,31 @@ def test_any_line_of_a_long_file_is_shown_at_once_with_few_elements(reader: Read
     page.goto(f"{reader.url}/#/source/long.py?line=20-22")
     expect(page.locator("#L20.is-target")).to_be_in_viewport()
     expect(page.locator(".line.is-target")).to_have_count(3)
+
+
+def test_a_line_that_is_beyond_the_rendered_part_of_a_long_guide_is_shown_in_its_source(reader: Reader) -> None:
+    rendered: list[str] = []
+    reader.page.on("request", lambda request: rendered.append(request.post_data or ""))
+    page = reader.open("#/source/docs/log.md?line=7600")
+    expect(page.locator("#L7600.is-target")).to_be_in_viewport()
+    expect(page.get_by_role("link", name="Source")).to_have_attribute("aria-current", "true")
+    assert [len(body) for body in rendered if LOG[:20] in body] == [], "it was rendered before the line was shown"
+    page.locator("#L7610 .number").click()
+    expect(page.locator("#L7610.is-target")).to_be_in_viewport()
+
+    page.goto(f"{reader.url}/#/source/docs/log.md?line=49-51")
+    expect(page.locator("article.prose .is-target")).to_have_text(["Day 12", re.compile("noon")])
+    page.goto(f"{reader.url}/#/source/docs/log.md?line=7600&view=rendered")
+    expect(page.locator("article.prose > pre.is-target")).to_contain_text("## Day 2000")
+
+
+def test_the_lines_of_a_guide_are_chosen_in_its_source(reader: Reader) -> None:
+    page = reader.open("#/source/docs/guide.md?view=source")
+    page.locator("#L5 .number").click()
+    expect(page.locator("#L5.is-target")).to_be_visible()
+    page.get_by_role("link", name="Passages").click()
+    page.locator("#L7 .number").click()
+    expect(page.locator(".chunk-head").first).to_be_visible()
+    expect(page.locator("#L7.is-target")).to_be_visible()
+    page.get_by_role("link", name="Rendered").click()
+    expect(page.locator("article.prose > .is-target")).to_have_text("Text of part 1.")

@@ -12,7 +12,8 @@ import { known, resource } from "../shared/server.js";
 
 const TOKENS = 1_000_000;
 const MODES = [["rendered", "Rendered"], ["source", "Source"], ["passages", "Passages"]];
-const LONGEST_RENDERED = 2_000_000; // characters
+const LONGEST_RENDERED = 2_000_000; // characters of a file
+const RENDERED = 100_000; // characters of it that the server renders
 
 /**
  * Return the view of `#/source/<path>?line=…&chunk=…&view=…&chapter=…`; in a `frame` of another view, `addressOf(path, params)`
@@ -24,7 +25,7 @@ export function view(addressOf = (path, params) => link("source", path, params),
   const about = el("div", {});
   const trouble = el("div", {});
   const article = el("article", { class: "prose" });
-  const lines = linesPane(addressOf, (first, last) => go(addressOf(state.path, { ...shownParams(), line: span([first, last]) })));
+  const lines = linesPane((path, params) => addressOf(path, { ...shownParams(), ...params }), (first, last) => go(addressOf(state.path, { ...shownParams(), line: span([first, last]) })));
   const outline = el("nav", { class: "outline", "aria-label": "Outline" });
   const main = el("div", { class: "paper" }, lines.element);
   const body = el("div", { class: "beside file", hidden: true }, el("div", {}, article, main), outline);
@@ -40,8 +41,9 @@ export function view(addressOf = (path, params) => link("source", path, params),
     } while (found.next_cursor);
     const all = found.text.split("\n");
     if (all.length > 1 && all.length > found.lines[1]) all.pop(); // the line break of the last line
-    const isProse = isMarkdown(path) && found.text.length < LONGEST_RENDERED;
-    return { ...found, all, page: isProse ? await api.rendered(found.text, signal) : null };
+    const file = { ...found, all, isProse: isMarkdown(path) && found.text.length < LONGEST_RENDERED };
+    const isWanted = state.params.view === "rendered" || defaultMode(file) === "rendered";
+    return { ...file, page: file.isProse && isWanted ? await api.rendered(found.text, signal) : null };
   }
 
   function showFile(found, path) {
@@ -63,8 +65,15 @@ export function view(addressOf = (path, params) => link("source", path, params),
     fill(trouble, failure(problem, retry));
   }
 
-  const modeOf = ({ view }) => (!state.file.page && view !== "passages" ? "source" : (MODES.find(([name]) => name === view)?.[0] ?? "rendered"));
-  const shownParams = () => ({ view: state.params.view });
+  const modesOf = ({ isProse }) => MODES.filter(([name]) => name !== "rendered" || isProse);
+  const modeOf = ({ view }) => modesOf(state.file).find(([name]) => name === view)?.[0] ?? defaultMode();
+  const shownParams = () => ({ view: state.drawn === (state.file.isProse ? "rendered" : "source") ? "" : state.drawn });
+
+  /** Return the mode of an address that names none: prose is rendered, unless the wanted lines are beyond what the server renders. */
+  function defaultMode(file = state.file) {
+    const [, last] = targetLines(file) ?? [0, 0];
+    return file.isProse && file.all.slice(0, last).join("\n").length < RENDERED ? "rendered" : "source";
+  }
 
   /** Draw the file in the wanted mode, and mark the target. */
   function draw() {
@@ -82,10 +91,14 @@ export function view(addressOf = (path, params) => link("source", path, params),
   }
 
   function showRendered() {
-    const { page, title, type } = state.file;
+    const { page, text, title, type } = state.file;
+    const linesIn = (part) => part.split("\n").length;
     const nodes = nodesOf(page.elements, placesIn(state.path));
     if (/^h\d$/.test(nodes[0]?.localName) && nodes[0].textContent === title) nodes[0].classList.add("unseen"); // the page's own heading
-    fill(article, nodes, page.rest && [note("warn", "The rest is too long to render and is shown as plain text."), el("pre", { tabindex: "0" }, el("code", {}, page.rest))]);
+    fill(article, nodes, page.rest && [
+      note("warn", "The rest is too long to render and is shown as plain text."),
+      el("pre", { tabindex: "0", "data-line": linesIn(text) - linesIn(page.rest) + 1 }, el("code", {}, page.rest)),
+    ]);
     if (type === "ticket") showAuthors(article);
   }
 
@@ -95,14 +108,14 @@ export function view(addressOf = (path, params) => link("source", path, params),
     const other = (view) => addressOf(path, { ...params, view: view === defaultMode() ? "" : view });
     fill(facts,
       el("span", { class: "modes", role: "group", "aria-label": "Show as" },
-        MODES.filter(([name]) => name !== "rendered" || found.page).map(([name, label]) => el("a", { href: other(name), "aria-current": name === mode ? "true" : null }, label))),
+        modesOf(found).map(([name, label]) => el("a", { href: other(name), "aria-current": name === mode ? "true" : null }, label))),
       el("code", { class: "path" }, path), el("span", { class: "type" }, found.type), el("span", {}, plural(found.all.length, "line")),
       standingMarks(found), found.changed && changedMark(),
       el("span", { class: "copies", role: "group", "aria-label": "Copy" }, el("span", { "aria-hidden": "true" }, "Copy"),
         copyButton(target ? "path:lines" : "path", () => (target ? `${path}:${span(target)}` : path)),
         copyButton("link", () => location.href),
         copyButton("citation", () => citation(target)),
-        copyButton(found.page ? "text" : "code", () => (target ? found.all.slice(target[0] - 1, target[1]) : found.all).join("\n"))),
+        copyButton(found.isProse ? "text" : "code", () => (target ? found.all.slice(target[0] - 1, target[1]) : found.all).join("\n"))),
       editorAnchor(path, target?.[0] ?? 1), past.button);
     past.show(path, target);
   }
@@ -114,8 +127,6 @@ export function view(addressOf = (path, params) => link("source", path, params),
     return `[${state.file.title.replace(/[[\]\\]/g, "\\$&")} (${name})](${location.href.replaceAll(")", "%29")})`;
   }
 
-  const defaultMode = () => (state.file.page ? "rendered" : "source");
-
   function showOutline(mode) {
     const rows = mode === "rendered"
       ? headingsIn(article).map((node) => outlineRow(addressOf(state.path, { chapter: node.dataset.anchor }), node.dataset.anchor, node.textContent, "", Number(node.localName[1]) - 1))
@@ -123,11 +134,11 @@ export function view(addressOf = (path, params) => link("source", path, params),
     fill(outline, rows.length > 0 && [el("h2", {}, mode === "rendered" ? "Chapters" : mode === "passages" ? plural(rows.length, "passage") : "Outline"), el("ol", {}, rows)]);
   }
 
-  const chunkOf = ({ chunk }) => state.file.chunks.find((candidate) => candidate.id === chunk);
+  const chunkOf = ({ chunk }, file = state.file) => file.chunks.find((candidate) => candidate.id === chunk);
 
-  function targetLines() {
-    const [first, last] = linesOf(state.params) ?? chunkOf(state.params)?.lines ?? [];
-    return first && first <= state.file.all.length ? [first, Math.min(last, state.file.all.length)] : null;
+  function targetLines(file = state.file) {
+    const [first, last] = linesOf(state.params) ?? chunkOf(state.params, file)?.lines ?? [];
+    return first && first <= file.all.length ? [first, Math.min(last, file.all.length)] : null;
   }
 
   function showTarget(mode) {
@@ -175,7 +186,7 @@ export function view(addressOf = (path, params) => link("source", path, params),
 
   async function showRoute({ path, params }) {
     state.params = params;
-    if (path === state.path && state.file) return drawFrom();
+    if (path === state.path && state.file && (state.file.page || modeOf(params) !== "rendered")) return drawFrom();
     Object.assign(state, { path: null, file: null });
     for (const part of [trouble, facts, about]) fill(part);
     body.hidden = true;
