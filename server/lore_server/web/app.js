@@ -1,7 +1,6 @@
 // Compose the page: views, routing, and the frame around them.
 
-import { agoOf, base, byId, count, el, fill, go, headingsOf, link, loadView, parse, placeOf, plural, project, rememberPlace, sourceLink, span } from "./shared/base.js";
-import { JOB, SEARCH_WANTED, SETTLED, STATE } from "./shared/events.js";
+import { agoOf, base, byId, count, el, fill, go, headingsOf, JOB, link, loadView, parse, placeOf, plural, project, rememberPlace, SEARCH_WANTED, SETTLED, sourceLink, span, STATE } from "./shared/base.js";
 import { failure } from "./shared/parts.js";
 import { currentJob, known, resource, search, watchState } from "./shared/server.js";
 import { searchView } from "./search/search.js";

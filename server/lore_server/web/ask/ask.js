@@ -3,8 +3,7 @@
 import { answerNodes } from "./answer.js";
 import { citationList, quoteOf, referenceList, showCited } from "./citations.js";
 import { saveAnswer } from "./save-answer.js";
-import { askedBefore, codes, duration, el, fill, go, headingsOf, lastRoute, link, pinned, project, rememberAsked, say, setPin, span, TYPES } from "../shared/base.js";
-import { FRESHNESS } from "../shared/events.js";
+import { askedBefore, codes, duration, el, fill, FRESHNESS, go, headingsOf, lastRoute, link, pinned, project, rememberAsked, say, setPin, span, TYPES } from "../shared/base.js";
 import { hoverCards } from "../shared/hover.js";
 import { failure, freshnessNote, notesOf, paperLink } from "../shared/parts.js";
 import * as api from "../shared/server.js";

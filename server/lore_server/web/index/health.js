@@ -1,8 +1,7 @@
 // Health: the state of each part, and the remedy if it does not work.
 
-import { HEALTH, STATE } from "../shared/events.js";
 import { problemLists } from "./job-panel.js";
-import { bytes, codes, count, el, fill, link, plural, say, sourceLink, timeOf } from "../shared/base.js";
+import { bytes, codes, count, el, fill, HEALTH, link, plural, say, sourceLink, STATE, timeOf } from "../shared/base.js";
 import { failure } from "../shared/parts.js";
 import { checkHealth, known } from "../shared/server.js";
 

@@ -1,10 +1,9 @@
 // The index: its content, the last or running build, and the files.
 
-import { HEALTH, JOB, STATE } from "../shared/events.js";
 import { filesPanel } from "./files.js";
 import { jobPanel, problemLists } from "./job-panel.js";
 import { manageMenu } from "./manage.js";
-import { bytes, count, duration, el, fill, plural, project, sourceLink, sum, timeOf } from "../shared/base.js";
+import { bytes, count, duration, el, fill, HEALTH, JOB, plural, project, sourceLink, STATE, sum, timeOf } from "../shared/base.js";
 import { emptyIndex, failure } from "../shared/parts.js";
 import { currentJob, known, startSync } from "../shared/server.js";
 

@@ -5,9 +5,8 @@ import { diffOf } from "./diff.js";
 import { authorOf, isOfPaper, subjectOf } from "./history.js";
 import { el, fill, say, timeOf } from "../shared/base.js";
 import { confirmed } from "../shared/confirm.js";
-import { takeBack } from "../shared/paper.js";
-import { changeLink, failure, historyLink, note, paperOf, projectHistoryLink } from "../shared/parts.js";
-import * as api from "../shared/server.js";
+import { historyLink, loadHistory, paperOf, projectHistoryLink, takeBack } from "../shared/paper.js";
+import { changeLink, failure, note } from "../shared/parts.js";
 import { resource } from "../shared/server.js";
 
 /** Return the view of `#/knowledge/change?commit=…&project=…&file=…&main=…`. */
@@ -19,7 +18,7 @@ export function view() {
   const body = el("div", { class: "changes" });
   const button = el("button", { type: "button", class: "button danger", on: { click: revert } }, "Revert…");
   const state = { params: {} };
-  const change = resource({ part: body, load: ({ commit }, signal) => api.history({ commit }, signal), show: showChange, fail });
+  const change = resource({ part: body, load: ({ commit }, signal) => loadHistory({ commit }, signal), show: showChange, fail });
 
   async function show({ params }) {
     if (JSON.stringify(params) === JSON.stringify(state.params)) return; // keep the result of the action

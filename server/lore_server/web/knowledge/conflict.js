@@ -2,8 +2,7 @@
 
 import { diffOf } from "./diff.js";
 import { el, timeOf } from "../shared/base.js";
-import { changesSince, lastCommit, read } from "../shared/paper.js";
-import { nameOf } from "../shared/parts.js";
+import { changesSince, lastCommit, nameOf, read } from "../shared/paper.js";
 
 /** Show who changed it, and how; `overwrite` receives the current version, `discard` drops the draft. */
 export async function conflictPanel(problem, paper, since, { overwrite, discard }) {

@@ -1,7 +1,8 @@
 // Breadcrumbs in the knowledge of a project.
 
 import { el } from "../shared/base.js";
-import { paperLink, projectLink } from "../shared/parts.js";
+import { projectLink } from "../shared/paper.js";
+import { paperLink } from "../shared/parts.js";
 
 /** Show steps of [text, link]; Escape follows the last link. */
 export function crumbs(...steps) {

@@ -5,8 +5,8 @@ import { crumbs, toPaper, toProject } from "./crumbs.js";
 import { draftOf, dropDraft, keepDraft } from "./draft.js";
 import { el, fill, go, say } from "../shared/base.js";
 import { confirmed } from "../shared/confirm.js";
-import { lastCommit, read, write } from "../shared/paper.js";
-import { failure, nameOf, nodesOf, note, paperLink, paperOf, placesOf } from "../shared/parts.js";
+import { lastCommit, loadProjects, nameOf, paperOf, placesOf, read, write } from "../shared/paper.js";
+import { failure, nodesOf, note, paperLink } from "../shared/parts.js";
 import * as api from "../shared/server.js";
 import { resource } from "../shared/server.js";
 
@@ -35,7 +35,7 @@ export function view() {
   async function load(asked, signal) {
     input.disabled = button.disabled = true;
     const since = (await lastCommit(asked))?.id; // before the text: a change in between is reported twice rather than never
-    const [found, { current }] = await Promise.all([read(asked, undefined, signal), api.projects(signal)]);
+    const [found, { current }] = await Promise.all([read(asked, undefined, signal), loadProjects(signal)]);
     return { found, current, since };
   }
 

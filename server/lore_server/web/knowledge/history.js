@@ -2,10 +2,9 @@
 
 import { crumbs, toPaper, toProject } from "./crumbs.js";
 import { confirmed } from "../shared/confirm.js";
-import { takeBack } from "../shared/paper.js";
+import { loadHistory, nameOf, takeBack } from "../shared/paper.js";
 import { el, fill, plural, say, timeOf } from "../shared/base.js";
-import { changeLink, failure, nameOf, paperLink } from "../shared/parts.js";
-import * as api from "../shared/server.js";
+import { changeLink, failure, paperLink } from "../shared/parts.js";
 import { resource } from "../shared/server.js";
 
 const PAGE = 50;
@@ -23,7 +22,7 @@ export function view() {
 
   function load(skip = 0, signal) {
     const { project, file, main } = state.params;
-    return api.history({ project_id: project, filename: file, main, limit: PAGE, skip }, signal);
+    return loadHistory({ project_id: project, filename: file, main, limit: PAGE, skip }, signal);
   }
 
   function showCommits(found, skip = 0) {

@@ -2,12 +2,11 @@
 
 import { newPaper } from "./new-paper.js";
 import { mainRow, matchRow, noPapers, paperRow } from "./paper-row.js";
-import { count, el, fill, go, plural, say } from "../shared/base.js";
+import { count, el, fill, go, plural, say, searchSteps } from "../shared/base.js";
 import { confirmed } from "../shared/confirm.js";
 import { menuOf } from "../shared/menu.js";
-import { removeProject } from "../shared/paper.js";
-import { alongList, failure, intoList, paperLink, partsOf, projectHistoryLink, projectLink, searchSteps } from "../shared/parts.js";
-import * as api from "../shared/server.js";
+import { loadPapers, loadProjects, loadStorage, projectHistoryLink, projectLink, removeProject, searchPapers, syncStorage } from "../shared/paper.js";
+import { alongList, failure, intoList, paperLink, partsOf } from "../shared/parts.js";
 import { resource } from "../shared/server.js";
 
 const PAUSE_MS = 120;
@@ -21,7 +20,7 @@ export function view() {
   const trouble = el("div", {});
   const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: (event) => alongList(event, titles(), input) } });
   const folder = el("section", { class: "side storage", "aria-label": "Storage" });
-  const stored = resource({ part: folder, load: (_, signal) => api.storage(signal), show: (state) => fill(folder, storageOf(state, () => stored.ask())), fail: () => fill(folder), of: "knowledge" });
+  const stored = resource({ part: folder, load: (_, signal) => loadStorage(signal), show: (state) => fill(folder, storageOf(state, () => stored.ask())), fail: () => fill(folder), of: "knowledge" });
   const others = el("nav", { class: "side outline projects", "aria-label": "Projects" });
   const begin = () => newPaper(state.project, (file) => go(paperLink("edit", { project: state.project, file })));
   const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
@@ -29,14 +28,14 @@ export function view() {
   const actions = el("div", { class: "actions", inert: true }, add, menu); // until the project is known
   const state = { project: "", wanted: "", papers: [], timer: 0, done: null };
   const project = resource({ part: heading, load, show: showProject, fail, of: "knowledge" });
-  const matches = resource({ part: list, load: (query, signal) => api.searchPapers({ project_id: state.project, query, limit: MAX_FOUND }, signal), show: showFound, fail });
+  const matches = resource({ part: list, load: (query, signal) => searchPapers({ project_id: state.project, query, limit: MAX_FOUND }, signal), show: showFound, fail });
   const steps = searchSteps(input);
   const entering = intoList(() => (state.timer ? ask() : state.done), () => titles());
 
   async function load(wanted, signal) {
-    const { projects, current } = await api.projects(signal);
+    const { projects, current } = await loadProjects(signal);
     const name = wanted || current;
-    const { files } = await api.papers({ project_id: name }, signal);
+    const { files } = await loadPapers({ project_id: name }, signal);
     return { projects, current, name, files };
   }
 
@@ -146,7 +145,7 @@ function storageOf({ current_branch: branch, remote_status: remote, uncommitted_
 
   async function run() {
     try {
-      say((await api.syncStorage()).message);
+      say((await syncStorage()).message);
       again();
     } catch (problem) {
       fill(said, failure(problem));

@@ -6,8 +6,8 @@ import { keywordsOf } from "./paper-row.js";
 import { el, fill, go, reveal, say, timeOf } from "../shared/base.js";
 import { confirmed } from "../shared/confirm.js";
 import { followScroll, lastAbove, markCurrent } from "../shared/outline.js";
-import { read, remove, write } from "../shared/paper.js";
-import { changeLink, failure, headingsIn, historyLink, nameOf, nodesOf, note, paperLink, paperOf, placesOf, projectLink, standingNotes } from "../shared/parts.js";
+import { historyLink, loadPapers, loadProjects, nameOf, paperOf, placesOf, projectLink, read, remove, standingNotes, write } from "../shared/paper.js";
+import { changeLink, failure, headingsIn, nodesOf, note, paperLink } from "../shared/parts.js";
 import * as api from "../shared/server.js";
 import { resource } from "../shared/server.js";
 
@@ -26,7 +26,7 @@ export function view() {
 
   async function load({ commit, ...params }, signal) {
     const [found, { files }, { current }] = await Promise.all([
-      read(paperOf(params), commit, signal), api.papers({ project_id: params.project }, signal), api.projects(signal),
+      read(paperOf(params), commit, signal), loadPapers({ project_id: params.project }, signal), loadProjects(signal),
     ]);
     return { found, files, current, page: await api.rendered(found.text, signal) };
   }

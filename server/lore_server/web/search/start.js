@@ -1,6 +1,7 @@
 // What is new, for a first look in the morning: changes since yesterday, questions without an answer, and pinned questions.
 
 import { askedBefore, count, currentDay, el, link, pinned, setPin, sourceLink, timeOf } from "../shared/base.js";
+import { loadHistory } from "../shared/paper.js";
 import { changeLink } from "../shared/parts.js";
 import * as api from "../shared/server.js";
 import { known } from "../shared/server.js";
@@ -30,7 +31,7 @@ async function changedFiles(signal) {
 /** Return what agents and people wrote since yesterday. */
 async function written(signal) {
   if (!known.written) return null;
-  const { commits } = await api.history({ everything: true, limit: 20 }, signal);
+  const { commits } = await loadHistory({ everything: true, limit: 20 }, signal);
   const since = currentDay(1);
   return card("Written by agents since yesterday", commits.filter(({ date }) => date >= since).slice(0, ROWS).map((commit) => el("li", {},
     el("a", { href: changeLink({}, commit.id) }, commit.message.split("\n")[0].replace(/^Update knowledge for [^:]+: /, "")), el("span", { class: "quiet" }, commit.author, " ", timeOf(commit.date)))));

@@ -1,7 +1,5 @@
 // Build the page from nodes. Text is always a text node, so indexed content never becomes markup.
 
-import { SETTLED } from "./events.js";
-
 /** Create an element: el("a", {class: "x", href: "#", on: {click}}, "text", child). */
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
@@ -290,3 +288,72 @@ function stored(name) {
 
 /** Return the day some days ago, YYYY-MM-DD. */
 export const currentDay = (daysAgo) => new Date(Date.now() - daysAgo * DAY_SECONDS * 1000).toISOString().slice(0, 10);
+
+// The events of the page, each by one name: who tells something does not know who hears it.
+
+/** What is known of the server has changed. */
+export const STATE = event("state");
+
+/** The stream names the latest build. */
+export const LATEST_JOB = event("latest-job");
+
+/** The build has changed: {job, ended}. */
+export const JOB = event("job");
+
+/** The server has reported the health of its parts. */
+export const HEALTH = event("health");
+
+/** An agent or a person has changed a knowledge document or a memory. */
+export const WRITTEN = event("written");
+
+/** A reply says how fresh the index is. */
+export const FRESHNESS = event("freshness");
+
+/** A request has failed because the server does not respond. */
+export const UNREACHABLE = event("unreachable");
+
+/** The reader has entered the token. */
+export const TOKEN = event("token");
+
+/** The address describes what is shown. */
+export const SETTLED = event("settled");
+
+/** The reader wants to type a search. */
+export const SEARCH_WANTED = event("search-wanted");
+
+function event(name) {
+  const full = `lore:${name}`;
+  return {
+    tell: (detail) => document.dispatchEvent(new CustomEvent(full, { detail })),
+    hear: (act) => document.addEventListener(full, ({ detail }) => act(detail)),
+  };
+}
+
+// Decide which searches become history entries: submitted, read or revisited ones, not every keystroke.
+
+const READ_MS = 3000; // results shown for this long count as read
+
+/** Maintain the address for a field that searches while the user types. */
+export function searchSteps(input) {
+  let isKept = false;
+  let shownAt = Infinity;
+  input.addEventListener("change", () => (isKept = true));
+  input.addEventListener("input", () => (isKept ||= performance.now() - shownAt > READ_MS));
+  return {
+    /** Make the current address a history entry. */
+    keep() {
+      isKept = true;
+    },
+    /** Start the reading time of the results. */
+    shown() {
+      shownAt = performance.now();
+    },
+    /** Put the current query in the address. */
+    settle(fragment) {
+      if (fragment === location.hash) return settle(fragment);
+      settle(fragment, isKept || !location.hash.includes("?")); // a first search leads back to the empty field
+      isKept = false;
+      shownAt = Infinity;
+    },
+  };
+}

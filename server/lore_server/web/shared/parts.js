@@ -1,7 +1,6 @@
 // What several views show: advice and notes, links to documents, rendered text, marked words, judgements.
 
-import { advice, codes, count, editorLink, el, fill, link, plural, say, settle, token } from "./base.js";
-import { STATE } from "./events.js";
+import { advice, codes, count, editorLink, el, fill, link, plural, say, STATE, token } from "./base.js";
 import * as api from "./server.js";
 import { currentJob, known as state, startSync } from "./server.js";
 
@@ -12,9 +11,6 @@ export function adviceOf({ code, hint = "" }) {
   const near = hint.startsWith("Did you mean") ? `${hint} ` : "";
   return near + (advice[code] ?? "Try again. If that does not help, look at Health.");
 }
-
-/** Return whether a sync fixes the problem. */
-export const isForSync = ({ code }) => SYNCED.has(code);
 
 // Notes about results: doubtful or degraded replies, a stale or partial index, and failures.
 
@@ -50,7 +46,7 @@ export function failure(problem, retry, advice = adviceOf(problem)) {
     el("strong", {}, codes(problem.message || "Something went wrong in the page.")),
     el("p", {}, codes(advice)),
     el("p", { class: "quiet" }, el("code", {}, problem.code ?? problem.name), problem.trace && [" · trace ", el("code", {}, problem.trace)]),
-    isForSync(problem) && actionButton("Sync", syncHere),
+    SYNCED.has(problem.code) && actionButton("Sync", syncHere),
     problem.code === "SYNC_GUARD" && actionButton("Sync and delete them", () => startSync({ allow_mass_delete: true }), "danger"),
     retry && actionButton("Try again", retry),
   );
@@ -58,10 +54,7 @@ export function failure(problem, retry, advice = adviceOf(problem)) {
 
 const actionButton = (name, click, kind = "") => el("button", { type: "button", class: `button ${kind}`, on: { click } }, name);
 
-function syncHere() {
-  location.hash = link("index");
-  startSync();
-}
+const syncHere = () => ((location.hash = link("index")), startSync());
 
 /** Show the state before the first sync, or how far it is. */
 export function emptyIndex(problem) {
@@ -92,20 +85,8 @@ function partiality(fresh) {
 
 // The links to a paper, {project, file}: a knowledge document or, without a file, the main document of a project.
 
-/** Return the paper that a route names. */
-export const paperOf = ({ project, file }) => ({ project, file });
-
 /** Return a link to a paper in a knowledge view. */
 export const paperLink = (view, { project, file }, more = {}) => link(`knowledge/${view}`, "", { project, file, ...more });
-
-/** Return a link to the documents of a project. */
-export const projectLink = (project, more = {}) => link("knowledge", "", { project, ...more });
-
-/** Return a link to the history of a paper. */
-export const historyLink = ({ project, file }) => link("knowledge/history", "", { project, file, main: isMain(file) });
-
-/** Return a link to the history of a whole project. */
-export const projectHistoryLink = (project) => link("knowledge/history", "", { project });
 
 /** Return a link to a history entry: of a document, of the main document (`main`), or of the project. */
 export const changeLink = ({ project, file, main }, commit) => link("knowledge/change", "", { project, file, main, commit });
@@ -116,12 +97,6 @@ export function writtenLink(source) {
   const [, file] = source.match(/^@lore\/knowledge\/([^/]+)$/) ?? [];
   return file ? paperLink("document", { file }) : null;
 }
-
-/** Return the name of a paper for use in a sentence. */
-export const nameOf = ({ file }) => file ?? "the main document";
-
-/** Return the parameter of a history that is only of the main document. */
-export const isMain = (file) => (file ? "" : "true");
 
 // What every view says about a file: where to edit it, and whether it has changed.
 
@@ -153,22 +128,7 @@ export function standingMarks({ outdated = {}, valid_until, origin }) {
   ];
 }
 
-/** Return notes above a document; `papers` are all documents of its project. */
-export function standingNotes(paper, { valid_until, supersedes = [] }, papers) {
-  const { outdated = {} } = papers.find((candidate) => candidate.filename === paper.file) ?? {};
-  const named = (name) => papers.find((candidate) => [candidate.filename, candidate.filename.replace(/\.md$/, ""), candidate.title].includes(name));
-  const lead = (target, name) => (target ? el("a", { href: paperLink("document", { project: paper.project, file: target.filename }) }, target.title) : el("code", {}, name));
-  return [
-    outdated.superseded_by && note("warn", "Superseded by ", lead(named(outdated.superseded_by), outdated.superseded_by), "."),
-    outdated.valid_until && note("warn", `Expired: valid until ${outdated.valid_until}.`),
-    valid_until && !outdated.valid_until && note("info", `Valid until ${valid_until}.`),
-    supersedes.length > 0 && note("info", "Supersedes ", supersedes.map((name, at) => [at ? ", " : "", lead(named(name), name)]), "."),
-  ];
-}
-
 // Render the server's elements as nodes, with links that have a valid target.
-
-const DOCUMENT = /^(?:\.\/)?(?:knowledge\/)?([^/]+\.md)$/;
 
 /** Return whether a file is Markdown by its name, as for the server. */
 export const isMarkdown = (path) => /\.(md|mdx|markdown|rmd|qmd|cursorrules|mdc)$/i.test(path);
@@ -185,17 +145,6 @@ export async function nodesOfParts(parts, signal) {
   if (!parts.length) return [];
   const rendered = await api.renderedParts(parts.map(({ text, path }) => ({ text, path })), signal);
   return rendered.parts.map((elements, at) => nodesOf(elements, placesIn(parts[at].path)));
-}
-
-/** Return where the links of a paper lead: a chapter, a document, the main document or, in this project, a file. */
-export function placesOf(paper, isCurrent) {
-  return (path, chapter) => {
-    if (!path) return paperLink("document", paper, { chapter });
-    const file = path.match(DOCUMENT)?.[1];
-    if (/^(\.\.\/)?main\.md$/.test(path)) return paperLink("document", { project: paper.project }, { chapter });
-    if (file) return paperLink("document", { project: paper.project, file }, { chapter });
-    return isCurrent && !path.startsWith("/") ? link("source", path.replace(/^(\.{1,2}\/)+/, "")) : null;
-  };
 }
 
 /** Return where the links of a file lead: a chapter, a file beside it, or lines of one (`#L12`). */
@@ -440,33 +389,4 @@ export function intoList(ready, titles) {
     steps = 0;
     if (wanted) titles().slice(0, wanted).at(-1)?.focus();
   }
-}
-
-// Decide which searches become history entries: submitted, read or revisited ones, not every keystroke.
-
-const READ_MS = 3000; // results shown for this long count as read
-
-/** Maintain the address for a field that searches while the user types. */
-export function searchSteps(input) {
-  let isKept = false;
-  let shownAt = Infinity;
-  input.addEventListener("change", () => (isKept = true));
-  input.addEventListener("input", () => (isKept ||= performance.now() - shownAt > READ_MS));
-  return {
-    /** Make the current address a history entry. */
-    keep() {
-      isKept = true;
-    },
-    /** Start the reading time of the results. */
-    shown() {
-      shownAt = performance.now();
-    },
-    /** Put the current query in the address. */
-    settle(fragment) {
-      if (fragment === location.hash) return settle(fragment);
-      settle(fragment, isKept || !location.hash.includes("?")); // a first search leads back to the empty field
-      isKept = false;
-      shownAt = Infinity;
-    },
-  };
 }

@@ -1,46 +1,6 @@
-// Ask the reader for the token if the server does not include it in the page.
+// Call the server: one function for each operation of the contract that several views use.
 
-import { FRESHNESS, HEALTH, JOB, LATEST_JOB, STATE, TOKEN, UNREACHABLE, WRITTEN } from "./events.js";
-import { base, el, keepToken, setClock, token } from "./base.js";
-
-let askingToken = null;
-let wasDeclined = false;
-
-/** Ask once for all waiting requests; return whether a token was entered. After a refusal, the next action asks again. */
-async function askForToken(wasRefused) {
-  if (wasDeclined && !navigator.userActivation.isActive) return false;
-  askingToken ??= tokenDialog(wasRefused).finally(() => (askingToken = null));
-  return askingToken;
-}
-
-function tokenDialog(wasRefused) {
-  const input = el("input", { id: "token", type: "password", autocomplete: "off", required: true });
-  const dialog = el(
-    "dialog",
-    { class: "dialog", "aria-labelledby": "token-title" },
-    el("h2", { id: "token-title" }, "This server requires its token"),
-    el("p", {}, wasRefused ? "That token was rejected. " : "", "The token is in the file that `lore serve` printed at startup. It is kept until you close this tab."),
-    el("form", { method: "dialog" },
-      el("label", { for: "token" }, "Token"), input,
-      el("div", { class: "actions" },
-        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Cancel"),
-        el("button", { class: "button primary", value: "given" }, "Use token"))),
-  );
-  document.body.append(dialog);
-  dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
-      const isGiven = dialog.returnValue === "given" && input.value.trim() !== "";
-      if (isGiven) keepToken(input.value);
-      if (isGiven) TOKEN.tell();
-      wasDeclined = !isGiven;
-      dialog.remove();
-      resolve(isGiven);
-    });
-  });
-}
-
-// Call the server: one function for each operation of the contract that the page uses.
+import { base, FRESHNESS, HEALTH, JOB, LATEST_JOB, setClock, STATE, TOKEN, token, UNREACHABLE, WRITTEN } from "./base.js";
 
 /** An error of the server: its code, message and hint. */
 export class Problem extends Error {
@@ -101,48 +61,6 @@ const states = (signal) => stream("GET", "/page/state", { signal });
 /** Return a chunk with its text. */
 export const chunk = (id, signal) => call("GET", `/api/documents/${encodeURIComponent(id)}`, { query: { max_tokens: 20_000 }, signal });
 
-/** Return the state of the folder with the knowledge, and of its remote repository. */
-export const storage = (signal) => call("GET", "/api/projects/storage", { signal });
-
-/** Pull and push the folder with the knowledge. */
-export const syncStorage = () => call("POST", "/api/projects/storage/sync", { body: { author: "page" } });
-
-/** Return the projects with knowledge, and the default project. */
-export const projects = (signal) => call("GET", "/api/projects", { signal });
-
-/** Delete a project's knowledge. */
-export const deleteProject = (body) => call("POST", "/api/projects/delete", { body });
-
-/** Return a project's main document, now or in a commit. */
-export const mainDocument = (query, signal) => call("GET", "/api/projects/main", { query, signal });
-
-/** Replace a project's main document. */
-export const writeMain = (body) => call("POST", "/api/projects/main", { body });
-
-/** Return the knowledge documents of a project. */
-export const papers = (query, signal) => call("GET", "/api/projects/files", { query, signal });
-
-/** Return documents that contain the words of a query. */
-export const searchPapers = (body, signal) => call("POST", "/api/projects/search", { body, signal });
-
-/** Create a document. */
-export const createPaper = (body) => call("POST", "/api/projects/files", { body });
-
-/** Return a whole document, now or in a commit. */
-export const paper = (query, signal) => call("GET", "/api/projects/file", { query, signal });
-
-/** Replace a document's text. */
-export const writePaper = (body) => call("POST", "/api/projects/file", { body });
-
-/** Delete a document. */
-export const deletePaper = (body) => call("POST", "/api/projects/file/delete", { body });
-
-/** Return commits, or the changes of a commit. */
-export const history = (query, signal) => call("GET", "/api/projects/history", { query, signal });
-
-/** Revert a commit. */
-export const revert = (body) => call("POST", "/api/projects/revert", { body });
-
 /** Return parts of files as elements. */
 export const renderedParts = (parts, signal) => call("POST", "/page/markdown", { body: { parts }, signal });
 
@@ -160,7 +78,8 @@ export async function callTool(name, given) {
   return { text: reply.result.content.map(({ text }) => text).join("\n"), structured: reply.result.structuredContent };
 }
 
-async function call(method, path, given) {
+/** Call an operation; `given` is {query, body, signal}. */
+export async function call(method, path, given) {
   const response = await send(method, path, "application/json", given);
   return response.json();
 }
@@ -179,7 +98,7 @@ async function send(method, path, accept, given) {
   const response = await request(method, path, accept, given);
   if (response.status !== 401) return checked(response);
   const isOutdated = token() !== used; // the token was entered while the request was under way
-  if (!isOutdated && !(await askForToken(used !== ""))) return checked(response);
+  if (!isOutdated && !(await (await import("./token-dialog.js")).askForToken(used !== ""))) return checked(response);
   return send(method, path, accept, given);
 }
 
