@@ -150,6 +150,29 @@ def test_headings_are_shown_once_and_without_the_marks_of_code(reader: Reader) -
     assert cited.locator("blockquote li").first.evaluate("(row) => getComputedStyle(row).display") == "list-item"
 
 
+def test_excerpts_of_code_begin_at_the_margin_and_keep_their_structure(reader: Reader) -> None:
+    shown = reader.open().evaluate(
+        """async (texts) => {
+            const { nodesOfParts } = await import(asset("shared/parts.js"));
+            const parts = texts.map((text) => ({ text, path: "hull.js" }));
+            return (await nodesOfParts(parts)).map(([node]) => node.textContent.trimEnd());
+        }""",
+        ["…\n    if (a) {\n      b();\n\n    }\n…", "\tif (a) {\n\t\tb();\n\t}", "\tif (a)\n    b();", "a();\n  b();"],
+    )
+    assert shown == ["…\nif (a) {\n  b();\n\n}\n…", "if (a) {\n\tb();\n}", "\tif (a)\n    b();", "a();\n  b();"]
+
+
+def test_imports_are_not_named_like_the_definition_after_them(reader: Reader) -> None:
+    names = reader.open().evaluate(
+        """async (rows) => {
+            const { namesOf } = await import(asset("read/document.js"));
+            return rows.map((row) => namesOf(...row));
+        }""",
+        [["imports", "hull", [1, 3]], ["module", "", [4, 4]], ["function", "hull > keelson", [5, 9]]],
+    )
+    assert names == [["imports", "1-3"], ["module", "4"], ["keelson", "function · 5-9"]]
+
+
 def test_selected_lines_are_copied_as_they_are(reader: Reader) -> None:
     page = reader.open("#/source/buoys.py?view=passages")
     expect(page.locator(".chunk-head").first).to_be_visible()

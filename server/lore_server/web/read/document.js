@@ -130,7 +130,7 @@ export function view(addressOf = (path, params) => link("source", path, params),
   function showOutline(mode) {
     const rows = mode === "rendered"
       ? headingsIn(article).map((node) => outlineRow(addressOf(state.path, { chapter: node.dataset.anchor }), node.dataset.anchor, node.textContent, "", Number(node.localName[1]) - 1))
-      : (mode === "source" ? wholes : (all) => all)(state.file.chunks).map(({ id, ids = id, heading, kind, lines: its }) => outlineRow(addressOf(state.path, { ...shownParams(), line: span(its), chunk: id }), ids, headingsOf(heading).at(-1) || kind, `${kind} · ${span(its)}`, heading.split(" > ").length));
+      : (mode === "source" ? wholes : (all) => all)(state.file.chunks).map(({ id, ids = id, heading, kind, lines: its }) => outlineRow(addressOf(state.path, { ...shownParams(), line: span(its), chunk: id }), ids, ...namesOf(kind, heading, its), heading.split(" > ").length));
     fill(outline, rows.length > 0 && [el("h2", {}, mode === "rendered" ? "Chapters" : mode === "passages" ? plural(rows.length, "passage") : "Outline"), el("ol", {}, rows)]);
   }
 
@@ -212,6 +212,12 @@ function wholes(chunks) {
     else Object.assign(last, { ids: `${last.ids} ${id}`, lines: [last.lines[0], lines[1]] });
   }
   return found;
+}
+
+/** Return the name of a passage and what else is known of it; imports may belong to the passage that is named. */
+export function namesOf(kind, heading, lines) {
+  const name = kind === "imports" ? "" : headingsOf(heading).at(-1);
+  return name ? [name, `${kind} · ${span(lines)}`] : [kind, span(lines)];
 }
 
 function outlineRow(href, id, name, more, level) {

@@ -140,11 +140,17 @@ export function nodesOf(elements, placeOf) {
   return nodes;
 }
 
-/** Return the nodes of parts of files, {text, path}: Markdown (also without a path), or code in colour. */
+/** Return the nodes of parts of files, {text, path}: Markdown (also without a path), or code in colour, without its common indentation. */
 export async function nodesOfParts(parts, signal) {
   if (!parts.length) return [];
-  const rendered = await api.renderedParts(parts.map(({ text, path }) => ({ text, path })), signal);
+  const rendered = await api.renderedParts(parts.map(({ text, path }) => ({ text: path && !isMarkdown(path) ? dedented(text) : text, path })), signal);
   return rendered.parts.map((elements, at) => nodesOf(elements, placesIn(parts[at].path)));
+}
+
+function dedented(text) {
+  const lines = text.split("\n").filter((line) => line.trim() && line !== "…"); // it stands for omitted lines
+  const [common = "", ...others] = lines.map((line) => line.match(/^\s*/)[0]).sort((left, right) => left.length - right.length);
+  return others.every((indent) => indent.startsWith(common)) ? text.replaceAll(new RegExp(`^${common}`, "gm"), "") : text;
 }
 
 /** Return where the links of a file lead: a chapter, a file beside it, or lines of one (`#L12`). */
