@@ -33,6 +33,21 @@ def test_an_answer_without_a_model_is_marked_as_quoted(reader: Reader) -> None:
     assert page.locator(".references li").count() > 1
 
 
+def test_back_from_the_first_answer_leads_to_the_empty_page_and_forward_to_the_answer(reader: Reader) -> None:
+    page = reader.open("#/ask")
+    page.locator("#question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.locator(".citations li").first).to_be_visible()
+
+    page.go_back()
+    expect(page.locator(".ask .questions").first).to_contain_text(QUESTION)
+    expect(page.locator(".citations, .references, .further:visible")).to_have_count(0)
+    assert page.locator(".ask .said").inner_text() == ""
+    page.go_forward()
+    expect(page.locator(".citations li").first).to_be_visible()
+    expect(page.locator("#question")).to_have_value(QUESTION)
+
+
 def test_a_citation_jumps_to_its_passage_which_links_to_the_file(reader: Reader) -> None:
     page = reader.open(f"#/ask?q={QUESTION}")
     page.locator(".answer a.cite").nth(1).click()

@@ -175,10 +175,20 @@ export function view() {
     if (hadFocus && stopButton.hidden) button.focus();
   }
 
+  /** Show the page as before the first question, to which Back leads. */
+  function clear() {
+    for (const flight of [reply, sources]) flight.leave();
+    state.asked = input.value = said.textContent = "";
+    for (const part of [answer, evidence, side]) fill(part);
+    further.hidden = fresh.hidden = before.hidden = true;
+    end();
+  }
+
   const isBeingAnswered = () => reply.isLoading() && state.asked.startsWith(keyOf(input.value.trim(), type.value));
 
   async function showRoute(route) {
     const { q = "", type: wanted = "all", after = "", cite } = route.params;
+    if (!q && state.asked) clear();
     if (!q && !input.value) input.value = lastRoute("search").params.q ?? "";
     if (!q && !state.asked) showQuestions(answer);
     if (q && state.asked !== keyOf(q, wanted, after)) {
