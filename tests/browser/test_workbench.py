@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.test_moved_on import go, written
 from tests.harness.browser import Reader, barriers, reading
 from tests.harness.commands import run_lore
+from tests.harness.hostile import SECRETS
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
@@ -37,12 +38,20 @@ class Pilot(Sailor):
 FILES = {
     "docs/ferry.md": "# Ferry\n\nThe ferry crosses the sound at noon.\n\n## Fares\n\nThe ferry is free, see `Pilot`.\n",
     "docs/harbour.md": "# Harbour\n\nThe ferry waits in the harbour.\n",
+    "docs/speed.md": "# Speed\n\nThe default speed is twelve knots, because more makes waves in the harbour.\n",
+    "docs/keys.md": f"# Keys\n\nThe key is {SECRETS['aws']}.\n",
     "sound/crew.py": CREW,
     "sound/pilot.py": PILOT,
     "sound/bridge.py": "from sound.pilot import Pilot\n\npilot = Pilot()\npilot.steer(90)\n",
     "data/raw.bin": "x",
     "PRPs/executed/PRP-1-gates.md": "# PRP-1: Gates\n\nFour gates.\n\n**File:** `sound/gates.py`\n",
 }  # fmt: skip
+WHY = "why twelve knots by default"
+COUNTING = """() => {
+  window.effort = { clicks: 0, keys: 0 };
+  addEventListener("pointerdown", () => (window.effort.clicks += 1), true);
+  addEventListener("keydown", () => (window.effort.keys += 1), true);
+}"""
 QUESTION = "When does the ferry cross the sound?"
 
 
@@ -120,19 +129,30 @@ def test_a_citation_shows_its_passage_and_a_pinned_question_is_checked_on_the_st
     assert barriers(page) == []
 
 
-def test_what_an_agent_wrote_today_is_reverted_from_the_start_page(reader: Reader, url: str, folder: Path) -> None:
+def test_four_clicks_and_a_key_review_two_documents_of_today_and_revert_one(
+    reader: Reader, url: str, folder: Path
+) -> None:
     page = reader.open("#/search")
+    page.evaluate(COUNTING)
     news = page.locator(".news section", has_text="Written by agents")
     expect(news).to_be_visible()
-    written(url, folder, "tides")
-    expect(news).to_contain_text("tides.md")
-    news.get_by_role("link", name=re.compile("tides")).first.click()
+    written(url, folder, "tides", introduction="The tide is high at noon.")
+    written(url, folder, "winds", introduction="The wind is calm.")
+    expect(news).to_contain_text("winds.md")
+
+    news.get_by_role("link", name=re.compile("winds")).click()
+    expect(page.locator(".changes")).to_contain_text("The wind is calm.")
+    page.keyboard.press("Escape")
+    page.locator(".commits").get_by_role("link", name=re.compile("tides")).first.click()
+    expect(page.locator(".changes")).to_contain_text("The tide is high at noon.")
     page.get_by_role("button", name="Revert…").click()
     page.get_by_role("dialog").get_by_role("button", name="Revert", exact=True).click()
+
     expect(page.locator(".notes:visible")).to_contain_text("Reverted")
-    go(page, "#/knowledge/history?project=depot")
-    expect(page.locator(".commits .title").first).to_contain_text("evert")
-    expect(page.get_by_role("button", name="Revert…").first).to_be_visible()
+    assert page.evaluate("effort") == {"clicks": 4, "keys": 1}
+    go(page, "#/knowledge")
+    expect(page.locator(".papers .title", has_text="Winds")).to_be_visible()
+    expect(page.locator(".papers .title", has_text="Tides")).to_have_count(0)
 
 
 def test_the_index_shows_the_last_builds_and_what_was_left_out(reader: Reader, folder: Path) -> None:
@@ -140,7 +160,9 @@ def test_the_index_shows_the_last_builds_and_what_was_left_out(reader: Reader, f
     builds = page.locator(".builds tbody tr")
     expect(builds.first).to_contain_text("ago")
     before = builds.count()
-    expect(page.locator(".left-out")).to_contain_text(".bin")
+    left_out = page.locator("section", has=page.locator(".left-out"))
+    expect(left_out).to_contain_text(".bin")
+    expect(left_out).not_to_contain_text("warning")
     page.get_by_role("button", name="sound/").click()
     expect(page.locator(".files tbody")).to_contain_text("pilot.py")
     write_project(folder, {"docs/new.md": "# New\n\nA new guide.\n"})
@@ -190,6 +212,7 @@ def test_a_citation_names_the_file_its_lines_and_its_address(reader: Reader) -> 
 
 def test_documents_that_name_missing_files_are_listed_in_health(reader: Reader) -> None:
     page = reader.open("#/health")
+    expect(page.locator(".problems", has_text="1 warning")).to_be_visible()
     drift = page.locator(".problems", has_text="1 statement of documents to correct")
     expect(drift).to_contain_text("sound/gates.py, which does not exist")
     expect(drift.get_by_role("link")).to_have_text("PRPs/executed/PRP-1-gates.md")
@@ -255,11 +278,20 @@ def test_the_new_views_have_no_barriers(browser: Browser, url: str, scheme: str)
             assert barriers(page) == [], fragment
 
 
-def test_two_clicks_lead_from_a_question_to_a_link_to_the_lines_that_answer_it(reader: Reader) -> None:
+def test_two_clicks_find_why_a_default_was_chosen_and_copy_a_link_to_the_lines_for_a_colleague(
+    reader: Reader, browser: Browser, url: str
+) -> None:
+    reader.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = reader.open()
-    page.locator("#q").press_sequentially("when does the ferry cross")
-    expect(page.locator(".result .title").first).to_have_text("Ferry")
+    page.evaluate(COUNTING)
+    page.keyboard.type(WHY)  # the box has the focus
+    expect(page.locator(".result .title").first).to_have_text(re.compile("Speed"))
     page.locator(".result .title").first.click()
+    expect(page.locator(".reading .is-target:not(.unseen)")).to_contain_text("waves")
     page.locator(".reading").get_by_role("button", name="link").click()
     expect(page.locator("#said")).to_have_text("Copied the link.")
-    expect(page).to_have_url(re.compile(r"open=docs%2Fferry\.md&line=\d"))
+    assert page.evaluate("effort") == {"clicks": 2, "keys": len(WHY)}
+
+    with reading(browser, url, viewport=WIDE) as colleague:
+        colleague.page.goto(page.evaluate("navigator.clipboard.readText()"))
+        expect(colleague.page.locator(".reading .is-target:not(.unseen)")).to_contain_text("waves")

@@ -101,7 +101,7 @@ function leftOutOf({ inventory, problems }) {
     el("h2", {}, "Left out"),
     rows.length ? el("ul", { class: "left-out" }, rows.map(({ extension, reason, files, example }) => el("li", { title: `for example ${example}` },
       el("code", {}, extension || "no extension"), el("span", { class: "quiet" }, reason), el("span", { class: "figure" }, count(files))))) : el("p", { class: "quiet" }, "No file of the project; those that git ignores are not counted."),
-    problems && problemLists(problems),
+    problems && problemLists({ ...problems, warnings: [] }), // files that were left out; the last sync has the warnings
   ];
 }
 
