@@ -152,6 +152,9 @@ def test_with_forced_colours_a_filter_looks_like_a_button_and_only_marked_lines_
     bars = page.evaluate("['#L1', '#L2'].map((id) => getComputedStyle(document.querySelector(id)).borderLeftColor)")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert bars[0] == ground != bars[1]
+    go(page, "#/search?q=pilot")
+    expect(page.locator(".excerpt.code").first).to_be_visible()
+    assert page.locator(".excerpt.code").first.evaluate("(box) => getComputedStyle(box).borderBottomColor") == ground
 
 
 def test_every_target_on_a_phone_is_at_least_24_pixels_high(browser: Browser, url: str) -> None:
