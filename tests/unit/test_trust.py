@@ -74,6 +74,7 @@ HOSTILE: dict[str, list[Any]] = {
     "answer.context_tokens": [200_000],
     "server.host": ["0.0.0.0", "::"],
     "server.allowed_hosts": [["evil.example"]],
+    "server.webhooks": [{"everyone": ["github evil/harbour"]}],
     "owner.idle_minutes": [10_080],
     "owner.transport": ["loopback"],
     "insights.log": [True],
