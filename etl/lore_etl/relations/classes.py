@@ -15,8 +15,7 @@ from posixpath import dirname, join, normpath, splitext
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, ClassNode, FileFacts
 from lore_etl.core.text import is_named, last_part
-from lore_etl.relations.packages import Packages
-from lore_etl.relations.script_modules import ScriptModules
+from lore_etl.relations.packages import Packages, ScriptModules
 
 MAX_DEPTH = 64
 _DESCRIBED = re.compile(r"\.(?:pyi?|d\.ts|[cm]?jsx?)$")
