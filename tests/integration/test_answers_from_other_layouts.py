@@ -32,16 +32,10 @@ FILES = {
     "docs/fumigation.md": "# Fumigation\n\nTo fumigate the cargo, name its decks with the option `smoke`:\n\n"
     "```\nship.open({smoke: ['lower']})\n```\n\n## Masks\n\nThe option `smoke` is for the crew in masks.\n\n"
     "## Gas\n\nAnother gas may be chosen:\n\n```\nship.open({smoke: {gas: 'sulphur'}})\n```\n",
-    "docs/hulls.md": "# Hulls\n\nEach hull is built of oak.\n\n"
-    + "".join(
-        f"## {heading}\n\n{text} {'Oak is cut in winter and dries for years. ' * 20}\n\n"
-        for heading, text in {
-            "Buoyancy": "Empty barrels below the deck carry the ship, if water comes in.",
-            "Fire-safety": "Tar and pitch are kept ashore.",
-            "Storm-worthiness": "Two masts may be cut.",
-            "Upkeep": "A hull is made watertight in May.",
-        }.items()
-    ),
+    "docs/hulls.md": "# Hulls\n\nEach hull is built of oak.\n\n## Fire-safety\n\nTar and pitch are kept ashore.\n",
+    "docs/charts.md": "# Charts\n\nCharts keep the depths of a coast in one roll.\n\n## Portability\n\nThe roll has "
+    "the same lines on each ship: copy it in Lisbon and read it in Bergen.\n\n## Ink\n\nInk is made of oak galls, "
+    "and a chart is locked while it is drawn.\n",
     "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
     "module.exports = { drainBilge }\n",
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
@@ -120,17 +114,18 @@ def test_steps_are_those_of_the_guide_that_the_question_names(app: App) -> None:
     assert reply["citations"][0]["quote"].startswith("# Fumigation\n\nTo fumigate the cargo")
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["is it buoyant", "is it fire safe", "Is it stormworthy?", "Is a hull water tight in May?"],
-)
-def test_another_form_of_a_word_or_compound_in_a_heading_is_evidence(app: App, question: str) -> None:
+@pytest.mark.parametrize("question", ["is it portable", "Portable?"])
+def test_another_form_of_a_word_in_a_heading_is_evidence(app: App, question: str) -> None:
     reply = ask(app, question)
 
     assert reply["found"] is True
-    assert reply["citations"][0]["source"] == "docs/hulls.md"
+    assert reply["citations"][0]["heading"] == "Charts > Portability"
 
 
-@pytest.mark.parametrize("question", ["is it fire safe in Atlantis", "is it submersible", "is it a safe"])
+def test_a_word_whose_other_form_occurs_is_not_said_to_be_nowhere(app: App) -> None:
+    assert "occurs nowhere" not in ask(app, "is it fire safe")["answer"]
+
+
+@pytest.mark.parametrize("question", ["is it portable by mules", "is it a safe", "is it submersible"])
 def test_a_heading_with_some_words_of_a_question_is_no_evidence(app: App, question: str) -> None:
     assert ask(app, question)["found"] is False

@@ -29,7 +29,7 @@ from lore_server.query.parse import MAX_WORDS, wanted_types
         ("Is it permitted to log tokens?", {"rule"}),
         ("what must I set for a proxy?", {"guide", "rule"}),
         ("what would users install", {"guide"}),
-        ("How often is the log rotated?", {"guide"}),
+        ("How often is the log rotated?", set()),
         ("What have failed imports taught us?", {"memory"}),
         ("traps of the parser", {"memory"}),
         ("what to do during an outage", {"knowledge"}),

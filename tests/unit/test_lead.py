@@ -6,12 +6,10 @@ import re
 
 import pytest
 
-from lore_etl.core.model import Chunk
 from lore_server.answer.lead import defining, find_lead, sentences, steps
 from lore_server.answer.pack import Passage
 from lore_server.query.confidence import share_of
 from lore_server.query.proximity import stems
-from lore_server.query.ranking import Ranked
 from tests.harness.chunks import make_chunk
 from tests.harness.projects import ROOT
 from tests.harness.texts import prose_of
@@ -193,12 +191,11 @@ def test_steps_are_code_in_any_notation_and_the_best_passage_keeps_its_place_if_
     noted = make_chunk("a.rst", text=".. note::\n\n   Wind foil on a ship.\n")
     covering = make_chunk("a.rst", text="Wind foil on a ship:\n\n.. code-block:: sh\n\n   wind\n")
 
-    def shown(*chunks: Chunk, named: Chunk | None = None) -> list[Chunk]:
-        found = [Ranked(one.source, 1.0, one, [("fileNameMatch", 12.0)] * (one is named)) for one in chunks]
-        return steps(question, found, share)
+    named = make_chunk("foils.rst", text="Turn the drum::\n\n   wind\n")
 
-    assert shown(plain, literal, covering) == [covering]
-    assert shown(literal, covering) == [literal]
-    assert shown(literal, covering, named=covering) == [covering]
-    assert shown(covering, literal, named=literal) == [covering]
-    assert shown(plain, noted) == []
+    assert steps(question, [plain, literal, covering], share) == [covering]
+    assert steps(question, [literal, covering], share) == [literal]
+    assert steps(question, [plain, covering, named], share) == [covering]
+    assert steps(question, [noted, literal, named], share) == [named]
+    assert steps(question, [noted, literal], share) == []
+    assert steps(question, [plain, noted], share) == []

@@ -68,7 +68,7 @@ def parse(document: Document) -> Parsed:
     symbols = [Symbol(_text(node), *_lines(node)) for node in sorted(variables, key=lambda node: node.start_byte)]
     spans = sorted({_lines(node) for match in matches for node in match.get("imports", ())})
     outline = Outline(definitions, lines, leading.__contains__, symbols, spans)
-    classes = list(_classes(root, below))
+    classes = list(_classes(root.named_children, below))
     imports, exports = _imported_and_exported(matches)
     functions = tuple(dict.fromkeys(one.name for one in definitions if one.kind == "function" and "." not in one.name))
     known = {*functions, *(definition.name for definition, _ in classes)}
@@ -215,14 +215,14 @@ def _body(class_node: Node) -> list[Node]:
     return body.named_children if body is not None else []
 
 
-def _classes(parent: Node, below: Query, prefix: str = "", depth: int = 0) -> Iterator[tuple[ClassDefinition, Node]]:
+def _classes(nodes: list[Node], below: Query, prefix: str = "") -> Iterator[tuple[ClassDefinition, Node]]:
     comment = ""
-    for node in parent.named_children:
+    for node in nodes:
         inner = _declared(node)
-        body = inner.child_by_field_name("body")
-        is_addition = _name(inner)[:1] in "\"'"  # `declare module '../store'` adds to the classes of that file
-        if body is not None and inner.type in ("internal_module", "module") and not is_addition and depth < MAX_SUITES:
-            yield from _classes(body, below, f"{prefix}{_name(inner)}.", depth + 1)
+        # `declare module '../store'` adds to the classes of that file
+        is_space = inner.type in ("internal_module", "module") and _name(inner)[:1] not in "\"'"
+        if is_space and prefix.count(".") < MAX_SUITES:
+            yield from _classes(_body(inner), below, f"{prefix}{_name(inner)}.")
         for name, class_node in ((_name(inner) or "default", inner), *_variables(inner)):
             if class_node is None or class_node.type not in _NAMED:
                 continue

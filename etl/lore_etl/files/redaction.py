@@ -186,8 +186,7 @@ def _scanner() -> Scanner:
 @cache
 def redaction_version() -> str:
     """Return a text that changes with the rules, but not with comments, because it has every file read again."""
-    lines = RULES.read_text(encoding="utf-8").splitlines()
-    rules = sha256("\n".join(line for line in lines if not line.lstrip().startswith("#")))[:16]
+    rules = sha256(re.sub(r"(?m)^[ \t]*#.*\n", "", RULES.read_text(encoding="utf-8")))[:16]
     return f"{_CODE_VERSION} {rules} {version('kingfisher-secret-scanner')}"
 
 

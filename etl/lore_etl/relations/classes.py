@@ -302,13 +302,12 @@ class _Names:
             return self._local(path, ".".join(filter(None, (inner, rest))), seen)
         if first == "default":
             return self.full[path, file.classes[0].name] if len(file.classes) == 1 else None
-        whole = file.exports.get("default", ("", ""))[1]  # `export = whole` exports the names within it
-        if (path, f"{whole}.{name}") in self.full:
-            return self.full[path, f"{whole}.{name}"]
+        within = f"{file.exports.get('default', ('', ''))[1]}.{name}"  # `export = whole` exports the names within it
         stars = [target for export, target in file.exports.items() if export.startswith("* ")]
         direct = (self.full.get((of, name)) for module, _ in stars for of in self._scripts.files_of(path, module))
         further = (self._target(path, star, name, seen) for star in stars)
-        return self.full.get((path, name)) or next(filter(None, direct), None) or next(filter(None, further), None)
+        own = self.full.get((path, within)) or self.full.get((path, name))
+        return own or next(filter(None, direct), None) or next(filter(None, further), None)
 
     def _unresolved(self, path: str, base: str) -> str:
         module, inner = self.facts[path].imports[base.partition(".")[0]]

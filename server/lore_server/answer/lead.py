@@ -9,9 +9,10 @@ from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage
 from lore_server.answer.wording import wording
 from lore_server.query.parse import looks_like_name
-from lore_server.query.ranking import Ranked
+from lore_server.query.path_words import file_name_matches, name_words
 
 _FORM = wording("sentences")
+EXPLAINED = re.compile("|".join(_FORM[name].pattern for name in ("how", "why", "what_is")), re.IGNORECASE)
 COVERED = 0.7  # share of the question's words
 REASON_COVERED = 0.9  # a sentence with fewer of them gives the reason for something else
 MIN_WORDS = 5
@@ -39,10 +40,6 @@ def find_lead(question: str, passages: Sequence[Passage], share: Callable[[str],
     defines = re.compile(_says_what(_subject(question) or "(?!)"), re.IGNORECASE)
     best = max(found, key=lambda one: (bool(defines.match(one[0])), share(one[0]), -one[1].number), default=None)
     return best if best is not None and share(best[0]) >= least else None
-
-
-def asks_to_explain(question: str) -> bool:
-    return any(_FORM[name].search(question) for name in ("how", "why", "what_is", "what_does"))
 
 
 def _fitting(question: str) -> Callable[[str], bool]:
@@ -99,19 +96,16 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     return [best] if best is not None and any(rank(best)) else []
 
 
-def steps(question: str, passages: Sequence[Ranked], share: Callable[[str], float]) -> list[Chunk]:
-    """Return the first passage, or the one that covers a "how do I" question best, if it is prose with code.
-
-    If it lacks words of the question, the best passage with code comes from a guide that the question names.
-    """
-    chunks = [passage.chunk for passage in passages]
+def steps(question: str, chunks: Sequence[Chunk], share: Callable[[str], float]) -> list[Chunk]:
+    """Return the first chunk, the one that covers a "how do I" question best, or the guide it names, if it has code."""
     code = [chunk for chunk in chunks if _CODE.search(chunk.text)] if _FORM["how"].search(question) else []
     if not code:
         return []
     best = code[0] if code[0] is chunks[0] else max(chunks, key=lambda one: (share(one.text), one in code))
-    named = [one.chunk for one in passages if one.chunk in code and "fileNameMatch" in dict(one.why)]
-    if named and (best not in code or share(best.text) < COVERED):
-        best = max(named, key=lambda one: (share(one.text), one.source == named[0].source, -one.lines[0]))
+    if best not in code:
+        named = file_name_matches(name_words(question), {one.source for one in code})
+        some = (chunk for chunk in code if named[chunk.source])
+        best = max(some, key=lambda one: (share(one.text), one.source, -one.lines[0]), default=best)
     return [best] if best in code and syntax_of(best.source) in PROSE else []
 
 

@@ -16,13 +16,13 @@ from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import Fact, extended_class, structural_names
 from lore_server.answer.conflicts import conflicts
-from lore_server.answer.lead import asks_to_explain, defining, find_lead, steps
+from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
 from lore_server.answer.release_facts import first_release, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
-from lore_server.query.path_words import says_the_same
+from lore_server.query.path_words import name_words
 from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
@@ -94,13 +94,13 @@ class PassageAnswers:
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
         else:
-            near = [one for one in found.passages if one.score >= NEAR * found.passages[0].score]
+            near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
             first = [fact[1]] if fact else defining(question, lambda: self._prose(found))
             passages = choose(found, first or steps(question, near, share), limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
             passages = widened(passages, max(0, left), self._index.catalogue.of_source)
             shown = [passage.chunk for passage in passages]
-            if not named and (only := elsewhere(known, shown, self._index, not asks_to_explain(question))):
+            if not named and (only := elsewhere(known, shown, self._index, not EXPLAINED.search(question))):
                 return _only_in(*only, found)
         lead, mode = self._looked_up(named, passages)
         if fact is not None:
@@ -126,22 +126,20 @@ class PassageAnswers:
 
     def _refusal(self, found: SearchOutcome, known: Sequence[Noun], are_words_counted: bool) -> str | None:
         """Return why the index has no answer; None if it may have one."""
-        question = found.query.text
-        names = structural_names(question)
+        names = structural_names(found.query.text)
         parts = {part.casefold() for name in names for part in (name, *name.split("."))}
         if names and not any(self._index.keywords.holding([part]) for part in parts):
             return ABSENT.format(names[0])
-        if (asked := extended_class(question)) and not self._is_class(asked["name"], asked["kind"]):
+        if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
             return f"There is no {asked['kind']} `{asked['name']}` in this knowledge base."
         is_unsure = not found.is_foreign and _similarity(found) < SIMILAR
         if not found.is_foreign and (
             noun := absent(known, self._index, are_words_counted and is_unsure and found.confidence < UNSURE)
         ):
             return ABSENT.format(noun)
-        headings = {one.chunk.heading[-1] for one in found.passages if one.chunk.heading}
-        if any(says_the_same(question, heading) for heading in headings):
-            return None
-        if found.confidence < LEAST or (is_unsure and not self._is_supported(found)):
+        words = name_words(found.query.text)
+        is_headed = any(words == name_words(title) for one in found.passages for title in one.chunk.heading)
+        if not is_headed and (found.confidence < LEAST or (is_unsure and not self._is_supported(found))):
             return NOT_JUDGED if found.is_foreign else NOT_HERE
         return None
 

@@ -16,6 +16,7 @@ from lore_etl.pipeline.corpus import CorpusRecord
 from lore_server.evaluation.bench import Bench, open_bench, read_chosen
 from lore_server.evaluation.measures import Report, Values, per_question
 from lore_server.evaluation.sets import LINE_END, EvaluationSet, Question, content, rows, text
+from lore_server.query.confidence import DOUBTFUL
 from lore_server.query.ranking import Ranked
 
 TYPES_LOOKED_AT = 3
@@ -50,7 +51,8 @@ def _evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], prog
     questions = chosen.questions
     retrieved = bench.retrieve(questions, progress)
     kinds = [question.id for question in questions if question.metadata.get("kind") is not None]
-    doubted = {kind: bench.service.is_doubted(retrieved[kind]) for kind in kinds}
+    fits = ((kind, bench.service.fit(retrieved[kind])) for kind in kinds)
+    doubted = {kind: fit.unknown is not None or fit.confidence < DOUBTFUL for kind, fit in fits}
     values = {}
     for ranking in rankings:
         ranked = bench.rank(retrieved, ranking)

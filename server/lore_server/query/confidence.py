@@ -28,6 +28,7 @@ class Fit(NamedTuple):
 
     confidence: float  # half its similarity, half the share of the query's words in it
     relevance: float  # high if either is high, because a passage can be found by its meaning or by its words
+    unknown: str | None = None  # a name in the query that occurs nowhere
 
 
 def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:

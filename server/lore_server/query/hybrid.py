@@ -36,7 +36,7 @@ OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
 LONG_NAME = 3  # words
 NAMED_PLACE = 0.8  # topic match of a file that a question names by its file and folder
-NAMED_AFTER_SUBJECT = frozenset({KnowledgeType.SRC, KnowledgeType.GUIDE})
+NAMED_AFTER_SUBJECT = (KnowledgeType.SRC, KnowledgeType.GUIDE)
 DATA = frozenset("css csv htm html json jsonl less lock scss svg toml txt xml yaml yml".split())
 """Endings of files that are data, styles or a frame for a script, not code that answers a question."""
 HALF_LIFE_DAYS = 365.0
@@ -78,13 +78,12 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     topics = topic_matches(query.text, sources)
     code_points = 0.0 if type_ or query.wanted_types else weights["codeMatch"]
     is_question = len(query.text.split()) <= MAX_WORDS
-    asks_code = not query.wanted_types or KnowledgeType.SRC in query.wanted_types
-    nameable = (NAMED_AFTER_SUBJECT if asks_code else query.wanted_types & NAMED_AFTER_SUBJECT) if is_question else ()
+    asks_code = is_question and (not query.wanted_types or KnowledgeType.SRC in query.wanted_types)
     scored = []
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
         is_data = chunk.source.rpartition(".")[2].casefold() in DATA
-        may_be_named = chunk.type in nameable and not is_data
+        may_be_named = asks_code and chunk.type in NAMED_AFTER_SUBJECT and not is_data
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),

@@ -19,8 +19,7 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
         (_T.GUIDE,),
         ("how (?:do|can|should|could|would|must) (?:i|we|you|one|people|users?)", "how to", "(?:can|may) (?:i|we|you)",
          "what (?:do|can|should|could|would|must) (?:i|we|you|one|people|users?)", "what happens",
-         "how (?:many|much|long|often)", "how (?:do|does) .{1,60} work", "my", "step by step", "set ?up", "install",
-         "guide", "tutorial"),
+         "how (?:do|does) .{1,60} work", "my", "step by step", "set ?up", "install", "guide", "tutorial"),
     ),
     ((_T.TEST,), ("tests?", "tested", "testing")),
     (
@@ -28,16 +27,8 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
         ("where (?:is|are|does|do)", "implement(?:s|ed|ation)?", "defined?", "definition", "source code",
          "(?:which|what) (?:class|function|method|module|file|code)"),
     ),
-    (
-        (_T.RULE,),
-        ("must", "may (?:i|we)", "rules?", "allowed", "permi(?:tted|ssion)", "forbidden", "prohibited", "conventions?",
-         "never", "always"),
-    ),
-    (
-        (_T.MEMORY,),
-        ("learn(?:ed|t)", "taught", "teach(?:es)?", "lessons?", "remember", "pitfalls?", "traps?", "gotchas?",
-         "notes? (?:on|about|of)"),
-    ),
+    ((_T.RULE,), ("must|may (?:i|we)|never|always", "rules?", "(?:allow|permitt)ed", "forbidden", "conventions?")),
+    ((_T.MEMORY,), ("learn(?:ed|t)|teach|taught|remember|(?:lesson|pitfall|gotcha|trap)s?", "notes? (?:on|about|of)")),
     ((_T.EXAMPLE,), ("examples?", "sample code", "snippets?", "demo")),
     (
         (_T.RELEASE,),

@@ -60,12 +60,6 @@ def _topic_match(asked: frozenset[str], joined: frozenset[str], own: frozenset[s
     return 0.5 if is_place else 0.0
 
 
-def says_the_same(text: str, other: str) -> bool:
-    """Return whether two texts have the same words, also in forms that begin alike: `portable` and `portability`."""
-    first, second = name_words(text), name_words(other)
-    return bool(first) and all(_likeness(word, second) for word in first) and all(_likeness(w, first) for w in second)
-
-
 def former_versions(question: str, sources: Collection[str]) -> set[str]:
     """Return the sources in a folder for an earlier version, unless the question names it."""
     asked, paths = {*_WORD.findall(question.casefold())}, {source.casefold() for source in sources}

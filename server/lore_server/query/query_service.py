@@ -46,13 +46,13 @@ class SearchOutcome:
     among: Mapping[str, str] | None  # the searched part of the index: chunk id -> row
     confidence: float
     relevance: float
+    unknown: str | None
     degraded: str | None
     today: datetime.date
     similar: Mapping[str, Sequence[str]] = field(default_factory=dict)  # source -> other files with the same text
     is_foreign: bool = False  # the model cannot judge the question's script
     is_quoted: bool = False  # each passage of `among` has the phrases of the query
     named: Sequence[reference.Reference] = ()
-    unknown: str | None = None  # a name in the question that occurs nowhere
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each step
 
     @property
@@ -155,7 +155,6 @@ class QueryService:
             is_foreign=reads_english_only and confidence.has_foreign_letters(retrieved.query.text, candidates),
             is_quoted=is_quoted,
             named=retrieved.named,
-            unknown=self._unknown(retrieved),
         )
 
     def _copies(self, found: SearchOutcome) -> list[list[Ranked]]:
@@ -228,14 +227,11 @@ class QueryService:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
     def fit(self, retrieved: Retrieved) -> confidence.Fit:
-        return confidence.fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
-
-    def is_doubted(self, retrieved: Retrieved) -> bool:
-        """Return whether a search returns a `doubt`, if it is in a script that the model knows."""
-        return self._unknown(retrieved) is not None or self.fit(retrieved).confidence < confidence.DOUBTFUL
-
-    def _unknown(self, retrieved: Retrieved) -> str | None:
-        return subjects.unknown(retrieved.query.text, [one.chunk for one in retrieved.candidates.best], self._index)
+        text = " ".join(f"{one.chunk.source} {one.chunk.text}" for one in retrieved.candidates.best).casefold()
+        names = [one for one in subjects.nouns(retrieved.query.text) if one.is_name and "." not in one.text]
+        unknown = subjects.absent([one for one in names if one.text.casefold() not in text], self._index, False)
+        found = confidence.fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
+        return found._replace(unknown=unknown)
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
         """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk
@@ -16,6 +16,7 @@ FEW_FILES = 3
 MANY = 100  # passages
 ONLY_IN, PART_OF = "`{}` occurs only in", "`{}` occurs only within other names, as in"
 LISTED = "`{}` occurs only in a list of names, in"
+Place = tuple[str, list[Chunk]]
 _TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+|/\d[\d.]*)*(?:['’]\w+)?")
 _JOINED = re.compile(r"[/@:]·|·(?:[/@:]\S|  )")  # around a word: of a path, or in a column
 _IN_DATA = re.compile(r"[/@:._-]·|·[/@:._-]")
@@ -48,52 +49,34 @@ def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
     return found
 
 
-def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str | None:
-    """Return the first name that occurs nowhere in the index; or word, if words count, that occurs in no form."""
+def absent(found: Sequence[Noun], index: Index, counted: bool) -> str | None:
+    """Return the first name that occurs nowhere in the index; or word, if words are counted, that occurs in no form."""
     ordered = sorted(found, key=lambda noun: not noun.is_name)
-    pairs = [first.text + second.text for first, second in pairwise(found)]  # `thread safe` may be written `threadsafe`
-
-    def is_known(word: str) -> bool:  # the stem of `safety` is not that of `safe`
-        forms = (word, f"{word}ty", *(pair for pair in pairs if word in pair))
-        return any(index.keywords.holding([form]) for form in forms)
-
-    some = (noun for noun in ordered if noun.is_name or (are_words_counted and not is_known(noun.text)))
+    holding = index.keywords.holding  # the stem of `safety` is not that of `safe`
+    some = (n for n in ordered if n.is_name or (counted and not (holding([n.text]) | holding([f"{n.text}ty"]))))
     return next((noun.text for noun in some if not holders(noun.text, index)), None)
 
 
-def unknown(question: str, passages: Iterable[Chunk], index: Index) -> str | None:
-    """Return the first name in a question that occurs nowhere in the index; these passages probably have it."""
-    names = [noun for noun in nouns(question) if noun.is_name and "." not in noun.text]
-    text = " ".join(f"{_facts(chunk)} {chunk.text}" for chunk in passages).casefold() if names else ""
-    return absent([noun for noun in names if noun.text.casefold() not in text], index, False)
+def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_lists_enough: bool) -> Place | None:
+    """Return a sentence about the first name that only few other files mention, or only lists, with their passages.
 
-
-def elsewhere(
-    found: Sequence[Noun], shown: Sequence[Chunk], index: Index, is_mention_enough: bool
-) -> tuple[str, list[Chunk]] | None:
-    """Return a sentence about the first name that only few other files mention, with their passages.
-
-    Of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages. If a
-    mention is not enough, they may be among those shown, but only list the name with others, and say nothing about it.
+    Of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages.
     """
     for name in (noun.text for noun in found if noun.is_name):
         is_shown = any(_mentions(name, one) for one in shown)
-        if is_shown and is_mention_enough:
+        if is_shown and are_lists_enough:
             continue
         those = sorted(holders(name, index), key=lambda chunk: (chunk.source, chunk.lines))
         own = [chunk for chunk in those if _mentions(name, chunk)]
-        if is_shown and not (own and all(_is_only_listed(name, chunk) for chunk in own)):
-            continue
-        if 0 < len(those) < MANY and len({chunk.source for chunk in own}) <= FEW_FILES:
+        is_rare = 0 < len(those) < MANY and len({chunk.source for chunk in own}) <= FEW_FILES
+        if is_rare and (not is_shown or (own and all(_is_only_listed(name, chunk) for chunk in own))):
             return (LISTED if is_shown else ONLY_IN if own else PART_OF).format(name), own or those
     return None
 
 
 def _is_only_listed(name: str, chunk: Chunk) -> bool:
-    text, has = _LINK.sub("]", chunk.text), spelled(name)
-    spans = [match.span() for match in _LIST.finditer(text)]
-    places = [match.start() for match in has.finditer(text)]
-    return not has.search(_facts(chunk)) and all(any(a <= place < b for a, b in spans) for place in places)
+    text = _LIST.sub(" ", _LINK.sub("]", chunk.text))
+    return not spelled(name).search(f"{_facts(chunk)} {text}")
 
 
 def holders(word: str, index: Index) -> list[Chunk]:
