@@ -126,8 +126,10 @@ class Guard:
         if scope["method"] == "OPTIONS":
             hint = "Call it from outside a browser, without a preflight request."
             return refused(InvalidArgument("Other origins are not allowed.", hint), 405, {"Allow": "GET, POST"})
-        is_free = scope["path"] in ("/", LIVE) or scope["path"].startswith((ASSETS, METADATA))
-        is_free |= re.fullmatch(f"({PROJECT}[^/]+)?{WEBHOOK}", scope["path"]) is not None
+        # a browser opens a page without a token; those of projects that do not exist are the same
+        end = re.fullmatch(f"(?:{PROJECT}[^/]+)?(/|{WEBHOOK})", scope["path"])
+        is_own = end and (self._site.webhook_secret if end[1] == WEBHOOK else _header(scope, b"authorization") is None)
+        is_free = is_own or scope["path"] == LIVE or scope["path"].startswith((ASSETS, METADATA))
         try:
             await self._admit(scope, name.hostname)
         except LoreError as error:

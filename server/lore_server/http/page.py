@@ -55,7 +55,8 @@ def page_routes(site: Site, contract: Contract, folder: Path = WEB) -> list[Rout
         version, assets = assets_of(folder)
         if SHELL not in assets:
             raise HTTPException(404)
-        page = filled(assets[SHELL].decode(), {**page_settings(site, request.url.hostname), "advice": advice})
+        project = request.path_params.get("name") or next(iter(PROJECTS.get()), "")
+        page = filled(assets[SHELL].decode(), {**page_settings(site, request.url.hostname, project), "advice": advice})
         return HTMLResponse(addressed(page, version), headers={"Cache-Control": "no-store"})
 
     def asset(request: Request) -> Response:
@@ -66,7 +67,8 @@ def page_routes(site: Site, contract: Contract, folder: Path = WEB) -> list[Rout
         headers = {"Cache-Control": "public, max-age=31536000, immutable"}
         return Response(assets[name], headers=headers, media_type=TYPES[Path(name).suffix])
 
-    return [Route("/", shell), Route(ASSETS + "{version}/{name:path}", asset)]
+    shells = [Route(path, shell) for path in ("/", f"{PROJECT}{{name}}/")[: 1 + site.is_open]]
+    return [*shells, Route(ASSETS + "{version}/{name:path}", asset)]
 
 
 def addressed(page: str, version: str) -> str:
@@ -84,12 +86,11 @@ def assets_of(folder: Path) -> tuple[str, Mapping[str, bytes]]:
     return hashlib.sha256(repr(assets).encode()).hexdigest()[:16], assets
 
 
-def page_settings(site: Site, name: str | None) -> dict[str, str]:
+def page_settings(site: Site, name: str | None, chosen: str = "") -> dict[str, str]:
     """Return the values for the page; if other machines can load it, none that require the token."""
     project, root, base = site.project, str(site.root), ""
     if site.many:
-        project = next(iter(PROJECTS.get()), "")
-        root, base = str(site.many.get(project, "")), f"{PROJECT}{quote(project)}"
+        project, root, base = chosen, str(site.many.get(chosen, "")), f"{PROJECT}{quote(chosen)}"
     known = {"editor": EDITOR, "version": __version__, "token": "", "base": base, "project": "", "root": ""}
     return {**known, "project": project, "root": root, "token": site.token.value} if site.is_private(name) else known
 
