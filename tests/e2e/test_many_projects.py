@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +172,23 @@ def test_commands_use_the_server_and_stop_closes_only_their_project(url: str, te
     assert run_lore("stop", cwd=team / "lib").returncode == 0
     wait_until(lambda: http_client.get(f"{url}/readyz").json()["projects"]["lib"] == "closed")
     assert search(url, "/projects/lib")["results"]
+
+
+def test_clients_that_leave_while_projects_open_hold_up_neither_others_nor_the_end(tmp_path: Path) -> None:
+    names = [f"harbour{number}" for number in range(6)]
+    for name in names:
+        write_project(tmp_path / name, {"lore.toml": "", **PROJECTS["lib"]})
+    with serving(tmp_path, more=["--projects", tmp_path]) as url:
+        host, port = url.removeprefix("http://").split(":")
+        for count in (3, 1):
+            for name in names[::count]:
+                with ExitStack() as clients:
+                    for _ in range(4):
+                        client = clients.enter_context(socket.create_connection((host, int(port))))
+                        client.sendall(f"GET /projects/{name}/page/state HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                        client.recv(1)
+            for name in names[::count] if count == 3 else ():
+                assert http_client.get(f"{url}/projects/{name}/api/healthcheck").status_code == 200
 
 
 def test_a_project_that_another_owner_uses_is_named_and_delays_no_other(tmp_path: Path) -> None:

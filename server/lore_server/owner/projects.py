@@ -151,12 +151,13 @@ class Projects:
                 project.used_at = time.monotonic()
 
     async def _enter(self, project: Project) -> App:
-        async with project.turn:
-            if project.app is None:
-                await self._open(project)
-            app = self._take(project)
-            assert app is not None
-            return app
+        with anyio.CancelScope(shield=True):  # in the scope of a caller that has left, anyio would wait forever
+            async with project.turn:
+                if project.app is None:
+                    await self._open(project)
+                app = self._take(project)
+        assert app is not None
+        return app
 
     def _take(self, project: Project) -> App | None:
         with self._guard:
