@@ -27,7 +27,10 @@ from tests.harness.projects import write_project
 
 PROJECTS = {
     "a/app": {"README.md": "# Ferry\n\nThe ferry crosses the harbour at noon, and carries cars.\n"},
-    "b/app": {"README.md": "# Bakery\n\nThe bakery sells rye bread, baked in an oven of stone.\n"},
+    "b/app": {
+        "README.md": "# Bakery\n\nThe bakery sells rye bread, baked in an oven of stone.\n",
+        "oven.py": "class Oven:\n    pass\n\n\nclass ZephyrineOven(Oven):\n    pass\n",
+    },
     "lib": {"docs/tide.md": "# Tides\n\nThe harbour is closed at low tide, and no ferry may enter.\n"},
 }
 HARBOUR = "when is the harbour closed for the ferry"
@@ -108,6 +111,27 @@ def test_an_answer_over_all_cites_the_project_it_comes_from(url: str) -> None:
         f"{url}/api/knowledge/ask", json={"query": "In what oven?", "follow_up": reply["id"]}
     ).json()
     assert more["searched"] != "In what oven?"
+
+
+@pytest.mark.parametrize(
+    ("query", "project", "answer"),
+    [
+        (
+            "which class does ZephyrineOven inherit from at low tide, when no ferry may enter the harbour",
+            "b.app",
+            "`ZephyrineOven` extends `oven.Oven` [1].",
+        ),
+        (f"{HARBOUR} of Quixalot", None, "`Quixalot` occurs nowhere in the project lib."),
+    ],
+)
+def test_a_name_that_another_project_has_is_not_said_to_occur_nowhere(
+    url: str, query: str, project: str | None, answer: str
+) -> None:
+    reply = http_client.post(f"{url}/api/knowledge/ask", json={"query": query}).json()
+
+    assert search(url, "", query)["results"][0]["project"] == "lib"
+    assert reply["answer"].startswith(answer)
+    assert {one["project"] for one in reply["citations"]} == ({project} if project else set())
 
 
 @pytest.mark.parametrize(

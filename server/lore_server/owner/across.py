@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
+from itertools import islice
 from typing import TypeVar
 
 from lore_etl.core.errors import AnswerNotFound, InvalidArgument, LoreError, UnknownOperation
@@ -100,15 +101,22 @@ class Across:
         return {**_degraded(failed), **reply, "references": budget.fitting(rows, left)}
 
     def _answered(self, order: Iterable[str], given: JSON, listener: Listener) -> tuple[JSON, str]:
-        """Return the answer of the first of the projects, or of that whose answer is continued. Raises LoreError."""
-        unknown = None
-        for name in order:
+        """Return the first answer that was found, or else the first reply, of the best projects. Raises LoreError."""
+        nothing, unknown = None, AnswerNotFound("There is no project to ask.")
+        for name in islice(order, SEARCHED if "follow_up" not in given else None):
             try:
                 with self._hold(name) as app:
-                    return app.call(ASK, given, listener), name
+                    reply = app.call(ASK, given, listener)
             except AnswerNotFound as error:
                 unknown = error
-        raise unknown or AnswerNotFound("There is no project to ask.")
+            else:
+                if reply["found"]:
+                    return reply, name
+                here = reply["answer"].replace("this knowledge base", f"the project {name}")
+                nothing = nothing or ({**reply, "answer": here}, name)
+        if nothing:
+            return nothing
+        raise unknown
 
     def _fits(self, names: Sequence[str], given: JSON) -> tuple[dict[str, Fit], dict[str, LoreError]]:
         """Return how well each project fits, and the errors of those that cannot be searched. Raises if none can."""
