@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lore_etl.core.progress import ignore_text
+from lore_etl.core.progress import ignore
 from lore_server.console.output import StreamedAnswer
 
 REPLY: dict[str, Any] = {
@@ -87,11 +87,11 @@ def test_a_preview_cannot_control_the_terminal() -> None:
 
 def test_json_is_not_preceded_by_a_preview() -> None:
     with on_terminal():
-        assert StreamedAnswer(as_json=True).on_text is ignore_text
+        assert StreamedAnswer(as_json=True).on_text is ignore
 
 
 def test_nothing_is_streamed_into_a_pipe() -> None:
     source, sink = os.pipe()
     with open(sink, "w", encoding="utf-8") as output, redirect_stdout(output):
-        assert StreamedAnswer(as_json=False).on_text is ignore_text
+        assert StreamedAnswer(as_json=False).on_text is ignore
     os.close(source)

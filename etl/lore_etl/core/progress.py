@@ -23,10 +23,6 @@ class Plan(NamedTuple):
 Announce = Callable[[Plan], None]  # a fast function that receives the plan of a build once it is known
 
 
-def unannounced(plan: Plan) -> None:
-    """Ignore the plan."""
-
-
 def silent(stage: str, done: int, total: int) -> None:
     """Ignore progress."""
 
@@ -39,8 +35,8 @@ def time_left(done: int, total: int, elapsed: float) -> str:
     return f"{seconds:.0f} s left" if seconds < 120 else f"{seconds / 60:.0f} min left"
 
 
-def ignore_text(text: str) -> None:
-    """Ignore the text of an answer, because nobody reads it before the reply."""
+def ignore(said: object) -> None:
+    """Ignore the plan of a build, or the text of an answer, because nobody reads it before the reply."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class Listener:
     """The callbacks of a call. They run in the working thread and must be fast."""
 
     progress: Progress = silent
-    text: Callable[[str], None] = ignore_text
+    text: Callable[[str], None] = ignore
 
 
 NOBODY = Listener()

@@ -9,7 +9,7 @@ from functools import partial
 from lore_etl.chunking import CHUNKER_VERSION, chunk
 from lore_etl.core.dates import problem_of
 from lore_etl.core.model import Chunk, Document, FileFacts, SyncReport, canonical_json, sha256
-from lore_etl.core.progress import Announce, Progress, unannounced
+from lore_etl.core.progress import Announce, Progress, ignore
 from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import CONVERSION_VERSION, Converter, Postponed, format_of, readable
 from lore_etl.files.conversion.marked_text import cuts
@@ -49,7 +49,7 @@ def extract(
     allow_mass_delete: bool = False,
     find: Find | None = None,
     show: Show | None = None,
-    announce: Announce = unannounced,
+    announce: Announce = ignore,
 ) -> Changes | None:
     """Return the changes that make the index match the project's files; None if no chunk has changed.
 

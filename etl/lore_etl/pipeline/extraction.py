@@ -12,7 +12,7 @@ from lore_etl.core.errors import GuardTripped
 from lore_etl.core.extras import install_advice
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import FileFacts, KnowledgeType, Problem, SyncReport, canonical_json
-from lore_etl.core.progress import Announce, Plan, unannounced
+from lore_etl.core.progress import Announce, Plan, ignore
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.convert import EXTRA, Converter, format_of
 from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, is_knowledge, is_library
@@ -83,7 +83,7 @@ class Extraction:
     touched: set[str] = field(default_factory=set)  # the files whose chunks were recreated or deleted
     uses: dict[str, Uses] = field(default_factory=dict)  # the names that the files use that were read
     related: bool = False  # whether the class tree or the superseded documents may have changed
-    announce: Announce = unannounced
+    announce: Announce = ignore
     to_read: int = 0  # the number of files that a source owns and that may have changed
 
     def drop(self, path: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import CatalogueDamaged, IndexMissing, LoreError
 from lore_etl.core.model import SyncReport, canonical_json
-from lore_etl.core.progress import Announce, Progress, silent, unannounced
+from lore_etl.core.progress import Announce, Progress, ignore, silent
 from lore_etl.files.git_folder import head
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
@@ -24,7 +24,7 @@ def sync(
     index: Index,
     progress: Progress = silent,
     allow_mass_delete: bool = False,
-    announce: Announce = unannounced,
+    announce: Announce = ignore,
     must_scan: bool = True,
 ) -> SyncReport:
     """Update the index to match the project's files; without `must_scan`, those that the watcher reported.
@@ -58,7 +58,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 
 
 def create_only(
-    index: Index, progress: Progress = silent, allow_mass_delete: bool = False, announce: Announce = unannounced
+    index: Index, progress: Progress = silent, allow_mass_delete: bool = False, announce: Announce = ignore
 ) -> SyncReport:
     """Store the chunks and classes of all files, and export them; the vectors of new texts wait for `embed_only`."""
 

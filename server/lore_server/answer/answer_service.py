@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
-from lore_etl.core.progress import NOBODY, Listener, ignore_text
+from lore_etl.core.progress import NOBODY, Listener, ignore
 from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.catalogue_rows import User, members_of
@@ -129,7 +129,7 @@ class AnswerService:
             reply = {**reply, "model": _use(written)}
             if not reason and (written.statements or found.doubt):
                 return {**reply, **self._synthesized(written, found, on_text)}
-            on_text = ignore_text if written.statements else on_text  # passages would look like the end of that text
+            on_text = ignore if written.statements else on_text  # passages would look like the end of that text
         shown = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
         if passages and not reason and shown["found"]:
             shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}"

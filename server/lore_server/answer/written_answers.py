@@ -21,7 +21,7 @@ from lore_etl.config.settings import AnswerSettings, is_this_machine
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import PackageMissing
 from lore_etl.core.extras import require
-from lore_etl.core.progress import ignore_text
+from lore_etl.core.progress import ignore
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import Proof, StatementReader, verified
 from lore_server.answer.writer_interface import INSTRUCTION, AnswerModel, ModelFailure, OpenConnections, TokenUsage
@@ -154,7 +154,7 @@ class ModelAnswers:
         reader = StatementReader()
         numbered = {passage.number: passage for passage in passages}
         written.dropped, written.usage = 0, None
-        pieces = model.pieces(prompt, is_streamed=on_text is not ignore_text)
+        pieces = model.pieces(prompt, is_streamed=on_text is not ignore)
         try:
             for piece in connections.within(lambda: deadline - self._timing.clock(), pieces):
                 if isinstance(piece, TokenUsage):

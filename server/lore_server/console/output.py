@@ -11,7 +11,7 @@ from typing import Any
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
-from lore_etl.core.progress import Progress, ignore_text, time_left
+from lore_etl.core.progress import Progress, ignore, time_left
 from lore_server.console import terminal
 from lore_server.replies.problem import problem
 
@@ -68,7 +68,7 @@ class StreamedAnswer:
     """An answer that a terminal shows while it is written; elsewhere only the finished reply is printed."""
 
     def __init__(self, as_json: bool) -> None:
-        self.on_text = ignore_text if as_json or not sys.stdout.isatty() else self._print
+        self.on_text = ignore if as_json or not sys.stdout.isatty() else self._print
         self._printed = ""
 
     def _print(self, text: str) -> None:

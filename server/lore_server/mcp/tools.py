@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from lore_etl.core.errors import Cancelled
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import canonical_json
-from lore_etl.core.progress import Listener, ignore_text, time_left
+from lore_etl.core.progress import Listener, ignore, time_left
 from lore_server.contract import Contract, Operation, Schema
 from lore_server.execution.threads import Calls
 from lore_server.operations.table import render
@@ -220,7 +220,7 @@ class Follower:
     def __init__(self, context: Context) -> None:
         meta = context.meta or {}
         self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
-        self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore_text)
+        self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore)
         self.is_left = False  # the client has cancelled the call, which stops at its next step; the job continues
         self._session, self._loop = context.session, lowlevel.current_token()
         self._stage = ""

@@ -24,7 +24,7 @@ from lore_etl.config.settings import HAS_UNIX_SOCKETS
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener as Hearer
-from lore_etl.core.progress import ignore_text
+from lore_etl.core.progress import ignore
 from lore_etl.system.processes import born
 from lore_server.app import App
 from lore_server.execution.threads import CLIENT, Calls
@@ -253,4 +253,4 @@ def _hearer(stream: ByteStream, hears_text: bool) -> Hearer:
         except (*_Disconnected, anyio.RunFinishedError) as error:
             raise Cancelled("The client disconnected.") from error
 
-    return Hearer(report, report_text if hears_text else ignore_text)
+    return Hearer(report, report_text if hears_text else ignore)

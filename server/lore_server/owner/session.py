@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lore_etl.config.project import Place, find_project, place_of, read_layers
 from lore_etl.core.errors import LoreError, Unavailable, UsageError, from_record
 from lore_etl.core.json_types import JSON
-from lore_etl.core.progress import Listener, ignore_text
+from lore_etl.core.progress import Listener, ignore
 from lore_etl.stores.claim import CATALOGUE, is_ours
 from lore_server.console import output
 from lore_server.console.output import progress_bar
@@ -37,7 +37,7 @@ class Session:
     as_json: bool = False
     verbose: bool = False
     no_daemon: bool = False
-    on_text: Callable[[str], None] = ignore_text  # receives the text of an answer, or a build's plan, before the reply
+    on_text: Callable[[str], None] = ignore  # receives the text of an answer, or a build's plan, before the reply
     _answering: OwnerCalls | App | None = field(default=None, repr=False)
 
     @property
@@ -177,7 +177,7 @@ class OwnerCalls:
         if self._line is None:
             self._line, _ = find.connect(self._place, {"want": "call"}, must_fit=must_fit)
             self._fits = must_fit
-        is_followed = listener.text is not ignore_text
+        is_followed = listener.text is not ignore
         self._line.send_message({"operation": operation, "arguments": arguments, "streams": is_followed})
         while True:
             reply = self._line.receive()
