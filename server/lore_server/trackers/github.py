@@ -6,17 +6,7 @@ from functools import partial
 from lore_etl.core.errors import ProviderUnavailable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.knowledge.names import DEVICES
-from lore_server.trackers.tickets import (
-    Item,
-    TicketRecord,
-    TicketStore,
-    comment_of,
-    release_of,
-    text_of,
-    ticket_number,
-    ticket_of,
-    user_name,
-)
+from lore_server.trackers import tickets
 from lore_server.trackers.tracker_client import Stream, TrackerClient, endless_pages
 
 ADDRESS = "https://api.github.com"
@@ -54,7 +44,7 @@ def streams(project: str, client: TrackerClient) -> list[Stream]:
     ]
 
 
-def pull_discussions(client: TrackerClient, store: TicketStore, project: str) -> None:
+def pull_discussions(client: TrackerClient, store: tickets.TicketStore, project: str) -> None:
     """Store the discussions that changed, newest first; GitHub shows them only to requests with a token."""
     owner, _, name = project.partition("/")
     known, newest, after = store.position(DISCUSSIONS).get("since", ""), "", None
@@ -77,46 +67,50 @@ def pull_discussions(client: TrackerClient, store: TicketStore, project: str) ->
             raise endless_pages()
 
 
-def _issue(store: TicketStore, item: Item) -> None:
-    number, request = ticket_number(item["number"]), item.get("pull_request")
+def _issue(store: tickets.TicketStore, item: tickets.Item) -> None:
+    number, request = tickets.ticket_number(item["number"]), item.get("pull_request")
     is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
-    folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else text_of(item.get("state")))
-    labels = [text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()]
+    folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else tickets.text_of(item.get("state")))
+    labels = [
+        tickets.text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()
+    ]
     author, before = _login(item.get("user")), store.get(number)
-    store.put(number, ticket_of(folder, number, item, _KEYS, before, state=state, author=author, labels=labels))
+    store.put(number, tickets.ticket_of(folder, number, item, _KEYS, before, state=state, author=author, labels=labels))
     if request:
         for closed in closed_by(f"{item.get('title')}\n{item.get('body')}"):
             if closed != number:
                 store.link(closed, number, f"pull request, {state}", ISSUES)
 
 
-def _comment(address: str, store: TicketStore, item: Item) -> None:
+def _comment(address: str, store: tickets.TicketStore, item: tickets.Item) -> None:
     """Store a comment; `address` is the key with the address of its ticket."""
-    number = text_of(item.get(address)).rpartition("/")[2]
+    number = tickets.text_of(item.get(address)).rpartition("/")[2]
     if number.isdecimal():
-        comment = comment_of(_login(item.get("user")), item)
-        ticket = store.get(number) or TicketRecord(ISSUES, number)
+        comment = tickets.comment_of(_login(item.get("user")), item)
+        ticket = store.get(number) or tickets.TicketRecord(ISSUES, number)
         store.put(number, replace(ticket, comments={**ticket.comments, f"{address}-{item['id']}": comment}))
 
 
-def _release(store: TicketStore, item: Item) -> None:
+def _release(store: tickets.TicketStore, item: tickets.Item) -> None:
     if item.get("draft"):
         return
-    number, state = ticket_number(item["id"]), "prerelease" if item.get("prerelease") else "released"
-    name, author = file_name(text_of(item.get("tag_name"))) or number, _login(item.get("author"))
-    store.put(f"release-{number}", release_of(RELEASES, name, item, _RELEASE_KEYS, state=state, author=author))
+    number, state = tickets.ticket_number(item["id"]), "prerelease" if item.get("prerelease") else "released"
+    name, author = file_name(tickets.text_of(item.get("tag_name"))) or number, _login(item.get("author"))
+    store.put(f"release-{number}", tickets.release_of(RELEASES, name, item, _RELEASE_KEYS, state=state, author=author))
 
 
-def _discussion(store: TicketStore, node: Item) -> None:
-    number = ticket_number(node["number"])
+def _discussion(store: tickets.TicketStore, node: tickets.Item) -> None:
+    number = tickets.ticket_number(node["number"])
     comments = {
-        str(comment["id"]): comment_of(_login(comment.get("author")), comment, "createdAt")
+        str(comment["id"]): tickets.comment_of(_login(comment.get("author")), comment, "createdAt")
         for comment in node["comments"]["nodes"]
     }
-    labels = [text_of(label["name"]) for label in node["labels"]["nodes"]]
+    labels = [tickets.text_of(label["name"]) for label in node["labels"]["nodes"]]
     known = {"state": "closed" if node.get("closed") else "open", "author": _login(node.get("author"))}
     before = store.get(number)
-    ticket = ticket_of(DISCUSSIONS, number, node, _DISCUSSION_KEYS, before, labels=labels, comments=comments, **known)
+    ticket = tickets.ticket_of(
+        DISCUSSIONS, number, node, _DISCUSSION_KEYS, before, labels=labels, comments=comments, **known
+    )
     store.put(number, ticket)
 
 
@@ -128,4 +122,4 @@ def file_name(text: str) -> str:
 
 
 def _login(user: object) -> str:
-    return user_name(user, "login")
+    return tickets.user_name(user, "login")

@@ -5,19 +5,8 @@ from urllib.parse import quote
 
 from lore_etl.core.text import clip, encodable
 from lore_server.changes.ticket_names import closed_by
+from lore_server.trackers import tickets
 from lore_server.trackers.github import ISSUES, RELEASES, file_name
-from lore_server.trackers.tickets import (
-    Item,
-    TicketComment,
-    TicketStore,
-    UnsafeTicket,
-    comment_of,
-    release_of,
-    text_of,
-    ticket_number,
-    ticket_of,
-    user_name,
-)
 from lore_server.trackers.tracker_client import PER_PAGE, Stream, TrackerClient
 
 ADDRESS = "https://gitlab.com"
@@ -43,41 +32,41 @@ def streams(project: str, client: TrackerClient) -> list[Stream]:
     ] + [Stream("releases", f"{base}/releases", _release)]
 
 
-def _ticket(kind: str, base: str, client: TrackerClient, store: TicketStore, item: Item) -> None:
+def _ticket(kind: str, base: str, client: TrackerClient, store: tickets.TicketStore, item: tickets.Item) -> None:
     """Store a ticket with its notes, which GitLab lists only by ticket."""
-    number = ticket_number(item["iid"])
-    key, updated = f"{kind}-{number}", text_of(item.get("updated_at"))
+    number = tickets.ticket_number(item["iid"])
+    key, updated = f"{kind}-{number}", tickets.text_of(item.get("updated_at"))
     before = store.get(key)
     if before and before.title and before.updated == updated:
         return
-    state = text_of(item.get("state"))
+    state = tickets.text_of(item.get("state"))
     notes = _notes(client, f"{base}/{kind}/{number}/notes") if item.get("user_notes_count") else {}
     labels = [label for label in item.get("labels") or () if isinstance(label, str)]
     known = {"state": _STATES.get(state, state), "author": _author(item), "comments": notes}
-    ticket = ticket_of(kind, number, item, _KEYS, before, labels=labels, **known)
+    ticket = tickets.ticket_of(kind, number, item, _KEYS, before, labels=labels, **known)
     store.put(key, ticket)
     if kind == REQUESTS:
         for closed in closed_by(f"{ticket.title}\n{ticket.body}"):
             store.link(f"{ISSUES}-{closed}", f"{number}", f"merge request, {ticket.state}", ISSUES)
 
 
-def _notes(client: TrackerClient, path: str) -> dict[str, TicketComment]:
-    found: dict[str, TicketComment] = {}
+def _notes(client: TrackerClient, path: str) -> dict[str, tickets.TicketComment]:
+    found: dict[str, tickets.TicketComment] = {}
     for page in client.pages(path, {"sort": "asc", "per_page": str(PER_PAGE)}):
         for note in page.data or ():
             if not note.get("system"):
-                found[str(note["id"])] = comment_of(_author(note), note)
+                found[str(note["id"])] = tickets.comment_of(_author(note), note)
     return found
 
 
-def _release(store: TicketStore, item: Item) -> None:
-    tag = text_of(item.get("tag_name"))
+def _release(store: tickets.TicketStore, item: tickets.Item) -> None:
+    tag = tickets.text_of(item.get("tag_name"))
     name = file_name(tag)
     if not name:
-        raise UnsafeTicket(clip(encodable(repr(tag)), 60))
-    release = release_of(RELEASES, name, item, _RELEASE_KEYS, state="released", author=_author(item))
+        raise tickets.UnsafeTicket(clip(encodable(repr(tag)), 60))
+    release = tickets.release_of(RELEASES, name, item, _RELEASE_KEYS, state="released", author=_author(item))
     store.put(f"release-{name}", release)
 
 
-def _author(item: Item) -> str:
-    return user_name(item.get("author"), "username")
+def _author(item: tickets.Item) -> str:
+    return tickets.user_name(item.get("author"), "username")
