@@ -119,7 +119,7 @@ def test_an_answer_over_all_cites_the_project_it_comes_from(url: str) -> None:
         (
             "which class does ZephyrineOven inherit from at low tide, when no ferry may enter the harbour",
             "b.app",
-            "`ZephyrineOven` extends `oven.Oven` [1].",
+            "In b.app: `ZephyrineOven` extends `oven.Oven` [1].",
         ),
         (f"{HARBOUR} of Quixalot", None, "`Quixalot` occurs nowhere in the project lib."),
     ],

@@ -93,6 +93,8 @@ class Across:
         best = [row["project"] for row in ranked[:1]]
         others = sorted(fits, key=lambda name: -fits[name].confidence)
         reply, answering = self._answered(dict.fromkeys(best + others), given, listener)
+        if reply["mode"] == "structural":  # a count or a list of one project
+            reply["answer"] = f"In {answering}: {reply['answer']}"
         for citation in reply["citations"]:
             citation["project"] = answering
         kept = self._contract[ASK].output_schema["properties"]["references"]["items"]["properties"]
