@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.harness.browser import Reader
+from tests.harness.browser import Reader, reading
 
 NO_PAUSES = "performance.now = () => 1"
 """Results that are shown for some seconds count as read, which adds to the history: a busy machine types slowly."""
@@ -277,6 +277,18 @@ def shows(page: Page, query: str) -> None:
     expect(page).to_have_url(re.compile(f"q={query.replace(' ', r'[+]')}"))
     expect(page).to_have_title(re.compile(f"^{query} "))
     expect(page.locator(".results:not(.old) .result").first).to_be_visible()
+
+
+def test_six_results_are_visible_in_a_window_of_900_pixels(browser: Browser, url: str) -> None:
+    with reading(browser, url, viewport={"width": 1440, "height": 900}) as reader:
+        for query in ("retry policy", "queue", "worker"):
+            page = reader.open(f"#/search?q={query}")
+            expect(page.locator(".results:not(.old) .result").nth(5)).to_be_visible()
+            reader.settled()
+            bottoms = page.evaluate(
+                "[...document.querySelectorAll('.result .title')].map((row) => row.getBoundingClientRect().bottom)"
+            )
+            assert sum(bottom <= 900 for bottom in bottoms) >= 6, (query, bottoms)
 
 
 def test_back_returns_to_the_last_search_and_not_to_every_keystroke(reader: Reader) -> None:

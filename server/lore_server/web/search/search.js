@@ -8,7 +8,7 @@ import { known, resource, search } from "../shared/server.js";
 // Find passages, and render their excerpts.
 
 const LONGEST_HINT = 160; // characters; longer ones list every language
-
+const LINES = 3; // of code in a result, as in the style sheet
 const PAGE = { limit: 20, max_tokens: 9000, passages: 2 };
 
 /** Return a page of results with their rendered excerpts, and how long the search took. */
@@ -28,8 +28,11 @@ export function figureOf({ results, doubt, total }) {
 /** Return what is wrong with a query. */
 const mistakeIn = ({ message, hint }) => `${message} ${hint.length > LONGEST_HINT ? hint.split(" Valid values:")[0] : hint}`;
 
-/** Return the part of a file that a result shows. */
-const partOf = ({ excerpt, source, type }) => ({ text: excerpt, path: CODE.has(type) || isMarkdown(source) ? source : "" });
+/** Return the part of a file that a result shows; of code, the lines that are visible, whose indentation counts. */
+function partOf({ excerpt, source, type }) {
+  const isCode = CODE.has(type) && !isMarkdown(source);
+  return { text: isCode ? excerpt.split("\n").slice(0, LINES).join("\n").trimEnd() : excerpt, path: isCode || isMarkdown(source) ? source : "" };
+}
 
 // A search result: a file with its best passage, further passages and, on demand, the explanation of its score.
 
