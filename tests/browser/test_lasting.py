@@ -17,6 +17,8 @@ from tests.harness.projects import write_project
 
 FILES = {
     "docs/ferry.md": "# Ferry\n\nThe ferry crosses the sound at noon.\n\n## Fares\n\nThe ferry is free.\n",
+    "sound/moor/moor.py": "print('moor, moor, moor')\n",
+    "sound/quay.py": "def moor(line):\n    return line\n",
     "sound/pilot.py": "class Pilot:\n    def steer(self):\n        return 'ferry'\n",
 }
 SMALL = """() => [...document.querySelectorAll("a, button, summary, select, input, textarea")]
@@ -171,6 +173,13 @@ def test_every_target_on_a_phone_is_at_least_24_pixels_high(browser: Browser, ur
             reader.settled()
             assert page.evaluate(SMALL) == [], fragment
 
+        page.keyboard.press("Control+k")
+        page.keyboard.type("pilot")
+        option = page.get_by_role("option").first
+        expect(option).to_contain_text("sound/pilot.py")
+        lefts = option.locator("span").evaluate_all("(parts) => parts.map((part) => part.getBoundingClientRect().left)")
+        assert lefts[0] == lefts[1]  # the place is below the name, where both have room
+
 
 def test_a_score_is_explained_by_keyboard_alone(reader: Reader) -> None:
     page = reader.open("#/search?q=ferry")
@@ -188,10 +197,19 @@ def test_one_overlay_leads_to_views_symbols_and_searches(reader: Reader) -> None
     options = page.get_by_role("option")
     expect(options.first).to_have_text(re.compile("^Pilot"))
     assert barriers(page) == []
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("pilot")
+    expect(options.first).to_have_text(re.compile("^Pilot"))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"#/source/sound/pilot\.py\?line="))
 
     page.keyboard.press("Control+k")
+    page.keyboard.type("Moor")
+    expect(options.first).to_have_text(re.compile("^moorsound/quay.py"))
+    expect(options.nth(1)).to_have_text(re.compile("^moor.pysound/moor/moor.py"))
+    page.locator("#jump").fill("")
     page.keyboard.type("kno")
     expect(options.first).to_have_text("Knowledgeview")
     expect(page.locator("#jump")).to_have_attribute("aria-activedescendant", "jump-0")

@@ -293,7 +293,7 @@ function build() {
   });
   const list = el("ul", { id: "jump-list", role: "listbox", "aria-label": "Places", on: { click } });
   const dialog = el("dialog", { class: "dialog jump", "aria-label": "Go to" }, input, list);
-  const places = resource({ load: (query, signal) => search({ ...FOUND, query }, signal), show: ({ results }) => draw(results.map(rowOf)), fail: () => draw([]) });
+  const places = resource({ load: (query, signal) => search({ ...FOUND, query }, signal), show: ({ results }) => draw(exactFirst(results.map(rowOf), input.value)), fail: () => draw([]) });
   let rows = [];
   let at = 0;
   let timer = 0;
@@ -327,6 +327,7 @@ function build() {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) choose(at + step);
     else if (event.key === "Enter") enter(rows[at]);
+    else if (event.key === "Escape") dialog.close(); // a search field would only be emptied
     else return;
     event.preventDefault();
   }
@@ -353,10 +354,16 @@ function build() {
   };
 }
 
-/** Return the row of a result: its symbol or title, and its place. */
+/** Return the rows with those of this very name first. */
+function exactFirst(rows, name) {
+  const isExact = (row) => row.name.toLowerCase() === name.trim().toLowerCase();
+  return [...rows.filter(isExact), ...rows.filter((row) => !isExact(row))];
+}
+
+/** Return the row of a result: its symbol, title or file name, and its place. */
 function rowOf({ title, heading, source, lines, id }) {
-  const symbol = headingsOf(heading).at(-1);
-  return { name: title === source ? symbol || title : title, more: `${source}:${span(lines)}`, href: sourceLink(source, lines, id) };
+  const name = headingsOf(heading).at(-1) || source.split("/").at(-1);
+  return { name: title === source ? name : title, more: `${source}:${span(lines)}`, href: sourceLink(source, lines, id) };
 }
 
 // The page begins.
