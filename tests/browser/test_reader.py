@@ -48,6 +48,7 @@ FILES = {
     "bell.py": BELL,
     "docs/guide.md": f"{GUIDE}## Fares\n\n```python\ndef fare():\n    return 1\n```\n",
     "docs/log.md": LOG,
+    "docs/pier.md": "![A picture](pier.png)\n\n# Pier\n\n## Steps\n\nThey are wet.\n",
     "buoys.py": CODE,
     "long.py": "buoys = [\n" + "    'the buoy of the sound is red and round',\n" * (LONGEST - 2) + "]\n",
 }
@@ -148,6 +149,10 @@ def test_headings_are_shown_once_and_without_the_marks_of_code(reader: Reader) -
     expect(cited.locator("h3")).to_contain_text("The toll() function")
     expect(cited.locator("blockquote")).not_to_contain_text("toll")
     assert cited.locator("blockquote li").first.evaluate("(row) => getComputedStyle(row).display") == "list-item"
+
+    page.goto(f"{reader.url}/#/source/docs/pier.md")
+    expect(page.locator(".source h1")).to_have_text("Pier")
+    expect(page.locator("article.prose :is(h2, h3):not(.unseen)")).to_have_text(["Steps"])
 
 
 def test_excerpts_of_code_begin_at_the_margin_and_keep_their_structure(reader: Reader) -> None:

@@ -160,7 +160,7 @@ def test_the_index_shows_the_last_builds_and_what_was_left_out(reader: Reader, f
     builds = page.locator(".builds tbody tr")
     expect(builds.first).to_contain_text("ago")
     before = builds.count()
-    left_out = page.locator("section", has=page.locator(".left-out"))
+    left_out = page.locator("section.card", has=page.locator(".left-out"))
     expect(left_out).to_contain_text(".bin")
     expect(left_out).not_to_contain_text("warning")
     page.get_by_role("button", name="sound/").click()

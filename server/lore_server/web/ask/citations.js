@@ -35,7 +35,7 @@ export function referenceList(references, question) {
   return [
     el("h2", {}, "Found"),
     el("ul", { class: "references" }, references.map((reference) => el("li", {},
-      el("a", { href: sourceLink(reference.source, reference.lines) }, reference.title),
+      el("a", { href: sourceLink(reference.source, reference.lines) }, reference.title.split(/(?<=\/)/).flatMap((part) => [part, el("wbr")])),
       el("span", { class: "type" }, reference.type),
       el("span", { class: "quiet figure", title: "Score" }, scoreText(reference.score)),
       judgeButtons(question, reference.source)))),

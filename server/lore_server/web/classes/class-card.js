@@ -33,7 +33,7 @@ export function classCard({ found, node, text, inherited, head }) {
   const direct = below.filter((entry) => entry.bases.some((base) => isNamed(found.root, base)) || entry.parent === found.root);
   return [
     el("h2", {}, shortName(found.root)),
-    el("p", { class: "where" }, el("span", { class: "path" }, found.root)),
+    shortName(found.root) !== found.root && el("p", { class: "where" }, el("span", { class: "path" }, found.root)),
     place(node),
     diagram(found, node, direct),
     head.length > 0 && el("div", { class: "class-head" }, head),

@@ -94,7 +94,8 @@ export function view(addressOf = (path, params) => link("source", path, params),
     const { page, text, title, type } = state.file;
     const linesIn = (part) => part.split("\n").length;
     const nodes = nodesOf(page.elements, placesIn(state.path));
-    if (/^h\d$/.test(nodes[0]?.localName) && nodes[0].textContent === title) nodes[0].classList.add("unseen"); // the page's own heading
+    const first = nodes.find(({ localName }) => /^h\d$/.test(localName));
+    if (first?.textContent === title) first.classList.add("unseen"); // the page's own heading
     fill(article, nodes, page.rest && [
       note("warn", "The rest is too long to render and is shown as plain text."),
       el("pre", { tabindex: "0", "data-line": linesIn(text) - linesIn(page.rest) + 1 }, el("code", {}, page.rest)),
