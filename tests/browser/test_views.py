@@ -14,6 +14,44 @@ from tests.harness.evaluation import commit
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
+LOOK = """() => Object.fromEntries(
+    [...document.querySelectorAll(".view:not([hidden]) [class], .view:not([hidden]) h2")].map((node) => {
+        const { color, display, fontSize, fontWeight, lineHeight, padding, textAlign } = getComputedStyle(node);
+        const path = `${node.parentElement.className} > ${node.localName}.${node.className}`;
+        return [path, [color, display, fontSize, fontWeight, lineHeight, padding, textAlign].join(" ")];
+    }),
+)"""
+VIEWS = {
+    "#/knowledge": ".papers .title", "#/index": ".files td", "#/classes/Worker": ".class-card .members",
+    "#/health": ".verdict[data-status]", "#/insights": ".insights-body .card", "#/ask?q=retries": ".citations li",
+    "#/source/ferry/retry.py": ".line .tok-k", "#/search?q=retries": ".result",
+}  # fmt: skip
+
+
+def test_a_view_looks_the_same_whichever_views_were_open_before(browser: Browser, url: str) -> None:
+    def look(reader: Reader, fragment: str) -> dict[str, str]:
+        page = reader.page
+        page.evaluate("(fragment) => (location.hash = fragment)", fragment)
+        expect(page.locator(VIEWS[fragment]).locator("visible=true").first).to_be_visible()
+        reader.settled()
+        found: dict[str, str] = page.evaluate(LOOK)
+        return found
+
+    first = {}
+    for fragment in VIEWS:
+        with reading(browser, url) as reader:
+            reader.open("#/search")
+            first[fragment] = look(reader, fragment)
+    with reading(browser, url) as reader:
+        reader.open("#/search")
+        for fragment in VIEWS:
+            look(reader, fragment)
+        for fragment, before in first.items():
+            after = look(reader, fragment)
+            assert {
+                path: (style, after[path]) for path, style in before.items() if after.get(path, style) != style
+            } == {}
+
 
 def test_the_class_tree_opens_by_keyboard_and_shows_ancestors_members_and_subclasses(reader: Reader) -> None:
     page = reader.open("#/classes")
