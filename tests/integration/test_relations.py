@@ -122,7 +122,7 @@ def test_uses_after_edits_are_those_of_a_new_index(app: App, tmp_path: Path, see
 
 
 def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_cover(app: App) -> None:
-    write_project(app.index.root, USES)
+    write_project(app.index.root, {**USES, "src/alone.py": "class Alone:\n    pass\n"})
     sync(app)
 
     results = {one["source"]: one for one in app.call("query_documents", {"query": "Mast Dock Quay"})["results"]}
@@ -133,6 +133,11 @@ def test_results_name_the_relations_of_a_class_and_the_reply_what_it_does_not_co
     assert "through objects" in found["not_covered"]
     text = OPERATIONS["get_class_hierarchy"].text(found).body
     assert "used by at least 2 files:\n  src/boat.py:1 and 1 more\n" in text
+    unused = app.call("get_class_hierarchy", {"root": "alone.Alone"})
+    assert (unused["users"], "no use of it was found\n" in OPERATIONS["get_class_hierarchy"].text(unused).body) == (
+        0,
+        True,
+    )
 
 
 def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(app: App) -> None:
