@@ -214,15 +214,6 @@ class QueryService:
 
         return self._index.snapshot.read(PARTS, (part, type_, filters), rows)
 
-    def _of_type(self, type_: str) -> Mapping[str, str]:
-        """Return the chunks of a type: Chroma would read all rows of the type for each search."""
-
-        def rows() -> dict[str, str]:
-            files = self._all_files().values()
-            return {id_: row for file in files if file.type == type_ for id_, row in file.rows.items()}
-
-        return self._index.snapshot.read(PARTS, (None, type_, NO_FILTERS), rows)
-
     def _all_files(self) -> Files:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
@@ -258,17 +249,16 @@ class QueryService:
         query = reference.with_defined(query, self._index.keywords)
 
         def found_in(part: Mapping[str, str] | None, only: str | None) -> retrieve.Candidates:
-            if part is None and only is not None:
-                part = self._of_type(only)
+            if part is None and only is not None:  # Chroma's own filter reads all rows of the type for each search
+                part = self._among(None, only, Filters(types=(only,)))
             return retrieve.retrieve(self._index, query, only, self._settings.nResults, part, vector, watch)
 
         found = found_in(among, type_)
         for sought in sorted(query.sought_types) if type_ is None else ():
             found = found.joined(found_in(among, sought))
         if type_ is None and hybrid.are_mostly_libraries(found):
-            files = self._all_files().values()
-            own = dict(row for file in files if file.type != KnowledgeType.LIBRARY for row in file.rows.items())
-            if own := {id_: row for id_, row in own.items() if among is None or id_ in among}:
+            every = self._among(None, None, Filters(without_types=(KnowledgeType.LIBRARY,))) or {}
+            if own := {id_: row for id_, row in every.items() if among is None or id_ in among}:
                 found = found.joined(found_in(own, None))
         return Retrieved(query, type_, found, self._named(query) if named is None else named)
 
