@@ -218,11 +218,9 @@ class QueryService:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
     def fit(self, retrieved: Retrieved) -> confidence.Fit:
-        text = " ".join(f"{one.chunk.source} {one.chunk.text}" for one in retrieved.candidates.best).casefold()
-        names = [one for one in subjects.nouns(retrieved.query.text) if one.is_name and "." not in one.text]
-        unknown = subjects.absent([one for one in names if one.text.casefold() not in text], self._index, False)
-        found = confidence.fit(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
-        return found._replace(unknown=unknown)
+        question, best = retrieved.query.text, [one.chunk for one in retrieved.candidates.best]
+        found = confidence.fit(question, retrieved.candidates, self._index.keywords.rarity)
+        return found._replace(unknown=subjects.unknown(question, best, self._index))
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
         """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""

@@ -49,12 +49,22 @@ def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
     return found
 
 
-def absent(found: Sequence[Noun], index: Index, counted: bool) -> str | None:
-    """Return the first name that occurs nowhere in the index; or word, if words are counted, that occurs in no form."""
+def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str | None:
+    """Return the first name that occurs nowhere in the index; or word, if words count, that occurs in no form."""
+
+    def is_held(word: str) -> bool:  # the stem of `safety` is not that of `safe`
+        return any(index.keywords.holding([form]) for form in (word, f"{word}ty"))
+
     ordered = sorted(found, key=lambda noun: not noun.is_name)
-    holding = index.keywords.holding  # the stem of `safety` is not that of `safe`
-    some = (n for n in ordered if n.is_name or (counted and not (holding([n.text]) | holding([f"{n.text}ty"]))))
+    some = (noun for noun in ordered if noun.is_name or (are_words_counted and not is_held(noun.text)))
     return next((noun.text for noun in some if not holders(noun.text, index)), None)
+
+
+def unknown(question: str, passages: Sequence[Chunk], index: Index) -> str | None:
+    """Return the first name in a question that occurs nowhere in the index; most occur in these passages."""
+    names = [noun for noun in nouns(question) if noun.is_name and "." not in noun.text]
+    text = " ".join(f"{chunk.source} {chunk.text}" for chunk in passages).casefold() if names else ""
+    return absent([noun for noun in names if noun.text.casefold() not in text], index, False)
 
 
 def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_lists_enough: bool) -> Place | None:
