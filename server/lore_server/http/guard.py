@@ -33,6 +33,7 @@ PORTS = {"http": 80, "https": 443}
 LIVE = "/livez"
 WEBHOOK = "/webhook"  # its deliveries are signed
 LIST = "/projects"
+_OWN = re.compile(f"(?:{PROJECT}[^/]+)?(/|{WEBHOOK})")  # the page and the deliveries, of the server or of a project
 MCP = "/mcp/"  # precedes the name of one of many projects, as `PROJECT` does
 METADATA = "/.well-known/oauth-protected-resource"
 Headers = Iterable[tuple[bytes, bytes]]
@@ -127,7 +128,7 @@ class Guard:
             hint = "Call it from outside a browser, without a preflight request."
             return refused(InvalidArgument("Other origins are not allowed.", hint), 405, {"Allow": "GET, POST"})
         # a browser opens a page without a token; those of projects that do not exist are the same
-        end = re.fullmatch(f"(?:{PROJECT}[^/]+)?(/|{WEBHOOK})", scope["path"])
+        end = _OWN.fullmatch(scope["path"])
         is_own = end and (self._site.webhook_secret if end[1] == WEBHOOK else _header(scope, b"authorization") is None)
         is_free = is_own or scope["path"] == LIVE or scope["path"].startswith((ASSETS, METADATA))
         try:
