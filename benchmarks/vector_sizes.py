@@ -89,7 +89,7 @@ def row(number: int) -> Row:
 
 
 class Costs:
-    """What the processes of a mode use."""
+    """Measure the processes of a mode: processor time, memory and disk."""
 
     def __init__(self, processes: Sequence[str], folder: Path) -> None:
         self._processes, self._folder = processes, folder

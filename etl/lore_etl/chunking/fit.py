@@ -11,6 +11,15 @@ from lore_etl.core.model import Chunk, Document, KnowledgeType
 
 RECIPE_VERSION = "2"  # of `embedding_input`: increase it with every change of the text that is embedded for a chunk
 HEADER_BYTES = 160  # about 40 tokens; no script takes more than one token per byte, so most of the 256 remain
+PROSE_TOKENS = 208  # header and passage: 256 mixes too many subjects, 160 cuts too many passages in two
+CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.TEST})  # use the whole input
+CRUMB_TOKENS = 24  # a smaller piece has too few words to be found by itself
+MIN_ROOM = 16  # tokens of a passage, even for models with short inputs and for long headings
+BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
+_NAMING_RANK = {"class": 3, "module": 1, IMPORTS: 0}  # the highest names a merged piece; other kinds have rank 2
+_QUOTES = ('"', "'", 'r"')  # a piece that begins with a quote describes the module
+_COMMENTS = ("//", "/*", "*", "#")
+Piece = tuple[Section, Span | None]
 
 
 def embedding_input(chunk: Chunk) -> str:
@@ -29,17 +38,6 @@ def header(source: str, title: str, heading: tuple[str, ...]) -> str:
     """
     place = title if title in ("", source) else " > ".join((title, *(step for step in heading if step != title)))
     return place.encode()[:HEADER_BYTES].decode(errors="ignore")
-
-
-PROSE_TOKENS = 208  # header and passage: 256 mixes too many subjects, 160 cuts too many passages in two
-CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.TEST})  # use the whole input
-CRUMB_TOKENS = 24  # a smaller piece has too few words to be found by itself
-MIN_ROOM = 16  # tokens of a passage, even for models with short inputs and for long headings
-BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
-_NAMING_RANK = {"class": 3, "module": 1, IMPORTS: 0}  # the highest names a merged piece; other kinds have rank 2
-_QUOTES = ('"', "'", 'r"')  # a piece that begins with a quote describes the module
-_COMMENTS = ("//", "/*", "*", "#")
-Piece = tuple[Section, Span | None]
 
 
 def fit(sections: list[Section], document: Document, tokens: TokenCounter) -> Iterator[Piece]:

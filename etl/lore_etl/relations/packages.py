@@ -333,7 +333,7 @@ class ScriptModules:
         return found or (self._ending(module[2:]) if module.startswith(_ALIASES) else [])
 
     def _existing(self, target: str) -> list[str]:
-        """Return the scripts at a path that may lack its ending; TypeScript imports `x.ts` as `x.js`."""
+        """Return the scripts at a path, which need not have its ending; TypeScript imports `x.ts` as `x.js`."""
         target = normpath(target)
         stems = (target, target.rpartition(".")[0]) if target.endswith("js") else (target,)
         return [candidate for stem in stems for end in _ENDINGS if (candidate := stem + end) in self._scripts]

@@ -1,4 +1,4 @@
-"""What all SQLite files have in common: log, damage, unchanged files, statements with many values, and records."""
+"""Open, check and change SQLite files: log, damage, unchanged files, statements with many values, and records."""
 
 from __future__ import annotations
 

@@ -27,8 +27,15 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
         ("where (?:is|are|does|do)", "implement(?:s|ed|ation)?", "defined?", "definition", "source code",
          "(?:which|what) (?:class|function|method|module|file|code)"),
     ),
-    ((_T.RULE,), ("must|may (?:i|we)|never|always", "rules?", "(?:allow|permitt)ed", "forbidden", "conventions?")),
-    ((_T.MEMORY,), ("learn(?:ed|t)|teach|taught|remember|(?:lesson|pitfall|gotcha|trap)s?", "notes? (?:on|about|of)")),
+    (
+        (_T.RULE,),
+        ("must", "may (?:i|we)", "rules?", "allowed", "permitted", "forbidden", "conventions?", "never", "always"),
+    ),
+    (
+        (_T.MEMORY,),
+        ("learn(?:ed|t)", "teach", "taught", "lessons?", "remember", "pitfalls?", "gotchas?", "traps?",
+         "notes? (?:on|about|of)"),
+    ),
     ((_T.EXAMPLE,), ("examples?", "sample code", "snippets?", "demo")),
     (
         (_T.RELEASE,),

@@ -100,8 +100,8 @@ def classes(result: records.HierarchyResultRecord) -> ReplyText:
     listed = ["", "members:", *members] if members else []
     if "users" in result:
         users = [f"  {user}" for user in result.get("used_by", ())]
-        count = f"used by at least {counted(result['users'], 'file')}:" if result["users"] else "no use of it was found"
-        listed += ["", count, *users]
+        title = f"used by at least {counted(result['users'], 'file')}:" if result["users"] else "no use of it was found"
+        listed += ["", title, *users]
         listed += [f"not covered: {result['not_covered']}"]
     return ReplyText("\n".join([*head, *_branches(result), *listed]), notes(result))
 
