@@ -45,12 +45,13 @@ from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
 from lore_server.services.documents import DocumentService
 from lore_server.services.health import HealthService
+from lore_server.services.insights import InsightsService
 from lore_server.services.jobs import LATEST, JobService
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import KnowledgeSearch
 from lore_server.services.memory_service import MemoryService
 from lore_server.services.project_service import ProjectService
-from lore_server.services.question_log import InsightsService, QuestionLog
+from lore_server.services.question_log import QuestionLog
 from lore_server.services.search_service import SearchService
 from lore_server.services.verification import DatabaseService, Pace, Verifier
 

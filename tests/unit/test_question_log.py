@@ -12,17 +12,8 @@ from lore_etl.config.policy import split
 from lore_etl.config.project import STATE
 from lore_etl.config.settings import InsightsSettings
 from lore_server.cli.eval_commands import JUDGEMENTS, QUESTIONS, judged_set
-from lore_server.services.question_log import (
-    ASK,
-    SEARCH,
-    AskedQuestion,
-    QuestionLog,
-    followed,
-    grouped,
-    is_prose,
-    latencies,
-    unfound,
-)
+from lore_server.services.insights import followed, grouped, latencies, unfound
+from lore_server.services.question_log import ASK, SEARCH, AskedQuestion, QuestionLog, is_prose
 
 FOUND = {"references": [{"source": "docs/a.md"}], "citations": [{"source": "docs/a.md", "id": "c1"}], "found": True}
 
