@@ -9,7 +9,7 @@ import pytest
 
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_server.query.history import FILES, History
+from lore_server.query.history import FILES, PIECES, History
 from lore_server.query.query_service import QueryService
 from tests.harness.evaluation import commit, git
 from tests.harness.projects import open_index, write_project
@@ -83,6 +83,37 @@ def test_new_commits_and_renames_are_followed(root: Path) -> None:
         == {"docs/berth.md", "docs/anchor.md"}
         == set(matches(History(root), "regatta"))
     )
+
+
+def test_a_history_that_takes_longer_is_read_by_several_searches(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(root, "mv", "docs/berth.md", "docs/quay.md")
+    commit(root, "Rename a page")
+    for number in range(12):
+        write_project(root, {"docs/crane.md": f"# Crane {number}\n"})
+        commit(root, f"Lift weight {number}")
+    monkeypatch.setattr("lore_server.query.history.MAX_BYTES", 300)  # as if git were stopped after some commits
+    history = History(root)
+
+    found = [set(matches(history, "regatta")) for _ in range(PIECES)]
+
+    assert found[0] == set()
+    assert found[-1] == {"docs/quay.md"}
+    assert set(matches(history, "lift weight 11")) == {"docs/crane.md"}
+
+
+def test_a_history_that_cannot_be_read_to_its_end_does_not_delay_each_search(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lore_server.query.history.MAX_BYTES", 20)  # less than a commit
+    history = History(root)
+    for _ in range(PIECES):
+        matches(history, "regatta")
+    monkeypatch.undo()
+
+    assert matches(history, "regatta") == {}
+    write_project(root, {"docs/anchor.md": "# Anchor\n"})
+    commit(root, "Moor the boats")
+    assert set(matches(history, "moor boats")) == {"docs/anchor.md"}
 
 
 def test_a_commit_that_is_written_again_counts_once(root: Path) -> None:

@@ -3,7 +3,6 @@
 import math
 import threading
 from collections import Counter, defaultdict
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from lore_server.changes.project_git import LOG, read_git
 
 COMMITS = 5_000  # latest
 FILES = 30  # of a commit: one that changes more says little about each
-SECONDS, MAX_BYTES = 2.0, 8_000_000
+PIECES, SECONDS, MAX_BYTES = 6, 2.0, 8_000_000  # a search reads one piece
 HITS = 200  # commits
 DECAY = 0.6  # each further commit of a file counts this share of the one before
 SATURATION, LENGTH = 1.2, 0.75  # the parameters of BM25
@@ -37,25 +36,38 @@ class History:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._lock = threading.Lock()
-        self._head: str | None = None
+        self._head: str | None = None  # commits up to this one are known
+        self._target, self._pieces = "", 0
+        self._records: list[str] = []  # of the target
         self._commits: dict[str, Commit] = {}  # by date and subject, which a rebase keeps
         self._having: dict[str, list[int]] = {}
         self._lengths = np.zeros(0)
 
     def refresh(self) -> None:
-        """Read the commits since the last call, for at most some seconds."""
+        """Read the commits since the last call, or, if git takes longer than some seconds, a part of them."""
         commit = head(self._root).commit
         with self._lock:
             if commit is None or commit == self._head:
                 return
-            new = f"{self._head}..{commit}" if self._head else commit
-            self._head = commit
-            with suppress(InvalidArgument, StorageError):  # the history only improves the order
-                output = read_git(
-                    self._root, *LOG, *_LATEST, f"--max-count={COMMITS}", new, seconds=SECONDS, max_bytes=MAX_BYTES
-                )
-                records = output.text.split("\x1e")[1:]
-                self._add(records if output.is_complete else records[:-1])
+            if commit != self._target:
+                self._target, self._pieces, self._records = commit, 0, []
+            self._pieces += 1
+            is_last = self._read(f"{self._head}..{commit}" if self._head else commit)
+            if is_last or self._pieces == PIECES:
+                self._head, self._records = commit, []
+
+    def _read(self, commits: str) -> bool:
+        """Read the next commits, and return whether there are no more."""
+        known = len(self._records)
+        piece = (f"--skip={known}", f"--max-count={COMMITS - known}")
+        try:
+            output = read_git(self._root, *LOG, *_LATEST, *piece, commits, seconds=SECONDS, max_bytes=MAX_BYTES)
+        except (InvalidArgument, StorageError):  # the history only improves the order
+            return True
+        records = output.text.split("\x1e")[1:]
+        self._records += records if output.is_complete else records[:-1]
+        self._add(self._records)
+        return output.is_complete
 
     def _add(self, records: list[str]) -> None:
         """Add commits, newest first."""
