@@ -31,6 +31,12 @@ PROJECTS = {
         "README.md": "# Bakery\n\nThe bakery sells rye bread, baked in an oven of stone.\n",
         "oven.py": "class Oven:\n    pass\n\n\nclass ZephyrineOven(Oven):\n    pass\n",
     },
+    "galley": {
+        "kitchen.py": "from oven import ZephyrineOven\n\n\ndef cook():\n    return ZephyrineOven()\n",
+        "own.py": "class Oven:\n    pass\n",
+        "hull.py": "from own import Oven\n\n\ndef hull():\n    return Oven()\n",
+        "web.py": "from iron import ZephyrineOven\n\n\ndef page():\n    return ZephyrineOven()\n",
+    },
     "lib": {"docs/tide.md": "# Tides\n\nThe harbour is closed at low tide, and no ferry may enter.\n"},
 }
 HARBOUR = "when is the harbour closed for the ferry"
@@ -91,6 +97,19 @@ def test_a_question_goes_only_to_the_projects_that_are_named(url: str) -> None:
 
     assert {one["project"] for one in reply["results"]} == {"a.app"}
     assert "degraded" not in reply
+
+
+@pytest.mark.parametrize(
+    ("name", "relations"),
+    [
+        ("ZephyrineOven", ["in galley, imported by at least 1 file: kitchen.py"]),
+        ("Oven", ["used by at least 1 file: oven.py"]),  # the other project has a class of this name
+    ],
+)
+def test_a_class_names_the_files_of_other_projects_that_import_it(url: str, name: str, relations: list[str]) -> None:
+    found = [one for one in search(url, "", name)["results"] if one["source"] == "oven.py"]
+
+    assert [one.get("relations") for one in found] == relations
 
 
 def test_replies_across_projects_fit_their_budget(url: str) -> None:
@@ -175,7 +194,7 @@ def test_monitoring_and_the_page_show_the_state_of_each_project(url: str) -> Non
     page = http_client.get(f"{url}/").text
 
     assert state["projects"] == {
-        "a.app": "open", "b.app": "open", "lib": "open", "broken": "CONFIG_ERROR", "gone": "NOT_FOUND"
+        "a.app": "open", "b.app": "open", "galley": "open", "lib": "open", "broken": "CONFIG_ERROR", "gone": "NOT_FOUND"
     }  # fmt: skip
     assert '<a href="/projects/a.app/">a.app</a> open' in page
     assert 'name="lore-base" content="/projects/lib"' in http_client.get(f"{url}/projects/lib/").text

@@ -148,6 +148,19 @@ def use_rows(path: str, packed: str) -> set[tuple[str, str, str, int, int]]:
     return {(last_part(name), name, path, *place) for name, place in found.items()}
 
 
+def imported_places(path: str, packed: str, facts: str, package: str, name: str) -> int:
+    """Return at how many places a file uses a name that it imports from a package of another project."""
+    imports, number = check(facts).imports, 0
+    for written, (places, _, target) in json.loads(packed).items():
+        first, *rest = written.split(".")
+        module, inner = imports.get(first, ("", None))
+        is_module = inner is None or not inner[:1].isupper()  # `Context.invoke` is no function of the package
+        is_meant = inner in (name, "default") if first == name else is_module and rest[:1] == [name]
+        found = module.partition(".")[0] if path.endswith(".py") else module.replace("/", ".")
+        number += places * (target is None and is_meant and found == package)
+    return number
+
+
 def replace_uses(connection: sqlite3.Connection, used: Mapping[str, str], gone: Iterable[str]) -> None:
     for path in (*used, *gone):
         found = connection.execute("SELECT names FROM uses WHERE path = ?", (path,)).fetchone()

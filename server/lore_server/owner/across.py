@@ -18,6 +18,7 @@ from lore_etl.core.progress import Listener
 from lore_server.app import App
 from lore_server.contract import ACROSS_PROJECTS, Contract
 from lore_server.query.confidence import DOUBT, DOUBTFUL, SUGGESTION, Fit
+from lore_server.query.lineage import Export, exported_by, importers_of
 from lore_server.replies import budget
 
 SEARCH, ASK = ACROSS_PROJECTS
@@ -67,6 +68,7 @@ class Across:
         parts = {name: found.result() for name, found in self._start(details, counts).items()}
         shown = {(name, row["id"]): row for name, part in parts.items() for row in part["results"]}
         rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
+        self._add_importers(rows, fits)
         records = [part["freshness"] for part in parts.values()]
         text = given["query"] if isinstance(given["query"], str) else given["query"][0]
         doubt = {"doubt": DOUBT} if _confidence(fits) < DOUBTFUL else {}
@@ -83,6 +85,26 @@ class Across:
         if len(reply["results"]) < len(ranked):
             reply["truncated"] = f"{len(ranked) - len(reply['results'])} results omitted: use a larger max_tokens."
         return reply
+
+    def _add_importers(self, rows: Sequence[JSON], names: Iterable[str]) -> None:
+        """Add to the classes and functions found the files of other projects that import them."""
+
+        def exports(name: str, app: App) -> dict[str, Export | None]:
+            with app.index.gate.reading():
+                return {row["id"]: exported_by(app.index, row["id"]) for row in rows if row["project"] == name}
+
+        def importers(name: str, app: App) -> dict[tuple[str, str], str]:
+            with app.index.gate.reading():
+                return {key: importers_of(app.index, one) for key, one in exported.items() if one and key[0] != name}
+
+        found = self._start(exports, {row["project"]: 0 for row in rows})
+        exported = {(name, id_): one for name, known in found.items() for id_, one in known.result().items()}
+        importing = {name: lines.result() for name, lines in self._start(importers, names).items()}
+        for row in rows:
+            lines = ((name, known.get((row["project"], row["id"]))) for name, known in importing.items())
+            texts = [row.get("relations"), *(f"in {name}, {line}" for name, line in lines if line)]
+            if any(texts):
+                row["relations"] = budget.clipped("; ".join(filter(None, texts)), 300)
 
     def _ask(self, names: Sequence[str], given: JSON, listener: Listener) -> JSON:
         """Return the answer of the project that fits best, with references to the passages of all."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.section import CLASS_KINDS
@@ -41,6 +42,13 @@ _UPWARDS = re.compile(
 )
 NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
 _HYPHENATED = re.compile(r"(?<![\w$.-])[A-Za-z_$][\w$]*(?:-[\w$]+)+(?:\.[\w$-]+)*")  # `my-view`; most are words
+
+
+class Export(NamedTuple):
+    """A class or function, as other projects import it."""
+
+    package: str
+    name: str
 
 
 def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
@@ -162,13 +170,16 @@ def not_covered(source: str | None) -> str:
     return NOT_COVERED if is_recorded else "uses, which are not recorded in this language"
 
 
+def defined_by(chunk: Chunk) -> str | None:
+    """Return the full name of the class or function that a chunk defines."""
+    if chunk.kind == "function" and chunk.symbols:
+        return f"{chunk.source}:{chunk.symbols[0]}"
+    return chunk.class_name if chunk.kind in CLASS_KINDS else None
+
+
 def relations_of(index: Index, chunk: Chunk) -> str:
     """Return the relations of the class or function that a chunk defines in a short line, if it has any."""
-    if chunk.kind == "function" and chunk.symbols:
-        name: str | None = f"{chunk.source}:{chunk.symbols[0]}"
-    else:
-        name = chunk.class_name if chunk.kind in CLASS_KINDS else None
-    if not name:
+    if not (name := defined_by(chunk)):
         return ""
     users = [user.path for user in index.catalogue.users(name)]
     tree = index.hierarchy
@@ -177,4 +188,26 @@ def relations_of(index: Index, chunk: Chunk) -> str:
         ("used by at least " + counted(len(users), "file"), users),
         (f"implemented by at least {len(types)}", types),
     )
-    return "; ".join(f"{text}: {', '.join(some[:SHOWN])}{', …' * (len(some) > SHOWN)}" for text, some in parts if some)
+    return "; ".join(_shortly(text, some) for text, some in parts if some)
+
+
+def exported_by(index: Index, chunk_id: str) -> Export | None:
+    """Return how other projects import the class or function that a chunk defines; None if that may be another one."""
+    chunk = index.catalogue.kept_chunks([chunk_id]).get(chunk_id)
+    full = chunk and defined_by(chunk)
+    if not (chunk and full and (package := index.catalogue.package_of(chunk.source))):
+        return None
+    name = last_part(full)
+    defining = index.catalogue.kept_chunks(index.keywords.defining([name], MAX_FILES)).values()
+    others = {one.source for one in defining if name in one.symbols and one.source != chunk.source}
+    return Export(package, name) if package not in map(index.catalogue.package_of, others) else None
+
+
+def importers_of(index: Index, export: Export) -> str:
+    """Return the files that import a class or function of another project in a short line, if any do."""
+    paths = index.catalogue.importers(*export)
+    return _shortly(f"imported by at least {counted(len(paths), 'file')}", paths) if paths else ""
+
+
+def _shortly(text: str, some: Sequence[str]) -> str:
+    return f"{text}: {', '.join(some[:SHOWN])}{', …' * (len(some) > SHOWN)}"
