@@ -1,7 +1,5 @@
 """Documents written by agents are indexed immediately, and superseded documents rank below their successors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Without a model, answers are read from the class tree, a ticket or a release, or consist of passages."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Answers from reStructuredText, change logs with one heading per version, and functions that are in no class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any

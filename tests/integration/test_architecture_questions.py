@@ -1,7 +1,5 @@
 """The use cases of the original system on a similar project: discovery, forensics, architecture."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

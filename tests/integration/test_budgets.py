@@ -1,7 +1,5 @@
 """Every reply stays within its token budget, and its cursors return every remaining item exactly once."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The catalogue on real SQLite: transactions, order, threads, damage."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

@@ -3,8 +3,6 @@
 After each error, whose hint says to run `lore sync`, one sync cures the store, whoever met the error.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The `chroma run` process that Lore starts: it ends with Lore, and other processes are left alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Child processes chunk the documents of a large project exactly as this process does, and nothing depends on them."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

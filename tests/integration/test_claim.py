@@ -1,7 +1,5 @@
 """Lore uses only index folders that it created for this user, and follows no symlink in them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Small random models, compiled like real models, against their originals; no network access."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

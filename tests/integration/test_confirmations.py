@@ -1,7 +1,5 @@
 """A client that can ask its user does so before a mass delete, in the protocol of 2026 and in earlier ones."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

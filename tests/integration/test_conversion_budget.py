@@ -1,7 +1,5 @@
 """All documents of a sync share a budget of time and memory; those that are left are converted by later syncs."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 from pathlib import Path

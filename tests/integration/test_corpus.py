@@ -1,7 +1,5 @@
 """Records of a corpus are typed and chunked as files, each as its own document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path

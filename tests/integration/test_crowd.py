@@ -1,7 +1,5 @@
 """A crowd at a real server with the real model: `benchmarks/load.py` as a test."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

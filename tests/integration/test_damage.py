@@ -1,7 +1,5 @@
 """Damage to a stored index: a search is correct or reports it, and a sync repairs it without the model."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Chroma on a configured server and in Chroma Cloud, with the real client and server."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

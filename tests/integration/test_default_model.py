@@ -1,7 +1,5 @@
 """The default model: the graph that Lore ships, and the weights that are installed with it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

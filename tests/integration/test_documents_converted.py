@@ -1,7 +1,5 @@
 """PDF and Office files and books: their text with its page, and reports of those that cannot be read."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The contract of embedders, the compiled model against its original, and no network access."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The embedding cache on real SQLite: lookups, eviction, and recovery from damage."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """An evaluation with the stand-in model: indexing, relevance, saved reports, comparison."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

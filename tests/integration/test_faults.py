@@ -1,7 +1,5 @@
 """A write that fails, or at which the process is killed or the power cut, is reported and made good by the next run."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The history of a file leads from its lines to commits and their tickets, and from a ticket to its commits."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Searching with filters, phrases, excluded words, facets and further passages, in real stores."""
 
-from __future__ import annotations
-
 import datetime
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Switching repeatedly between two states of a tree does not degrade the index."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A follow-up question keeps the earlier question and its passages in context."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Garbage in a database file: a single sync repairs it, and no search silently loses results."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sqlite3

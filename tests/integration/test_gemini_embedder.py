@@ -1,7 +1,5 @@
 """GeminiEmbedder with the real client against a local server with the format of batchEmbedContents."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A sync leaves out files that programs wrote, says so, and reads them when the user or the project wants that."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

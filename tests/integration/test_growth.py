@@ -1,7 +1,5 @@
 """An index that is edited again and again stays as large as a fresh one, however small it is."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

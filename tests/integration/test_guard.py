@@ -1,7 +1,5 @@
 """The guard against mass deletion counts files that are gone, never files that the project's rules now leave out."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from contextlib import closing, nullcontext

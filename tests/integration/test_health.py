@@ -1,7 +1,5 @@
 """Health is checked by use, per part; it creates nothing, and only good results are cached."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

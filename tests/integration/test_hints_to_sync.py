@@ -3,8 +3,6 @@
 Each case brings Lore into the state, reads the text, syncs once, and asks again: the text must be gone.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Evaluation sets from a git repository: commits that name a ticket show which files it changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

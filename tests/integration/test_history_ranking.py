@@ -1,7 +1,5 @@
 """A file is found by the subjects of the commits that changed it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

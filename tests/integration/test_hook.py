@@ -1,7 +1,5 @@
 """The hook against a stateful server in another process: no duplicates and no losses after any failure."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

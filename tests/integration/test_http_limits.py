@@ -1,7 +1,5 @@
 """The HTTP server withstands slow, numerous and unusual requests over real sockets."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

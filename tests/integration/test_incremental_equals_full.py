@@ -1,7 +1,5 @@
 """After any changes and interrupted or killed syncs, the index equals a fresh index of the same tree."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Setting up Lore for a project: the findings, the written files, and repeated runs."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

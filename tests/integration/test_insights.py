@@ -1,7 +1,5 @@
 """An answer is saved with its citations; questions and marks become insights and a judged set for `lore eval`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

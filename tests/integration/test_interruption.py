@@ -1,7 +1,5 @@
 """A sync interrupted by an error, a kill or a full disk is completed by the next sync."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Chroma's settings come only from Lore's configuration, never from the environment or the project."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

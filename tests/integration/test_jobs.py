@@ -1,7 +1,5 @@
 """Builds as jobs: waiting, joining, progress and cancellation, with consistent searches meanwhile."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

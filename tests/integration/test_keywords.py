@@ -1,7 +1,5 @@
 """The keyword index on real tantivy: identifiers, prose, other scripts, hostile text, damaged files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A write of knowledge that fails, or at which the process is killed, is made good by the next one."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """Every write is a git commit that can be listed, shown, compared and reverted."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """After any sequence of writes, the folder, the history and a plain dictionary agree."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

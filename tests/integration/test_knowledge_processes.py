@@ -1,7 +1,5 @@
 """Several processes write to the same folder and some are killed; no acknowledged write is lost."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """A remote that is ahead, behind, diverged, unreachable or read-only never loses a local commit."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A question searches the framework, PRPs, examples and memories together."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

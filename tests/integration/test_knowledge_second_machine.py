@@ -1,7 +1,5 @@
 """A new machine with a remote: its first use fetches, and all machines share the same history."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The knowledge folder: writes are committed, hostile names rejected, symlinks not followed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

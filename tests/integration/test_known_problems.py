@@ -1,7 +1,5 @@
 """A sync names a problem once; later replies count it, and the status keeps the list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

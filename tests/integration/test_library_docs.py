@@ -1,7 +1,5 @@
 """Adding documentation from folders and installed packages: what is read, updated, removed and never left."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Adding a documentation site: its pages, later updates, limits, interruption, and what a hostile site can do."""
 
-from __future__ import annotations
-
 import gzip
 import socket
 from collections.abc import Callable

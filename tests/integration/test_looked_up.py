@@ -1,7 +1,5 @@
 """Names in a question are looked up before anything is ranked, and nothing else is stated as a fact."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The MCP interface with the official client, in the protocol of 2026-07-28 and with a handshake."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """Memories are found by their text, in their groups, immediately, for any question."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

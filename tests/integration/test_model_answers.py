@@ -1,7 +1,5 @@
 """Answers by a model have verified statements, and if it fails, passages and the reason, over both wire formats."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """A model that cannot be loaded: searches use keywords, builds fail quickly, searches contact no hub."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

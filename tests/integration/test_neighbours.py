@@ -1,7 +1,5 @@
 """Whatever a neighbour does, its operation ends in time with an error of ours or a fallback that says so."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A write of a pull or of the hook that fails, or at which the process is killed, is made good by the next run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

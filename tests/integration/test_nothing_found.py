@@ -1,7 +1,5 @@
 """Every search says that nothing was found if no word of the query occurs and no passage is close in meaning."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

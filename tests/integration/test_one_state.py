@@ -1,7 +1,5 @@
 """A reply comes from one state of the index: what it shows and what it says about its freshness belong together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A server of many projects opens them on demand, and closes those that are idle or too many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """The table of operations: contract and services must match, and a new tool needs a single line."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from pathlib import Path

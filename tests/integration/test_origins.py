@@ -1,7 +1,5 @@
 """Replies say where each text comes from, and mark the texts of documents as data."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

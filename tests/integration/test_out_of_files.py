@@ -1,7 +1,5 @@
 """A process at its limit of open files reports that; nothing counts as damaged or is rebuilt."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

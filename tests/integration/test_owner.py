@@ -1,7 +1,5 @@
 """A single process owns an index: others learn its name, and a dead owner blocks nobody."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

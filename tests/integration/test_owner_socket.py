@@ -1,7 +1,5 @@
 """The socket of an owner, in this process."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

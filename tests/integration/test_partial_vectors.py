@@ -1,7 +1,5 @@
 """Until all chunks have a vector, a search ranks at least as well as keywords alone."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

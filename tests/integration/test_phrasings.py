@@ -1,7 +1,5 @@
 """A search takes several phrasings of one question and fuses their results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Agents read several places in one call, find passages like another, and list what changed since a point."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from typing import Any

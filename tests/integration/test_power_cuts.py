@@ -1,7 +1,5 @@
 """After a cut of the power, acknowledged writes are there, and the next write succeeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass

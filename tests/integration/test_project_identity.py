@@ -1,7 +1,5 @@
 """Projects with the same name share nothing, and a folder's `.git` grants no access by itself."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

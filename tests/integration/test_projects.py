@@ -1,7 +1,5 @@
 """The operations on projects: identity, versions, errors, history, search, the activity log."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

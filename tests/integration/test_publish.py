@@ -1,7 +1,5 @@
 """A published index: verified by a key that the user accepted, resumable, and never used in part."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

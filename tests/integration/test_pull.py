@@ -1,7 +1,5 @@
 """Pulling tickets from a tracker: pages, changes, rate limits, interruption, and what a hostile ticket can do."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sqlite3

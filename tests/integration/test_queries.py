@@ -1,7 +1,5 @@
 """Searching the sample project with the real model."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`lore embed --on ray`: a cluster computes the vectors of a project, and a killed worker costs only a repetition."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import closing

@@ -1,7 +1,5 @@
 """An index that cannot be written is searched as usual, and a sync says in one line why it is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

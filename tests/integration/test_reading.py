@@ -1,7 +1,5 @@
 """Documents are read by path as they are now; files that are not documents cannot be read."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

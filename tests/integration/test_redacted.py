@@ -1,7 +1,5 @@
 """No secret of a project's files reaches the index, and the next sync removes those of older versions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Replies show which types implement a class or interface, and which files use it."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The model of each agent reads one form of a reply, the shorter one, and the budget is for that form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

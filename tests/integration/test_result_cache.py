@@ -1,7 +1,5 @@
 """The result of a recent query is reused unless the index has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

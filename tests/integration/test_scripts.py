@@ -1,7 +1,5 @@
 """Scripts without an extension are indexed in the language that their first line names."""
 
-from __future__ import annotations
-
 import os
 from contextlib import closing
 from pathlib import Path

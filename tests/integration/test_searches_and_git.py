@@ -1,7 +1,5 @@
 """A search checks the project's files without reading git's configuration, which may contain passwords."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lore_server.knowledge.registry import identity_of

@@ -1,7 +1,5 @@
 """The embedding cache that all projects of a user share: limits, other processes, damage, and clones of a project."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import stat

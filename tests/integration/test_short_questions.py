@@ -1,7 +1,5 @@
 """Questions of two or three words find what they name: a definition, a file, a folder, or a command."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages that were copied into several folders are one result."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Huge and hostile files take a bounded time and memory, measured in a process of their own."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A long-running process leaks no descriptors, threads or memory."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Requirements of the specifications, tried one by one on a small project with the layout of the framework."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The line handler with a real server on a real socket: every line from a client gets its reply."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import queue

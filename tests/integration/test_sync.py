@@ -1,7 +1,5 @@
 """The sync from files to stores: unchanged files cost nothing, deleted files disappear everywhere."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import json

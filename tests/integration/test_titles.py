@@ -1,7 +1,5 @@
 """Every reply names a document by the title in its text."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

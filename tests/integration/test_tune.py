@@ -1,7 +1,5 @@
 """Fitting the weights: a fit is written only if it improves held-out questions."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clients take turns: every interface tells the worker pools whose call it is."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

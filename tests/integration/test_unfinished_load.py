@@ -1,7 +1,5 @@
 """Until the stores have the state that was extracted, replies say so, and no search mixes the two states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vectors that machines share at a target: a second machine embeds nothing, and a target that fails costs only time."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The vector store on real Chroma, in this process and with `chroma run`: limits and damaged files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

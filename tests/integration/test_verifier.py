@@ -1,7 +1,5 @@
 """The result of a verification is told by every interface, and an owner verifies the index while nobody asks."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import closing, nullcontext

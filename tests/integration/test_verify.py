@@ -1,7 +1,5 @@
 """A verification compares every item of every store, and marks damage that no check of files or pages can see."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Stores of other versions of Lore and Chroma are opened, upgraded or set aside, and nothing is misread or lost."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from contextlib import closing

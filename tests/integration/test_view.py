@@ -1,7 +1,5 @@
 """The view of the framework's knowledge is computed from the index and follows its changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Changes of files just after Lore looked at them: the watcher's event comes late, or there was no watcher."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

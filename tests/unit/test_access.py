@@ -1,7 +1,5 @@
 """Named tokens: rights per project, hashed at rest, expiring and revocable, with a limit of requests."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

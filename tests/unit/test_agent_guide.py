@@ -1,7 +1,5 @@
 """The block that tells agents when to use Lore is added, renewed and removed without touching other text."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Temporary failures are repeated within the deadline, and a model that keeps failing is left alone for a while."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

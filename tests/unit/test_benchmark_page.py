@@ -1,7 +1,5 @@
 """The first part of benchmarks/results.md shows the stored figures."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """Tests of the boosts and excerpts of knowledge search."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Replies without a token budget stay within the limit and report truncation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

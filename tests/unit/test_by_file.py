@@ -1,7 +1,5 @@
 """Fragments of a file can be judged as one document."""
 
-from __future__ import annotations
-
 from benchmarks.by_file import judged_files, ranked_files, wrong_first
 
 PATHS = {"a1": "a.rs", "a2": "a.rs", "b1": "b.rs"}

@@ -1,7 +1,5 @@
 """The catalogue's values of a chunk and of a file contain all of it, and any damage to them is noticed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Questions for the reason of a change name a file, some of its lines, or a symbol."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.model import ClassNode, Member

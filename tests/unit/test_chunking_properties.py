@@ -1,7 +1,5 @@
 """The chunks of any file cover each of its lines exactly once and fit the model."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

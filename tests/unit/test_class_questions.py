@@ -1,7 +1,5 @@
 """Questions about classes are answered exactly, from the class tree."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.model import ClassNode, Member

@@ -1,7 +1,5 @@
 """Class trees across files, in every language with classes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from textwrap import dedent
 

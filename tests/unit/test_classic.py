@@ -1,7 +1,5 @@
 """The classic ranking reproduces the scores of the original system."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Confidence combines the similarity and the rare words of the best passage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lore_server.query.confidence import DOUBTFUL, fit, has_foreign_letters

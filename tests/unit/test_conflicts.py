@@ -1,7 +1,5 @@
 """An answer reports which of its passages are outdated or state different quantities, and which of them to prefer."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The contract is the only definition of an operation."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

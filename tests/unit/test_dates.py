@@ -1,7 +1,5 @@
 """Last days of validity: dates and times with a zone are accepted, other values are reported."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """The package metadata, the code and the documentation name the same dependencies."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata as metadata
 import re

@@ -1,7 +1,5 @@
 """A saved answer ranks below the documents that it cites."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lore_etl.core.model import Chunk

@@ -1,7 +1,5 @@
 """Digests: excerpt, tags, rules with their lines, and the paths that a PRP names."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """The documentation is consistent: its links resolve and its commands exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The checks of `lore doctor`."""
 
-from __future__ import annotations
-
 import threading
 
 from lore_server.setup.doctor import _run

@@ -1,7 +1,5 @@
 """Drift: PRPs that name missing files, and files changed since they were read."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Every error has a code, a status, an exit code and a hint; that of a missing extra tells how to install it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

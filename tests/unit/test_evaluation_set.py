@@ -1,7 +1,5 @@
 """The evaluation set in the repository is consistent with the files it judges."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Reading sets of judged questions, their splits and their mistakes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

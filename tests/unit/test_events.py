@@ -1,7 +1,5 @@
 """Server-sent events: their order, and the end of the work when the client disconnects."""
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any

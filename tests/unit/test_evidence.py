@@ -1,7 +1,5 @@
 """A passage of prose is shown with the rest of its section, if that is short."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Excerpts show the relevant lines and keep a reply within its budget."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

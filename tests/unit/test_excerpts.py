@@ -1,7 +1,5 @@
 """Excerpt sets: character ranges, the measures computed from them, and invalid sets."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Each operation runs once for each moment at which it opens or lists something, and the exchange happens at that moment.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Counting the files that a search found."""
 
-from __future__ import annotations
-
 import datetime
 
 from lore_server.query.filters import by_age, by_suffix

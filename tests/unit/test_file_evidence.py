@@ -1,7 +1,5 @@
 """A file counts with the evidence of all its passages."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The questions that init suggests come from the project, and are safe to paste into a shell."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A follow-up question is completed with the words of the earlier question if it lacks its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.answer.kept_answers import completed, depends_on_earlier

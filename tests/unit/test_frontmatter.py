@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.frontmatter import MAX_BYTES, FrontMatterError, front_matter_lines, read_front_matter

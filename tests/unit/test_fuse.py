@@ -1,7 +1,5 @@
 """Fusion combines both legs and the path into a score, weighted by the kind of query."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

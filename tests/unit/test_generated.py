@@ -1,7 +1,5 @@
 """Generated code is recognised by its name, by the head of its text and by git attributes; other files stay."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Mapping, Sequence

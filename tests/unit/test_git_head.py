@@ -1,7 +1,5 @@
 """The HEAD of a repository, read from its files, equals the HEAD that git reports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

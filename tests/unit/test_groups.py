@@ -1,7 +1,5 @@
 """The group of a file, and the group names of both original systems."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.model import KnowledgeType

@@ -1,7 +1,5 @@
 """The handbook and the prompts name only tools, arguments, fields and values that exist."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Texts that are split by their headings, in every syntax that has some."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The checker of histories accepts what is right and names what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The memory files that the hook finds and reads; one broken file does not affect the others."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

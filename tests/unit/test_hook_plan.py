@@ -1,7 +1,5 @@
 """The plan of a hook run: the memories to send, their order, and the state of the last run."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

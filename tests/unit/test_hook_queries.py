@@ -1,7 +1,5 @@
 """Queries for each database, and the parameters of each kind of server."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The hybrid ranking considers code, types, inheritance, versions and age, and explains its scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """A project is identified by its whole remote or path, and a claimed remote grants no access."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

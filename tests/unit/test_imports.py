@@ -1,7 +1,5 @@
 """Imports join the code that follows them and never form a chunk alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

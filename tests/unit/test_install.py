@@ -1,7 +1,5 @@
 """Adding Lore to a client's configuration preserves the existing content exactly."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The wording of a query shows which type of document it asks for."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.query.parse import MAX_WORDS, wanted_types

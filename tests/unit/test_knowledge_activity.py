@@ -1,7 +1,5 @@
 """The activity log has the documented fields, no content, and never hinders a call."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Knowledge documents keep every byte; a change affects only its chapter."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Names chosen by callers become safe file names or are rejected."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

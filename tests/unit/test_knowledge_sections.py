@@ -1,7 +1,5 @@
 """Sections of the main document, and the list of projects."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Languages with a query file: their samples, their chunks, and files that cannot be parsed."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The lead of an answer is a complete sentence of prose that covers the question, or there is no lead."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Each leg alone: its results, their order, and each file once."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.query.retrieve import LEGS, Candidate, Candidates, best_of_files, passages_of

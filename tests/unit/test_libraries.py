@@ -1,7 +1,5 @@
 """Documentation of libraries ranks below the project's own files, unless the query names the library or the type."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.model import Chunk, KnowledgeType

@@ -1,7 +1,5 @@
 """Pages of documentation become Markdown with headings, whatever they were, and cannot claim another origin."""
 
-from __future__ import annotations
-
 import gc
 import time
 

@@ -1,7 +1,5 @@
 """Ancestors accompany the classes that a query finds, below the results."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.model import Chunk

@@ -1,7 +1,5 @@
 """Hostile inputs take linear time and never raise."""
 
-from __future__ import annotations
-
 import gc
 import json
 import time

@@ -1,7 +1,5 @@
 """An answer contains no address outside its cited passages, no image and no HTML."""
 
-from __future__ import annotations
-
 import html
 import re
 

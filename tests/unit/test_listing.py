@@ -1,7 +1,5 @@
 """Kept decisions and reported changes give the same files as a new scan of the whole project."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The log level comes from the command line, then the environment, then the default."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

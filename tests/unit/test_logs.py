@@ -1,7 +1,5 @@
 """A log message is a single line without control characters."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Measures checked against values computed by hand, intervals, and the paired test."""
 
-from __future__ import annotations
-
 from math import log2
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """Memories as files: reading the files of any memory returns that memory."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from hypothesis import example, given, settings

@@ -1,7 +1,5 @@
 """Memory that a sync used is returned to the operating system."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A line of input is a valid message or is answered with an error."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of mutations stays current: each of them still changes the source as it is today."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

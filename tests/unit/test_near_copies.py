@@ -1,7 +1,5 @@
 """Of near-copies, only the best is among the first results, unless the question asks for each of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.query import similar

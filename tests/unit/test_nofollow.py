@@ -1,7 +1,5 @@
 """Files that others may have placed are opened only if they are regular, also without `O_NOFOLLOW`."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Code that handles projects opens files only below a root, with `lore_etl.system.open_folder`, never by path."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

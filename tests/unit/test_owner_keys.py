@@ -1,7 +1,5 @@
 """The keys that an owner of an index needs: which owner suits which client."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.stores.owner_file import Note

@@ -1,7 +1,5 @@
 """The passages for a model: the best chunk of each file, then neighbours, then other chunks that were found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lore_etl.core.model import Chunk

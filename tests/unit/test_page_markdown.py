@@ -1,7 +1,5 @@
 """The page renders any Markdown as a known set of elements and text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

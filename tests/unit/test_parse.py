@@ -1,7 +1,5 @@
 """A query is parsed into words, exact names and versions."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.query.parse import looks_like_name, parse

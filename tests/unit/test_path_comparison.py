@@ -1,7 +1,5 @@
 """Paths are compared by component: `indexes/` is not inside `index`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

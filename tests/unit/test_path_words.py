@@ -1,7 +1,5 @@
 """A path counts by the words that it shares with the question, and by the version in it."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.query import hybrid

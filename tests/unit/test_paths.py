@@ -1,7 +1,5 @@
 """Paths named by callers reach only files inside the folder."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

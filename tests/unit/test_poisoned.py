@@ -1,7 +1,5 @@
 """A poisoned document stays in its fence, and an answer of a model that obeys it leads nowhere."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

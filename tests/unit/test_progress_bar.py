@@ -1,7 +1,5 @@
 """Progress on standard error: lines in a pipe, a bar on a terminal, with what was found above it."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """The projects of one server have different names, also where their folders have the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

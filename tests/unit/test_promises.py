@@ -1,7 +1,5 @@
 """Every promise has a test, and the page on reliability is generated from both."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

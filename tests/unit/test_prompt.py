@@ -1,7 +1,5 @@
 """Passages are fenced in the prompt, with their origin, and without characters that a reader cannot see."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The provider, its address and its key come from the user: the environment or the user's configuration."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

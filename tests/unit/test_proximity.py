@@ -1,7 +1,5 @@
 """A passage in which the query words are close together is more relevant."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

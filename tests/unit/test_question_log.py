@@ -1,7 +1,5 @@
 """The log of questions is private, bounded and without secrets, and can be switched off."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 from typing import Any

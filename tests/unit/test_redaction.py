@@ -1,7 +1,5 @@
 """Secrets in documented formats or under telling names are redacted; similar text is not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tickets and releases named by number, and types the query asks for, rank first."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.model import Chunk, KnowledgeType

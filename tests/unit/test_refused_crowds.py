@@ -1,7 +1,5 @@
 """Refused clients return no faster than the server can answer them."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from itertools import pairwise

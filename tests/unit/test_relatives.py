@@ -1,7 +1,5 @@
 """Questions about inheritance are answered from the class tree; other queries are unaffected."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.model import ClassNode

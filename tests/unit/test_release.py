@@ -1,7 +1,5 @@
 """The files of a release agree: package, registry entry, README and container."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A server that sends slowly or without an end cannot make a request last longer or take more memory than allowed."""
 
-from __future__ import annotations
-
 import time
 
 import httpx

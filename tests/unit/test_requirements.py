@@ -1,7 +1,5 @@
 """Every requirement of the specifications has a test, and the page on compatibility is generated from both."""
 
-from __future__ import annotations
-
 from tests.harness.requirements import PAGE, listed, page, proven
 
 

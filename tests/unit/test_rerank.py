@@ -1,7 +1,5 @@
 """Reranking weighs the cross-encoder's score by half and moves only reranked results."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

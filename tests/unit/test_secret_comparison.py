@@ -1,7 +1,5 @@
 """Secrets are compared in constant time: the time of a comparison must not tell how much of a guess is right."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Chunks are split into sentences that can be shown."""
 
-from __future__ import annotations
-
 from lore_server.framework.best_sentence import sentences
 from tests.harness.chunks import make_chunk
 

@@ -1,7 +1,5 @@
 """The entry written into a client's file, and the checks of the machine."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The address of `lore serve`, its consequences, and the settings that the page receives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import anyio

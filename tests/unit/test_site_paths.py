@@ -1,7 +1,5 @@
 """The addresses of a documentation site: which belong to it, and the files of its pages."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.errors import UsageError

@@ -1,7 +1,5 @@
 """Values that were read recently stay in memory until they change, and a gate separates readers from a switch."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests per minute and tokens per day are counted for all projects and processes of a user."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

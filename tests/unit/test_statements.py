@@ -1,7 +1,5 @@
 """A statement appears as soon as it is complete, and only if its quotes are in the passages it names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The stopwatch divides the time of a search among its steps."""
 
-from __future__ import annotations
-
 from lore_server.query.retrieve import Stopwatch
 
 

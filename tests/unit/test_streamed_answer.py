@@ -1,7 +1,5 @@
 """An answer on a terminal is printed while it is written; the rest follows with the reply."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout

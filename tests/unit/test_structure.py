@@ -1,7 +1,5 @@
 """Rules of the code that a reader relies on."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

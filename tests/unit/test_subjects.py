@@ -1,7 +1,5 @@
 """The names in a question, which an answer must contain."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.query.subjects import nouns

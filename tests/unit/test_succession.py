@@ -1,7 +1,5 @@
 """Which documents supersede which."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Only files whose passages are the same are read to find copies."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_server.query.ranking import Ranked

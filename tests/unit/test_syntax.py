@@ -1,7 +1,5 @@
 """Reading filters, phrases and excluded words in a query, and leaving everything else as text."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Results on a terminal are coloured and linked, and no text from a file, a name or an index can control it."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

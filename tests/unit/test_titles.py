@@ -1,7 +1,5 @@
 """The title of a document is in its text, whatever its syntax."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

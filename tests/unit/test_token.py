@@ -1,7 +1,5 @@
 """The token is created once, readable only by its owner, and never shown."""
 
-from __future__ import annotations
-
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor

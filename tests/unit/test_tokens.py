@@ -1,7 +1,5 @@
 """Tokens are counted as the tokenizer of the model counts them, however the counting is shortened."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The settings that a project's `lore.toml` may decide, and those that only the user may."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

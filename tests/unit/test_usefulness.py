@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.pipeline.extraction import most_useful_first
 from lore_etl.stores.catalogue import ChunkKey

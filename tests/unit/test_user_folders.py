@@ -1,7 +1,5 @@
 """The user's state folder: its path, and that no other user can access it."""
 
-from __future__ import annotations
-
 import stat
 import sys
 from pathlib import Path

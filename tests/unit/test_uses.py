@@ -1,7 +1,5 @@
 """The names in a file refer to definitions, in each language whose uses are recorded."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

@@ -1,7 +1,5 @@
 """Weights are set by name, and an unknown name is reported."""
 
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.core.errors import ConfigError

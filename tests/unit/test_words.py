@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from lore_etl.stores.tokenizer import MAX_TERM, terms
