@@ -12,24 +12,9 @@ from lore_etl.core.model import Ancestor, Chunk, ClassDefinition, FileFacts, Mem
 from lore_etl.stores.catalogue_rows import ChunkRecord, check, chunk_of, pack, relations_of, unpack
 from tests.harness.chunks import make_chunk
 
-KEY_LIKE = st.sampled_from(
-    [
-        '"type":"',
-        '"lines":[',
-        "\0",
-        "\x1f",
-        "/",
-        "\f\b",
-        '"',
-        "\\",
-        '","source":"',
-        '{"chain":',
-        "\n",
-        "\r",
-        "\u2028",
-        "é",
-    ]
-)
+KEY_LIKE = st.sampled_from(['"type":"', '"lines":[', '","source":"', '{"chain":', "\u2028", "é", *'\0\x1f/\f\b"\\\n\r'])
+
+
 TEXTS = st.lists(KEY_LIKE | st.text(st.characters(codec="utf-8"), max_size=8), max_size=6).map("".join)
 CHAINS = st.lists(TEXTS, max_size=2).map(lambda names: tuple(Ancestor(class_name=name, source=None) for name in names))
 

@@ -51,11 +51,8 @@ def test_the_demo_indexes_the_documents_and_the_sample_project_but_not_lores_cod
     found = scan(ROOT, load_settings(ROOT, ROOT / "data" / "demo.toml").index.exclude).files
 
     assert {"README.md", "docs/searching.md", "data/sample/ferry/stores/base.py"} <= found.keys()
-    assert {Path(path).suffix for path in found if not path.startswith("data/sample/")} & {
-        ".py",
-        ".js",
-        ".yaml",
-    } == set()
+    others = [path for path in found if not path.startswith("data/sample/")]
+    assert not any(path.endswith((".py", ".js", ".yaml")) for path in others)
 
 
 def test_every_operation_and_route_is_documented(contract: Contract) -> None:

@@ -48,16 +48,8 @@ def test_only_a_shortened_result_is_marked_as_truncated(text: str) -> None:
 
 
 def test_the_hint_for_the_full_text_appears_only_if_a_result_was_truncated() -> None:
-    result = {
-        "id": "a1",
-        "source": "a.md",
-        "type": "guide",
-        "origin": "project",
-        "lines": [1, 2],
-        "heading": "",
-        "score": 1.0,
-        "excerpt": "Wait … here.",
-    }
+    place = {"source": "a.md", "type": "guide", "origin": "project", "lines": [1, 2], "heading": ""}
+    result = {**place, "id": "a1", "score": 1.0, "excerpt": "Wait … here."}
     memory = {"id": "m", "name": "M", "path": "@lore/memories/main/m.md", "score": 1.0, "excerpt": "Wait … here."}
     for operation, row, hint in (("query_documents", result, "(cut)"), ("search_memories", memory, "(whole: ")):
         assert hint not in render(operation, {"results": [row]}).body

@@ -116,22 +116,19 @@ def test_a_model_with_a_tiny_input_limit_still_gets_pieces() -> None:
     assert len(list(fit([section(1, 1)], text, counter(24)))) == 7
 
 
-def test_a_passage_of_a_guide_is_embedded_with_its_title_and_headings() -> None:
-    (only,) = chunks_in("docs/a.md", f"# Guide\n## Setup\n{words(30)}\n", title="Guide")
+@pytest.mark.parametrize(
+    ("path", "text", "title", "header"),
+    [
+        ("docs/a.md", f"# Guide\n## Setup\n{words(30)}", "Guide", "Guide > Setup\n"),
+        ("etl/stores/tokenizer.py", f"def terms():\n    '{words(30)}'", "", "etl/stores/tokenizer.py\n"),
+        ("a.md", words(30), "", ""),
+    ],
+    ids=["a guide with its title and headings", "code with its path", "a text without a title"],
+)
+def test_a_passage_is_embedded_below_a_header(path: str, text: str, title: str, header: str) -> None:
+    (only,) = chunks_in(path, f"{text}\n", title=title)
 
-    assert embedding_input(only) == f"Guide > Setup\n# Guide\n## Setup\n{words(30)}"
-
-
-def test_code_is_embedded_with_its_path() -> None:
-    (only,) = chunks_in("etl/lore_etl/stores/tokenizer.py", f"def terms():\n    '{words(30)}'\n")
-
-    assert embedding_input(only).split("\n")[0] == "etl/lore_etl/stores/tokenizer.py"
-
-
-def test_a_passage_without_a_title_is_embedded_without_a_header() -> None:
-    (only,) = chunks_in("a.md", words(30), title="")
-
-    assert embedding_input(only) == words(30)
+    assert embedding_input(only) == header + text
 
 
 def test_a_header_stays_within_its_bytes_and_never_splits_a_character() -> None:

@@ -26,20 +26,8 @@ PIECES = [
     *("&#58;", "&colon;", "&#x2f;", "\\:", "\\/", "https", "HTTPS:", "https://", "javascript:", "JaVaScRiPt&#58;"),
     *("data:text/html,", "mailto:", "www.", "evil.example", "evil.example/?q=SECRET", GOOD, "a@evil.example"),
     *("[1]", "[2]", "[9]", "[r]", "[r]:", "[r]: https://evil.example 'title'\n", "](https://evil.example)", "![x]("),
-    *(
-        "//evil.example",
-        "](",
-        "](<",
-        "]( ",
-        "]:",
-        "\\/\\/evil.example",
-        "/\\evil.example",
-        "&sol;",
-        "x:y",
-        "\t",
-        "<svg/onload=x>",
-        "<svg",
-    ),
+    *("//evil.example", "](", "](<", "]( ", "]:", "\\/\\/evil.example", "/\\evil.example", "&sol;", "x:y"),
+    *("\t", "<svg/onload=x>", "<svg"),
     *("<img src=x>", "<a href=", "<!--", "-->", "<![CDATA[", "<?", "</a>", "<script>"),
 ]
 SCHEME = re.compile(r"(?i)[a-z][a-z0-9+.-]*://|(?:java|vb)script:|mailto:|data:[a-z]|www\.")
@@ -110,30 +98,32 @@ def test_no_answer_of_several_statements_contains_an_external_address(texts: lis
     assert_leads_nowhere("\n\n".join(filter(None, map(checked, texts))), [1])
 
 
+TARGETS = (
+    "<https://evil.example> HTTPS://EVIL.example //evil.example \\/\\/evil.example /\\evil.example \\\\evil.example "
+    "&#47;/evil.example &sol;&sol;evil.example /&NewLine;/evil.example &nbsp;//evil.example evil:y evil&colon;y "
+    "https&colon;//evil.example https:\\/\\/evil.example javascript:alert(1) JAVA&Tab;SCRIPT:alert(1) "
+    "data:text/html;base64,PHN2Zz4="
+).split()
+TAGS = (
+    "//evil.example https://evil.example me@evil.example svg/onload=evil svg//onload=evil "
+    "script/src=//evil.example /evil=1 !evil"
+).split()
+
+
 @pytest.mark.parametrize(
     "link",
     [
+        *(f"[x]({target})" for target in TARGETS),
+        *(f"x <{inside}>" for inside in TAGS),
         "![x](https://evil.example/x.png)",
         "![x]( https://evil.example/x.png)",
         '[x](https://evil.example "title")',
-        "[x](<https://evil.example>)",
         "[x](\n  https://evil.example)",
-        "[x](HTTPS://EVIL.example)",
-        "[x](//evil.example)",
         "[x] (//evil.example)",
         "[x](//evil.example",
         "[x](//evil.example a b)",
         "[x]( <  //evil.example>)",
-        "[x](\\/\\/evil.example)",
-        "[x](/\\evil.example)",
-        "[x](\\\\evil.example)",
-        "[x](&#47;/evil.example)",
-        "[x](&sol;&sol;evil.example)",
-        "[x](/&NewLine;/evil.example)",
         "[x](/\t/evil.example)",
-        "[x](&nbsp;//evil.example)",
-        "[x](evil:y)",
-        "[x](evil&colon;y)",
         "[x](tel:evil",
         "[x[](//evil.example)",
         "x [r]: //evil.example",
@@ -141,25 +131,14 @@ def test_no_answer_of_several_statements_contains_an_external_address(texts: lis
         "* x\n      [r]: //evil.example",
         "[x][r]\n\n[r]: <//evil.example>",
         "x [r]:\n<evil:y>",
-        "x <//evil.example>",
         "x <//evil.example",
         "x //evil.example/y",
         "x [//evil.example y]",
-        "x <svg/onload=evil>",
         "x <svg/onload=evil",
-        "x <svg//onload=evil>",
         "x <a\x0conclick=evil>",
-        "x <script/src=//evil.example>",
-        "x </evil=1>",
-        "x <!evil>",
         "x <?evil",
         "**<svg/onload=evil>** x",
         "| x <svg/onload=evil> |\n|---|\n| x |",
-        "[x](https&colon;//evil.example)",
-        "[x](https:\\/\\/evil.example)",
-        "[x](javascript:alert(1))",
-        "[x](JAVA&Tab;SCRIPT:alert(1))",
-        "[x](data:text/html;base64,PHN2Zz4=)",
         "[x][9](https&colon;//evil.example)",
         "[x [y](https://evil.example)](https://evil.example)",
         "[![x](https://evil.example)](https://evil.example)",
@@ -167,10 +146,8 @@ def test_no_answer_of_several_statements_contains_an_external_address(texts: lis
         "[x][r]\n\n[r]:\n  https://evil.example\n  'title'",
         "![x][r]\n\n[r]: https://evil.example",
         "> [x]\n>\n> [x]: https://evil.example",
-        "x <https://evil.example>",
         "x https://evil.example/?q=x",
         "x www.evil.example",
-        "x <me@evil.example>",
         'x <img src="https://evil.example">',
         "x <IMG\nSRC=https://evil.example>",
         "<div>\n[x](https://evil.example)\n</div>",

@@ -289,18 +289,7 @@ def test_broken_front_matter_gives_no_title(below: str, title: str) -> None:
 
 
 FOLDERS = ["", "docs/", "a/tests/", "examples/", "vendor/lib/", "PRPs/done/", "@tickets/x/releases/", "a\nb/", "ö/é f/"]
-NAMES = [
-    "a.py",
-    "A.PY",
-    "a.pb.go",
-    "a.min.js",
-    "lore.toml",
-    "README",
-    "readme.md",
-    "CHANGELOG.md",
-    "a.test.ts",
-    "b.md\n",
-]
+NAMES = ["b.md\n", *"a.py A.PY a.pb.go a.min.js lore.toml README readme.md CHANGELOG.md a.test.ts".split()]
 
 
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)

@@ -116,13 +116,6 @@ def test_only_the_exact_token_is_accepted(index: Path) -> None:
 
     assert token.is_in(b"Bearer " + value)
     assert token.is_in(b"bearer  " + value + b" ")
-    for wrong in (
-        b"",
-        b"Bearer",
-        b"Bearer ",
-        value,
-        b"Basic " + value,
-        b"Bearer " + value[:-1],
-        b"Bearer " + value + b"x",
-    ):
-        assert not token.is_in(wrong)
+    for scheme, wrong in ((b"", value), (b"Basic ", value), (b"Bearer ", value[:-1]), (b"Bearer ", value + b"x")):
+        assert not token.is_in(scheme + wrong)
+    assert not any(map(token.is_in, (b"", b"Bearer", b"Bearer ")))

@@ -22,21 +22,7 @@ from tests.golden.settings_tables import keys
 from tests.harness.trust import approve, configured_user
 
 HOSTILE: dict[str, list[Any]] = {
-    "index.path": [
-        "/tmp/x",
-        "../x",
-        "a/../../x",
-        "~/x",
-        "",
-        ".",
-        "link",
-        "link/x",
-        ".git",
-        ".GIT/hooks",
-        "a\\..\\x",
-        "C:x",
-        "a\0b",
-    ],
+    "index.path": [*"/tmp/x ../x a/../../x ~/x . link link/x .git .GIT/hooks a\\..\\x C:x".split(), "", "a\0b"],
     "index.max_file_bytes": [10**12, "1000000000000"],
     "embedding.provider": ["gemini"],
     "embedding.model": ["someone/model", "./model", "/tmp/model", "~/model"],
