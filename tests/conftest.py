@@ -8,8 +8,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -17,12 +18,14 @@ from hypothesis import settings
 from lore_etl.config.project import STATE
 from lore_etl.config.settings import Settings
 from lore_etl.index import Index
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract, load_contract
 from lore_server.owner.find import KEYS
 from lore_server.owner.line import VARIABLE
 from tests.harness import commands
+from tests.harness.calls import Opener
 from tests.harness.disk import in_memory
 from tests.harness.memory_server import MemoryServer, running
 from tests.harness.models import LOADED, HashModel, own_cache
@@ -153,11 +156,23 @@ def app(sample: Path, contract: Contract) -> Iterator[App]:
 
 
 @pytest.fixture
-def hash_app(tmp_path: Path, contract: Contract) -> Iterator[App]:
+def open_app(contract: Contract) -> Iterator[Opener]:
+    """Return a function that opens an application over a folder until the end of the test."""
+    with ExitStack() as stack:
+
+        def opened(
+            root: Path, settings: Settings | None = None, model: ConfiguredModel | None = None, **more: Any
+        ) -> App:
+            app = App(root.resolve(), settings or Settings(), contract, model or HashModel(), **more)
+            return stack.enter_context(closing(app))
+
+        yield opened
+
+
+@pytest.fixture
+def hash_app(tmp_path: Path, open_app: Opener) -> App:
     """Open an application over an empty project, with the stand-in model."""
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    yield app
-    app.close()
+    return open_app(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from lore_etl.config.settings import Settings
 from lore_server.app import App
@@ -16,17 +18,34 @@ from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
 Call = Callable[..., JSON]
+Opener = Callable[..., App]
 
 
 @contextmanager
-def synced_app(root: Path, files: Mapping[str, str], contract: Contract) -> Iterator[App]:
-    """Open an application over a project with these files, synced with the stand-in model."""
-    app = App(write_project(root.resolve(), files), Settings(), contract, HashModel())
-    try:
+def synced_app(
+    root: Path,
+    files: Mapping[str, str | bytes],
+    contract: Contract,
+    settings: Settings | None = None,
+    *,
+    real: bool = False,
+) -> Iterator[App]:
+    """Open an application over a project with these files, synced with the stand-in model or the real one."""
+    project, model = write_project(root.resolve(), files), None if real else HashModel()
+    with closing(App(project, settings or Settings(), contract, model)) as app:
         assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
         yield app
-    finally:
-        app.close()
+
+
+def app_fixture(files: Mapping[str, str | bytes], settings: Settings | None = None, *, real: bool = False) -> Any:
+    """Return a fixture: a synced application over a project with these files, which the tests of a module share."""
+
+    @pytest.fixture(scope="module")
+    def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+        with synced_app(tmp_path_factory.mktemp("shared"), files, contract, settings, real=real) as app:
+            yield app
+
+    return app
 
 
 def calling(app: App) -> Call:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.files.scan import RACY_NS
 from lore_etl.index import DEFAULT_LIMITS, Index, LoadLimits
+from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import adopt
 from tests.harness.models import HashModel
 
@@ -53,6 +55,14 @@ def open_index(
 ) -> Index:
     """Open an index of the folder with the stand-in model."""
     return Index(folder.resolve(), settings or Settings(), model or HashModel(), limits=limits)
+
+
+def sync_once(
+    folder: Path, settings: Settings | None = None, model: HashModel | None = None, limits: LoadLimits = DEFAULT_LIMITS
+) -> SyncReport:
+    """Sync an index of the folder with the stand-in model, and close it."""
+    with closing(open_index(folder, settings, model, limits)) as index:
+        return sync(index)
 
 
 def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:

@@ -1,6 +1,5 @@
 """Documents written by agents are indexed immediately, and superseded documents rank below their successors."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,8 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidContent
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
-from tests.harness.calls import Call, calling, indexed
-from tests.harness.models import HashModel
+from tests.harness.calls import Call, Opener, calling, indexed
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
@@ -25,10 +22,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(root: Path, tmp_path: Path, contract: Contract) -> Iterator[App]:
-    app = App(root, Settings(), contract, HashModel(), home=tmp_path / "home")
-    yield app
-    app.close()
+def app(root: Path, tmp_path: Path, open_app: Opener) -> App:
+    return open_app(root, home=tmp_path / "home")
 
 
 @pytest.fixture
@@ -153,15 +148,12 @@ def test_a_document_edited_by_hand_counts_as_changed(app: App, call: Call, tmp_p
     assert result["freshness"]["changed_files"] == 1
 
 
-def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, contract: Contract) -> None:
-    app = App(root, Settings(), contract, HashModel(), home=root / "notes")
-    try:
-        app.call("update_project_main", {"content": "# Ship\n\nEverybody wears a lifebelt.\n"})
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, open_app: Opener) -> None:
+    app = open_app(root, home=root / "notes")
+    app.call("update_project_main", {"content": "# Ship\n\nEverybody wears a lifebelt.\n"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
-        assert {source["source"] for source in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
-    finally:
-        app.close()
+    assert {source["source"] for source in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
 
 
 def test_a_folder_with_the_same_name_is_skipped_and_reported(call: Call, root: Path) -> None:
@@ -183,32 +175,24 @@ def test_a_damaged_list_of_projects_keeps_the_indexed_documents_and_is_reported(
 
 
 def test_secrets_are_not_indexed_and_patterns_of_the_project_do_not_change_the_type(
-    root: Path, tmp_path: Path, contract: Contract
+    root: Path, tmp_path: Path, open_app: Opener
 ) -> None:
     settings = Settings.model_validate({"sources": {"guides": ["**/*.md"]}})
-    app = App(root, settings, contract, HashModel(), home=tmp_path / "home")
-    try:
-        app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIA" + "IOSFODNN7EXAMPLE.\n"})
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    app = open_app(root, settings=settings, home=tmp_path / "home")
+    app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIA" + "IOSFODNN7EXAMPLE.\n"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
-        source = app.call("get_source", {"path": "@lore/main.md"})
-        assert source["type"] == "knowledge"
-        assert "AKIA" not in source["text"]
-    finally:
-        app.close()
+    source = app.call("get_source", {"path": "@lore/main.md"})
+    assert source["type"] == "knowledge"
+    assert "AKIA" not in source["text"]
 
 
-def test_excluded_files_are_not_indexed(root: Path, tmp_path: Path, contract: Contract) -> None:
-    app = App(
-        root, Settings.model_validate({"index": {"exclude": ["@lore/"]}}), contract, HashModel(), home=tmp_path / "home"
-    )
-    try:
-        app.call("update_project_main", {"content": "# Ship\n"})
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+def test_excluded_files_are_not_indexed(root: Path, tmp_path: Path, open_app: Opener) -> None:
+    app = open_app(root, settings=Settings.model_validate({"index": {"exclude": ["@lore/"]}}), home=tmp_path / "home")
+    app.call("update_project_main", {"content": "# Ship\n"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
-        assert app.call("list_sources", {})["total"] == len(PAGES)
-    finally:
-        app.close()
+    assert app.call("list_sources", {})["total"] == len(PAGES)
 
 
 # --- outdated documents ----------------------------------------------------------------------------------------------

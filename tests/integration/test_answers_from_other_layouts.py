@@ -1,15 +1,11 @@
 """Answers from reStructuredText, change logs with one heading per version, and functions that are in no class."""
 
-from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_server.app import App
-from lore_server.contract import Contract
-from tests.harness.projects import write_project
+from tests.harness.calls import app_fixture
 
 FILES = {
     "CHANGES/CHANGES-2.1.md": "# Changes\n\n## v2.1.10 (2024-05-01)\n\n- Quays have numbers.\n\n"
@@ -39,14 +35,7 @@ FILES = {
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
     "test/pump.test.js": "const { drainBilge } = require('../lib/pump')\n\ntest('drains', () => drainBilge({}))\n",
 }
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    root = write_project(tmp_path_factory.mktemp("harbour").resolve(), FILES)
-    with closing(App(root, Settings(), contract)) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
-        yield app
+app = app_fixture(FILES, real=True)
 
 
 def ask(app: App, question: str) -> dict[str, Any]:

@@ -1,15 +1,12 @@
 """The use cases of the original system on a similar project: discovery, forensics, architecture."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
-from tests.harness.projects import write_project
+from tests.harness.calls import app_fixture
 
 CLASSES = {
     "worker.Base": ("core.Base", "The base of all workers: posts messages between threads and promises their replies."),
@@ -92,12 +89,7 @@ def neo_style() -> dict[str, str]:
     return {**scripts, **views, **guides, **tickets, **releases}
 
 
-@pytest.fixture(scope="module")
-def neo(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    app = App(write_project(tmp_path_factory.mktemp("neo").resolve(), neo_style()), Settings(), contract)
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
-    yield app
-    app.close()
+neo = app_fixture(neo_style(), real=True)
 
 
 def results(app: App, query: str, type_: str = "all") -> list[dict[str, Any]]:

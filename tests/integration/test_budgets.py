@@ -19,6 +19,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.replies import budget
+from tests.harness.calls import Opener, app_fixture
 from tests.harness.chunks import make_chunk
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
@@ -54,16 +55,7 @@ LONG_CHUNK = make_chunk(
     lines=(5, 404),
     anchor="long",
 )
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    root = write_project(tmp_path_factory.mktemp("budgets").resolve(), FILES)
-    app = App(root, Settings(), contract, HashModel())
-    done = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
-    assert done["state"] == "done"
-    yield app
-    app.close()
+app = app_fixture(FILES)
 
 
 def parts(app: App, operation: str, max_tokens: int, **arguments: Any) -> Iterator[JSON]:
@@ -249,14 +241,13 @@ def test_lists_and_files_report_the_last_sync_and_what_changed_since(
 
 
 @pytest.mark.parametrize("path", ["a.py", "b.py"])
-def test_a_chunk_of_a_changed_file_is_marked(tmp_path: Path, contract: Contract, path: str) -> None:
+def test_a_chunk_of_a_changed_file_is_marked(tmp_path: Path, open_app: Opener, path: str) -> None:
     root = write_project(tmp_path.resolve(), {"a.py": "class A: ...\n", "b.py": "class A: ...\n"})
-    app = App(root, Settings(), contract, HashModel())
+    app = open_app(root)
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     write_project(root, {"a.py": "class A: pass  # changed\n"})
     app.freshness.notice()
     chunk = app.call("get_document_by_id", {"id": chunk_id(SCOPE, path, "A")})
-    app.close()
 
     assert chunk["freshness"]["state"] == "stale"
     assert chunk.get("changed", False) is (path == "a.py")

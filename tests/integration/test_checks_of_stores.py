@@ -26,7 +26,7 @@ from lore_server.services.verification import Verifier
 from tests.harness.damaging import flip, turn_cached_vectors_around
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.projects import chunks_of, copy_project, open_index, write_project
+from tests.harness.projects import chunks_of, copy_project, open_index, sync_once, write_project
 
 if TYPE_CHECKING:
     from lore_server.replies.records import DriftRecord
@@ -77,8 +77,7 @@ def large_project(pristine: Path, tmp_path: Path) -> Path:
 
 
 def synced(project: Path) -> Path:
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
     return project
 
 

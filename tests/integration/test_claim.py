@@ -18,7 +18,7 @@ from lore_etl.pipeline.sync import sync
 from lore_etl.stores import claim
 from lore_etl.system.nofollow import open_regular
 from tests.harness.processes import child
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import open_index, sync_once, write_project
 from tests.harness.trying import often
 
 pytestmark = pytest.mark.later
@@ -246,8 +246,7 @@ def test_a_folder_set_aside_can_be_adopted(project: Path) -> None:
 
     claim.adopt(folder)
 
-    with closing(open_index(project)) as index:
-        assert sync(index).embedded == 0
+    assert sync_once(project).embedded == 0
     assert not (project / ".lore.foreign").exists()
 
 

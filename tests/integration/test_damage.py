@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.load import is_loaded
@@ -17,14 +16,13 @@ from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import MARK
 from lore_etl.stores.export import CHUNKS, HIERARCHY
 from lore_etl.stores.owner_file import note_of
-from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
+from tests.harness.calls import Opener
 from tests.harness.damaging import cut, garble, garble_middle
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.projects import chunks_of, copy_project, open_index, write_project
+from tests.harness.projects import chunks_of, copy_project, open_index, sync_once, write_project
 from tests.harness.trying import is_long, often
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
@@ -246,22 +244,22 @@ def assert_repaired(project: Path, damage: Callable[[Path], object], searched_be
 @pytest.mark.parametrize("name", often([name for name in DAMAGES if name not in UNHARMED], SEARCH_FIRST - UNHARMED))
 @pytest.mark.promise(30)
 def test_the_health_check_or_a_verification_reports_each_kind_of_damage(
-    project: Path, contract: Contract, name: str
+    project: Path, open_app: Opener, name: str
 ) -> None:
     DAMAGES[name](project / ".lore")
-    with closing(App(project, Settings(), contract, HashModel())) as app:
-        before = app.call("healthcheck", {})
-        if name.startswith("cache "):  # searches use Chroma's copies; only a verification compares both
-            reply = app.call("manage_database", {"action": "verify"})
-            notes = " ".join(store["note"] for store in reply["verification"]["stores"])
-            assert reply["status"] == "damaged" or f"{PAGES + 1} vectors not compared" in notes
-        else:
-            assert before["status"] in ("unhealthy", "degraded")
-            assert "lore sync" in " ".join(check["detail"] for check in before["checks"] if check["status"] != "ok")
+    app = open_app(project)
+    before = app.call("healthcheck", {})
+    if name.startswith("cache "):  # searches use Chroma's copies; only a verification compares both
+        reply = app.call("manage_database", {"action": "verify"})
+        notes = " ".join(store["note"] for store in reply["verification"]["stores"])
+        assert reply["status"] == "damaged" or f"{PAGES + 1} vectors not compared" in notes
+    else:
+        assert before["status"] in ("unhealthy", "degraded")
+        assert "lore sync" in " ".join(check["detail"] for check in before["checks"] if check["status"] != "ok")
 
-        assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
 
-        assert app.call("healthcheck", {})["status"] == "healthy"
+    assert app.call("healthcheck", {})["status"] == "healthy"
 
 
 @pytest.mark.promise(7)
@@ -288,12 +286,10 @@ def test_if_vectors_and_their_cache_are_lost_everything_is_embedded_again(projec
 
 def test_after_the_catalogue_is_lost_its_vectors_are_not_used_for_another_model(tmp_path: Path) -> None:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n}\n" for n in range(20)})
-    with closing(open_index(tmp_path)) as index:
-        sync(index)
+    sync_once(tmp_path)
     (tmp_path / ".lore" / "catalogue.sqlite").unlink()
 
-    with closing(open_index(tmp_path, model=HashModel("another"))) as index:
-        report = sync(index)
+    report = sync_once(tmp_path, model=HashModel("another"))
 
     assert (report.rebuilt, report.embedded) == ("the model of its vectors is unknown", 20)
 
@@ -301,9 +297,7 @@ def test_after_the_catalogue_is_lost_its_vectors_are_not_used_for_another_model(
 def test_a_copied_index_answers_without_a_sync(tmp_path: Path) -> None:
     """The files of a copy have other modification times; their content decides."""
     project = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
-    index = open_index(project)
-    sync(index)
-    index.close()
+    sync_once(project)
     copy_project(project, tmp_path / "two", copy_function=shutil.copyfile)
 
     copied = open_index(tmp_path / "two")

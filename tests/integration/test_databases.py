@@ -29,7 +29,7 @@ from tests.harness.chroma import Gate, Running, chroma_running, gate_before, sel
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
 from tests.harness.owners import wait_until
-from tests.harness.projects import copy_project, open_index, write_project
+from tests.harness.projects import copy_project, open_index, sync_once, write_project
 from tests.harness.vectors import rows_of, vectors_of
 
 pytestmark = pytest.mark.later
@@ -233,8 +233,7 @@ def test_a_wrong_token_is_reported_without_being_shown(
 def test_an_unexpected_server_is_reported_and_the_index_is_kept(
     project: Path, gate: Gate, status: int, body: str, message: str
 ) -> None:
-    with closing(open_index(project, at(gate.port))) as index:
-        sync(index)
+    sync_once(project, at(gate.port))
     write_project(project, {"docs/7.md": "# Page 7\n\nsubject7 is now about owls\n"})
     gate.refuse = lambda headers: (status, body)
     with closing(open_index(project, at(gate.port))) as index:
@@ -500,8 +499,7 @@ def test_the_key_of_the_environment_is_sent_only_to_a_server_configured_for_it(
     for name in ("CHROMA_API_KEY", "CHROMA_CLIENT_AUTH_CREDENTIALS", "CHROMA_SERVER_HEADERS"):
         monkeypatch.setenv(name, SECRET if name != "CHROMA_SERVER_HEADERS" else f'{{"X-Secret": "{SECRET}"}}')
     monkeypatch.setenv("CHROMA_CLIENT_AUTH_PROVIDER", "chromadb.auth.token_authn.TokenAuthClientProvider")
-    with closing(open_index(project, at(gate.port))) as index:
-        sync(index)
+    sync_once(project, at(gate.port))
 
     assert SECRET not in str(gate.headers)
 

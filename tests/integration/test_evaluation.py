@@ -18,7 +18,7 @@ from lore_server.query.query_service import QueryService
 from lore_server.query.ranking import CLASSIC, HYBRID
 from tests.harness.evaluation import commit, jsonl, qrels, write_set
 from tests.harness.models import HashModel, counter
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import open_index, sync_once, write_project
 from tests.harness.texts import words
 
 SUBJECTS = {
@@ -179,18 +179,14 @@ def test_without_a_corpus_the_projects_own_files_are_searched(tmp_path: Path, mo
 
     with pytest.raises(IndexMissing):
         evaluated(folder, root, model)
-    index = open_index(root, model=model)
-    sync(index)
-    index.close()
+    sync_once(root, model=model)
 
     assert evaluated(folder, root, model, ["keywords"]).summary()["keywords"]["recall@10"] == 1.0
 
 
 def test_a_relevant_document_missing_from_the_index_is_a_miss(tmp_path: Path, model: HashModel) -> None:
     root = write_project(tmp_path / "project", {"docs/tide.md": f"# Tide\n\n{SUBJECTS['tide']}\n"})
-    index = open_index(root, model=model)
-    sync(index)
-    index.close()
+    sync_once(root, model=model)
     folder = write_set(
         tmp_path / "own",
         None,
@@ -215,9 +211,7 @@ def project(tmp_path: Path, model: HashModel) -> Path:
     for number, subject in ((1, "ferry"), (2, "tide")):
         write_project(root, {f"docs/{subject}.md": f"# {subject}\n\n{SUBJECTS[subject]}\n"})
         commit(root, f"Say it. Fixes #{number}")
-    index = open_index(root, model=model)
-    sync(index)
-    index.close()
+    sync_once(root, model=model)
     return root
 
 

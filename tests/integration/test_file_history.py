@@ -21,6 +21,7 @@ from lore_server.contract import load_contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
 from lore_server.operations.table import render
+from tests.harness.calls import Opener
 from tests.harness.evaluation import commit, git
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
@@ -101,7 +102,9 @@ def test_a_pull_request_leads_to_the_ticket_that_it_closes(app: App) -> None:
     )
 
 
-def test_a_merge_request_of_gitlab_and_an_issue_with_its_number_are_different_tickets(tmp_path: Path) -> None:
+def test_a_merge_request_of_gitlab_and_an_issue_with_its_number_are_different_tickets(
+    tmp_path: Path, open_app: Opener
+) -> None:
     pulled = ".lore/tickets/gitlab/ferry/ferry"
     tickets = {
         f"{pulled}/issues/8.md": "---\nstate: open\n---\n# Another matter\n\nLinked: !9 (merge request, merged)\n",
@@ -111,21 +114,18 @@ def test_a_merge_request_of_gitlab_and_an_issue_with_its_number_are_different_ti
     root = write_project(tmp_path / "harbour", {RETRY: TEXT, ".gitignore": ".lore\n"})
     commit(root, "Begin")
     edit(root, "Six attempts\n\nSee merge request ferry/ferry!8", "return 5", "return 6")
-    with_index = App(root, Settings(), load_contract(), HashModel())
-    try:
-        sync(with_index.index)
-        write_project(root, tickets)
-        sync(with_index.index)
-        folder = "@tickets/gitlab/ferry/ferry"
-        assert history(with_index, RETRY, start=8, end=8)[0][1] == [
-            f"names !8 (merged): 8: Try six times  {folder}/merge_requests/8.md",
-            f"closes #7 by pull request !8 (closed): 7: Six attempts  {folder}/issues/7.md",
-        ]
-        for path in ("merge_requests/8.md", "issues/7.md"):
-            assert [subject for subject, _ in history(with_index, f"{folder}/{path}")] == ["Six attempts"]
-        assert with_index.call("get_source", {"path": f"{folder}/issues/8.md", "history": True})["history"] == []
-    finally:
-        with_index.close()
+    with_index = open_app(root)
+    sync(with_index.index)
+    write_project(root, tickets)
+    sync(with_index.index)
+    folder = "@tickets/gitlab/ferry/ferry"
+    assert history(with_index, RETRY, start=8, end=8)[0][1] == [
+        f"names !8 (merged): 8: Try six times  {folder}/merge_requests/8.md",
+        f"closes #7 by pull request !8 (closed): 7: Six attempts  {folder}/issues/7.md",
+    ]
+    for path in ("merge_requests/8.md", "issues/7.md"):
+        assert [subject for subject, _ in history(with_index, f"{folder}/{path}")] == ["Six attempts"]
+    assert with_index.call("get_source", {"path": f"{folder}/issues/8.md", "history": True})["history"] == []
 
 
 def test_a_commit_leads_to_the_ticket_that_only_its_merge_names(project: Path) -> None:
@@ -252,13 +252,12 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
     assert "earliest commit" not in other["answer"]
 
 
-def test_links_and_marks_in_a_message_do_not_reach_the_answer(tmp_path: Path) -> None:
+def test_links_and_marks_in_a_message_do_not_reach_the_answer(tmp_path: Path, open_app: Opener) -> None:
     root = write_project(tmp_path / "harbour", {"a.py": "A = 1\n"})
     commit(root, "See [9] and ![x](https://evil.example/x.png)\n\n<img src=x> https://evil.example {1}")
-    app = App(root.resolve(), Settings(), load_contract(), HashModel())
+    app = open_app(root)
     sync(app.index)
     answer = app.call("ask_knowledge_base", {"query": "why was a.py changed"})["answer"]
-    app.close()
 
     assert "evil" not in answer
     assert "<img" not in answer

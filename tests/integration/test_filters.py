@@ -2,23 +2,20 @@
 
 import datetime
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.keywords import FEW, LOOKED_AT, KeywordStore
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService
+from tests.harness.calls import app_fixture
 from tests.harness.chunks import make_chunk
-from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
 
 NOISE = {f"docs/noise/page{n:03}.md": f"# Page {n}\n\nA retry of the worker, number {n}.\n" * 2 for n in range(150)}
@@ -36,15 +33,7 @@ FILES = {
     "my docs/retry.md": "# Spaces\n\nA retry in a folder with a space.\n",
     "README.md": "# Read me\n\nNothing of interest.\n",
 }
-
-
-@pytest.fixture(scope="module")
-def filters_app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    root = write_project(tmp_path_factory.mktemp("filters").resolve(), FILES)
-    app = App(root, Settings(), contract, HashModel())
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-    yield app
-    app.close()
+filters_app = app_fixture(FILES)
 
 
 def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.damaging import overwrite
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import open_index, sync_once, write_project
 from tests.harness.trying import is_long, often
 
 pytestmark = pytest.mark.later
@@ -49,8 +49,7 @@ os._exit(9)
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a synced project that each test damages and repairs."""
     project = write_project(tmp_path_factory.mktemp("garbage") / "project", FILES)
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
     return project
 
 
@@ -125,8 +124,7 @@ def test_damage_found_by_a_reader_is_repaired_by_the_next_sync_of_the_same_proce
 
 def test_an_unchanged_catalogue_is_not_checked_again(project: Path) -> None:
     """A check reads every row, so it must not run for an intact catalogue."""
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
     catalogue = project / ".lore" / CATALOGUE
     seal = (project / ".lore" / SEAL).read_text(encoding="utf-8")
     with closing(sqlite3.connect(catalogue)) as connection, connection:
@@ -142,8 +140,7 @@ def test_an_unchanged_catalogue_is_not_checked_again(project: Path) -> None:
 @pytest.mark.parametrize("name", [CACHE, CHUNKS])
 def test_a_sync_repairs_garbage_in_the_cache_and_in_the_chunks(tmp_path: Path, name: str, length: int) -> None:
     project = write_project(tmp_path / "project", FILES)
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
     for percent in POSITIONS:
         for garbage in GARBAGE.values():
             overwrite(project / ".lore" / name, percent / 100, length, garbage)
@@ -157,8 +154,7 @@ def test_a_sync_repairs_garbage_in_the_cache_and_in_the_chunks(tmp_path: Path, n
 @pytest.mark.parametrize("column", ["model", "content", "value"])
 def test_a_cache_with_values_of_another_type_is_accepted(tmp_path: Path, column: str, value: object) -> None:
     project = write_project(tmp_path / "project", {"a.md": FILES["docs/1.md"]})
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
     with closing(sqlite3.connect(project / ".lore" / CACHE)) as connection, connection:
         connection.execute(f"UPDATE OR IGNORE embedding SET {column} = ?", (value,))
     shutil.rmtree(next((project / ".lore").glob("vectors-*")))

@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from lore_etl.config.settings import AnswerSettings, Settings
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.services.health import size_of
+from tests.harness.calls import Opener
 from tests.harness.models import HashModel
-from tests.harness.projects import write_project
+from tests.harness.projects import sync_once, write_project
 
 
 def health(app: App) -> dict[str, Any]:
@@ -30,17 +32,22 @@ def project(tmp_path: Path) -> Path:
     )
 
 
-def synced(project: Path, contract: Contract) -> App:
-    app = App(project, Settings(), contract, HashModel())
+@pytest.fixture
+def model() -> HashModel:
+    return HashModel()
+
+
+@pytest.fixture
+def app(project: Path, open_app: Opener, model: HashModel) -> App:
+    """Return an application over the project, which is synced."""
+    app = open_app(project, model=model)
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     return app
 
 
 @pytest.mark.requirement("NEO-001")
-def test_a_synced_index_is_healthy_with_its_counts(project: Path, contract: Contract) -> None:
-    app = synced(project, contract)
+def test_a_synced_index_is_healthy_with_its_counts(app: App) -> None:
     record = health(app)
-    app.close()
 
     assert record["status"] == "healthy"
     assert set(parts(record).values()) == {"ok"}
@@ -57,10 +64,9 @@ def test_a_project_without_an_index_is_degraded_and_the_check_creates_nothing(tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_index_is_degraded(tmp_path: Path, contract: Contract) -> None:
-    app = synced(tmp_path.resolve(), contract)
-    record = health(app)
-    app.close()
+def test_an_empty_index_is_degraded(hash_app: App) -> None:
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    record = health(hash_app)
 
     assert (record["status"], parts(record)["collection"]) == ("degraded", "degraded")
 
@@ -70,85 +76,65 @@ def test_an_empty_index_is_degraded(tmp_path: Path, contract: Contract) -> None:
 def test_a_lost_store_is_reported_and_other_parts_are_checked_independently(
     project: Path, contract: Contract, lost: str, part: str
 ) -> None:
-    synced(project, contract).close()
+    sync_once(project)
     shutil.rmtree(project / ".lore" / lost)
 
-    app = App(project, Settings(), contract, HashModel())
-    record = health(app)
-    app.close()
+    with closing(App(project, Settings(), contract, HashModel())) as app:
+        record = health(app)
 
     assert record["status"] == "unhealthy"
     assert {name for name, status in parts(record).items() if status == "failed"} == {part}
 
 
-def test_a_failing_model_is_detected_by_a_probe(project: Path, contract: Contract) -> None:
-    synced(project, contract).close()
-    app = App(project, Settings(), contract, HashModel(refuses=["embedding model work"]))
+def test_a_failing_model_is_detected_by_a_probe(app: App, model: HashModel) -> None:
+    model.embedder.refuses.append("embedding model work")
     record = health(app)
-    app.close()
 
     assert (record["status"], parts(record)["embedding"]) == ("unhealthy", "failed")
 
 
-def test_listing_works_while_the_model_is_unavailable(project: Path, contract: Contract) -> None:
-    synced(project, contract).close()
-    app = App(project, Settings(), contract, HashModel(refuses=[""]))
-    total = app.call("list_documents", {})["total"]
-    state = app.call("manage_database", {"action": "start"})["status"]
-    app.close()
-
-    assert (total, state) == (2, "started")
+def test_listing_works_while_the_model_is_unavailable(project: Path, open_app: Opener) -> None:
+    sync_once(project)
+    app = open_app(project, model=HashModel(refuses=[""]))
+    assert app.call("list_documents", {})["total"] == 2
+    assert app.call("manage_database", {"action": "start"})["status"] == "started"
 
 
 @pytest.mark.requirement("NEO-002")
-def test_a_failed_check_is_repeated_each_time(project: Path, contract: Contract) -> None:
-    app = App(project, Settings(), contract, HashModel())
-    before = health(app)["status"]
+def test_a_failed_check_is_repeated_each_time(project: Path, open_app: Opener) -> None:
+    app = open_app(project)
+    assert health(app)["status"] == "degraded"
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    after = health(app)["status"]
-    app.close()
-
-    assert (before, after) == ("degraded", "healthy")
+    assert health(app)["status"] == "healthy"
 
 
-def test_the_database_can_be_stopped_and_started(project: Path, contract: Contract) -> None:
-    app = synced(project, contract)
+def test_the_database_can_be_stopped_and_started(app: App) -> None:
     states = [
         app.call("manage_database", {"action": action})["status"] for action in ("stop", "stop", "start", "start")
     ]
-    found = app.call("query_documents", {"query": "alpha"})["results"]
-    app.close()
 
     assert states == ["stopped", "not_running", "started", "already_running"]
-    assert found
+    assert app.call("query_documents", {"query": "alpha"})["results"]
 
 
-def test_only_a_successful_model_probe_is_cached_and_a_refresh_repeats_it(project: Path, contract: Contract) -> None:
-    model = HashModel()
-    app = App(project, Settings(), contract, model)
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+def test_only_a_successful_model_probe_is_cached_and_a_refresh_repeats_it(app: App, model: HashModel) -> None:
     first = health(app)
     model.embedder.refuses.append("embedding model work")
     app.index.catalogue.set_meta(synced_at="2020-01-01T00:00:00Z")
     second = health(app)
     third = app.call("healthcheck", {"refresh": True})
-    app.close()
 
     assert [check["status"] for check in (first, second, third)] == ["healthy", "healthy", "unhealthy"]
     assert second["index_age_seconds"] > first["index_age_seconds"] + 1_000_000
 
 
-def test_all_checks_are_repeated_after_a_build(project: Path, contract: Contract) -> None:
-    model = HashModel()
-    app = App(project, Settings(), contract, model)
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+def test_all_checks_are_repeated_after_a_build(app: App, model: HashModel) -> None:
     before = health(app)
     app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 600})
     deleted = health(app)
     model.embedder.refuses.append("embedding model work")
     app.call("manage_knowledge_base", {"action": "create", "wait_seconds": 600})
     after = health(app)
-    app.close()
 
     assert (before["status"], sum(before["counts"].values())) == ("healthy", 2)
     assert deleted["status"] != "healthy"
@@ -157,12 +143,10 @@ def test_all_checks_are_repeated_after_a_build(project: Path, contract: Contract
 
 
 @pytest.mark.requirement("NEO-002")
-def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(project: Path, contract: Contract) -> None:
-    app = synced(project, contract)
+def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(app: App) -> None:
     before = health(app)["status"]
-    shutil.rmtree(project / ".lore" / "keywords")
+    shutil.rmtree(app.index.folder / "keywords")
     after = health(app)
-    app.close()
 
     assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")
 
@@ -194,31 +178,25 @@ def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path,
 @pytest.mark.parametrize(
     ("answer", "detail"),
     [
-        (AnswerSettings(provider="openai"), "answer.model is not set"),
-        (AnswerSettings(provider="openai", model="m"), "OPENAI_API_KEY is not set"),
-        (AnswerSettings(provider="none"), "answer.provider is none"),
+        (AnswerSettings(provider="openai"), ["answer.model is not set"]),
+        (AnswerSettings(provider="openai", model="m"), ["OPENAI_API_KEY is not set"]),
+        (AnswerSettings(provider="none"), ["answer.provider is none"]),
+        (
+            AnswerSettings(provider="openai", model="qwen3:8b", base_url="http://127.0.0.1:11434/v1"),
+            ["openai", "qwen3:8b", "127.0.0.1"],
+        ),
     ],
 )
 @pytest.mark.requirement("NEO-001")
-def test_the_check_of_answers_names_the_missing_setting(
-    project: Path, contract: Contract, answer: AnswerSettings, detail: str, monkeypatch: pytest.MonkeyPatch
+def test_the_check_of_answers_names_the_missing_setting_or_provider_model_and_host(
+    project: Path, contract: Contract, answer: AnswerSettings, detail: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    app = App(project, Settings(answer=answer), contract, HashModel())
-    checks = {check["part"]: check["detail"] for check in health(app)["checks"]}
-    app.close()
+    with closing(App(project, Settings(answer=answer), contract, HashModel())) as app:
+        checks = {check["part"]: check["detail"] for check in health(app)["checks"]}
 
-    assert detail in checks["answers"]
-
-
-def test_the_check_of_answers_names_provider_model_and_host(project: Path, contract: Contract) -> None:
-    answer = AnswerSettings(provider="openai", model="qwen3:8b", base_url="http://127.0.0.1:11434/v1")
-    app = App(project, Settings(answer=answer), contract, HashModel())
-    checks = {check["part"]: check["detail"] for check in health(app)["checks"]}
-    app.close()
-
-    assert all(part in checks["answers"] for part in ("openai", "qwen3:8b", "127.0.0.1"))
+    assert [part for part in detail if part not in checks["answers"]] == []
 
 
 def test_the_size_is_counted_while_the_folder_is_deleted(tmp_path: Path) -> None:

@@ -16,15 +16,13 @@ from hypothesis import strategies as st
 
 from lore_etl.config.settings import Settings
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.http.application import build_http
 from lore_server.http.page import Pulse
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.http.site import site_of
 from tests.harness import http_client
-from tests.harness.models import HashModel
+from tests.harness.calls import app_fixture
 from tests.harness.owners import wait_until
-from tests.harness.projects import write_project
 from tests.harness.trying import trying
 
 pytestmark = pytest.mark.later
@@ -52,12 +50,7 @@ class Crowded(Patient):
     max_connections = 6
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    root = write_project(tmp_path_factory.mktemp("limits").resolve(), {"docs/a.md": "# Guide\n\nThe zebra.\n"})
-    with contextlib.closing(App(root, Settings(), contract, HashModel())) as app:
-        assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-        yield app
+app = app_fixture({"docs/a.md": "# Guide\n\nThe zebra.\n"})
 
 
 @contextlib.contextmanager

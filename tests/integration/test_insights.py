@@ -1,6 +1,5 @@
 """An answer is saved with its citations; questions and marks become insights and a judged set for `lore eval`."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from lore_server.cli.eval_commands import judged_set
 from lore_server.contract import Contract
 from lore_server.evaluation.evaluate import evaluate_folder
 from lore_server.operations.table import render
-from tests.harness.calls import Call, calling
+from tests.harness.calls import Call, Opener, calling
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -32,11 +31,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def app(root: Path, tmp_path: Path, contract: Contract) -> Iterator[App]:
-    app = App(root, Settings(), contract, HashModel(), home=tmp_path / "home")
+def app(root: Path, tmp_path: Path, open_app: Opener) -> App:
+    app = open_app(root, home=tmp_path / "home")
     calling(app)("manage_knowledge_base", action="sync", wait_seconds=600)
-    yield app
-    app.close()
+    return app
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from lore_etl.core.progress import Listener
 from lore_etl.models.embedder import Vectors
 from lore_server.app import App
 from lore_server.contract import Contract
+from tests.harness.calls import Opener
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.owners import wait_until
@@ -176,14 +177,13 @@ def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(app: 
     assert (job["state"], job["problem"]["code"]) == ("failed", "SYNC_GUARD")
 
 
-def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None:
+def test_the_last_job_outlives_the_process(app: App, open_app: Opener) -> None:
     job = manage(app, wait_seconds=600)
     app.close()
-    other = App(app.index.root, Settings(), contract, HashModel())
+    other = open_app(app.index.root)
 
     assert other.call("get_job", {"id": "latest"}) == job
     assert other.call("get_job", {"id": job["id"]}) == job
-    other.close()
 
 
 def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app: App, model: BlockedModel) -> None:
@@ -384,19 +384,18 @@ def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedM
     assert found
 
 
-def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: BlockedModel, contract: Contract) -> None:
+def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: BlockedModel, open_app: Opener) -> None:
     job = blocked_sync(app, model)
     ending = threading.Thread(target=app.close)
     ending.start()
     assert app.jobs._jobs[job["id"]].cancelled.wait(120)
     model.embedder.free.set()
     ending.join(120)
-    other = App(app.index.root, Settings(), contract, HashModel())
+    other = open_app(app.index.root)
 
     assert not ending.is_alive()
     assert other.call("get_job", {"id": "latest"})["state"] == "cancelled"
     assert manage(other, wait_seconds=600)["state"] == "done"
-    other.close()
 
 
 def test_replies_name_the_running_job(app: App, model: BlockedModel) -> None:
@@ -468,15 +467,12 @@ def app_without_most_files(app: App) -> App:
 @pytest.mark.parametrize(("allowed", "by_a_sync"), [(True, False), (True, True), (False, False)])
 @pytest.mark.promise(1)
 def test_a_killed_job_is_resumed_with_the_permission_that_it_was_given(
-    app_without_most_files: App, killed: Kill, contract: Contract, allowed: bool, by_a_sync: bool
+    app_without_most_files: App, killed: Kill, open_app: Opener, allowed: bool, by_a_sync: bool
 ) -> None:
     id_ = killed(app_without_most_files, "prepare", action="sync", wait_seconds=0, allow_mass_delete=allowed)
-    app = App(app_without_most_files.index.root, Settings(), contract, HashModel())
-    try:
-        job = manage(app, wait_seconds=600) if by_a_sync else ended(app, id_)
+    app = open_app(app_without_most_files.index.root)
+    job = manage(app, wait_seconds=600) if by_a_sync else ended(app, id_)
 
-        assert (job["id"], job["state"]) == (id_, "done" if allowed else "failed")
-        assert allowed or job["problem"]["code"] == "SYNC_GUARD"
-        assert app.index.catalogue.total() == (1 if allowed else 5)
-    finally:
-        app.close()
+    assert (job["id"], job["state"]) == (id_, "done" if allowed else "failed")
+    assert allowed or job["problem"]["code"] == "SYNC_GUARD"
+    assert app.index.catalogue.total() == (1 if allowed else 5)

@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,12 @@ from lore_etl.config.settings import QuerySettings, Settings
 from lore_etl.core.errors import InvalidArgument, PathRefused
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.framework.unified_search import DAY_SECONDS, DEFAULT, THRESHOLD, UnifiedSearch
 from lore_server.framework.view import SOURCES, View
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
+from tests.harness.calls import Opener, app_fixture
 from tests.harness.framework import framework
-from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
 
 CROWD = 250
@@ -35,16 +33,7 @@ FILES = {
     "docs/guide.md": "# The lantern guide\n\nA lantern, a lantern.\n",
     **{f"src/mod{n}.py": f'"""The lantern {n}: lantern, lantern lit."""\n' for n in range(CROWD)},
 }
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    """Return a project whose code mentions the same words far more often; tests do not modify it."""
-    root = tmp_path_factory.mktemp("unified") / "project"
-    app = App(write_project(root, FILES).resolve(), FEW, contract, HashModel(), home=root.parent / "home")
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-    yield app
-    app.close()
+app = app_fixture(FILES, FEW)
 
 
 def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
@@ -214,17 +203,16 @@ def test_an_unknown_source_is_rejected_with_the_known_sources(app: App) -> None:
         search(app, "lantern", limit=101)
 
 
-def test_a_search_without_results_suggests_where_else_to_search(tmp_path: Path, contract: Contract) -> None:
+def test_a_search_without_results_suggests_where_else_to_search(tmp_path: Path, open_app: Opener) -> None:
     write_project(
         tmp_path, {"PRPs/PRP-1.md": "---\ntags: [a]\n---\n# One\n\nThe lantern.\n", "README.md": "# R\n\nText.\n"}
     )
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app = open_app(tmp_path, home=tmp_path / "home")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     elsewhere = search(app, "lantern", sources=["memory"])
     tagged = search(app, "lantern", tags=["zzz"])
     nowhere = search(app, "zebra", sources=["memory"])
-    app.close()
 
     assert (elsewhere["results"], elsewhere["total_found"]) == ([], 0)
     assert elsewhere["suggestion"] == "Other sources contain these words: prp (1)."
@@ -256,16 +244,15 @@ def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_cloc
 
 
 @pytest.mark.requirement("KM-041")
-def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path: Path, contract: Contract) -> None:
+def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path: Path, open_app: Opener) -> None:
     write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app = open_app(tmp_path, home=tmp_path / "home")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     first = search(app, "lantern")
     write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe zebra.\n", "PRPs/PRP-2.md": "# Two\n\nA zebra.\n"})
     between = search(app, "lantern")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     after = search(app, "zebra")
-    app.close()
 
     assert "changed" not in first["results"][0]
     assert between["results"][0]["changed"] is True
@@ -273,25 +260,24 @@ def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path
     assert "zebra" in after["results"][0]["excerpt"]
 
 
-def test_class_relations_add_no_files_of_other_sources(tmp_path: Path, contract: Contract) -> None:
+def test_class_relations_add_no_files_of_other_sources(tmp_path: Path, open_app: Opener) -> None:
     files = {
         "src/base.py": "class Base:\n    def lantern(self) -> None:\n        return\n",
         "examples/child.py": "from src.base import Base\n\n\nclass Child(Base):\n    x = 1\n",
     }
-    app = App(write_project(tmp_path, files).resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app = open_app(write_project(tmp_path, files), home=tmp_path / "home")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     found = search(app, "Child")
     everywhere = app.call("query_documents", {"query": "Child"})
-    app.close()
 
     assert paths(found) == ["examples/child.py"]
     assert "src/base.py" in {result["source"] for result in everywhere["results"]}
 
 
-def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: Path, contract: Contract) -> None:
+def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: Path, open_app: Opener) -> None:
     write_project(tmp_path / "project", {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
-    app = App((tmp_path / "project").resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app = open_app(tmp_path / "project", home=tmp_path / "home")
     app.call(
         "add_memory", {"name": "Lamps", "body": "A lantern goes out in the wind.", "metadata": {"tags": ["light"]}}
     )
@@ -301,7 +287,6 @@ def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: 
     with pytest.raises(PathRefused) as caught:
         app.call("get_user_doc", {"path": path})
     whole = app.call("get_source", {"path": path})
-    app.close()
 
     assert path.startswith("@lore/memories/")
     assert "get_source" in caught.value.hint

@@ -1,6 +1,5 @@
 """A sync names a problem once; later replies count it, and the status keeps the list."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.owner.process import sync_if_few
+from tests.harness.calls import Opener
 from tests.harness.interfaces import through_http, through_stdio
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
@@ -32,10 +32,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(root: Path, contract: Contract) -> Iterator[App]:
-    app = App(root, Settings(), contract, HashModel())
-    yield app
-    app.close()
+def app(root: Path, open_app: Opener) -> App:
+    return open_app(root)
 
 
 def synced(app: App) -> JSON:

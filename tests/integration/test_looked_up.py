@@ -1,6 +1,5 @@
 """Names in a question are looked up before anything is ranked, and nothing else is stated as a fact."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
+from tests.harness.calls import app_fixture
 from tests.harness.projects import write_project
 
 
@@ -81,14 +81,7 @@ FILES = {
         for part in ("left", "right")
     },
 }
-
-
-@pytest.fixture(scope="module")
-def crane_app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    app = App(write_project(tmp_path_factory.mktemp("crane").resolve(), FILES), Settings(), contract)
-    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
-    yield app
-    app.close()
+crane_app = app_fixture(FILES, real=True)
 
 
 def ask(app: App, question: str) -> dict[str, Any]:

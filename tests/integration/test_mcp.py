@@ -27,6 +27,7 @@ from lore_server.mcp import tools
 from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
 from lore_server.mcp.resources import HANDBOOK_FILE
 from lore_server.operations.table import render
+from tests.harness.calls import app_fixture
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -46,15 +47,7 @@ ANSWER: JSON = {
     "freshness": {"state": "fresh"},
 }  # fmt: skip
 BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"])
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    root = write_project(tmp_path_factory.mktemp("mcp").resolve(), FILES)
-    app = App(root, Settings(), contract, HashModel())
-    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-    yield app
-    app.close()
+app = app_fixture(FILES)
 
 
 def text_of(content: object) -> str:

@@ -12,7 +12,7 @@ from lore_etl.core.errors import LoreError
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.replies.problem import problem
-from tests.harness.calls import Call, calling, indexed
+from tests.harness.calls import Call, Opener, calling, indexed
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -67,10 +67,8 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(tmp_path: Path, home: Path, contract: Contract) -> Iterator[App]:
-    app = App(write_project(tmp_path.resolve() / "ferry", FILES), Settings(), contract, HashModel(), home=home)
-    yield app
-    app.close()
+def app(tmp_path: Path, home: Path, open_app: Opener) -> App:
+    return open_app(write_project(tmp_path.resolve() / "ferry", FILES), home=home)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.harness.chroma import Running, chroma_running
 from tests.harness.knowledge import AGENT, create, git
 from tests.harness.models import HashModel
 from tests.harness.neighbours import BEHAVIOURS, misbehaving
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import open_index, sync_once, write_project
 from tests.harness.trying import often
 
 pytestmark = pytest.mark.later
@@ -88,8 +88,7 @@ def search_with_chroma(server: Running) -> Use:
     def use(port: int, folder: Path) -> None:
         project = write_project(folder / "project", PAGES)
         sound = Settings.model_validate({"database": {"mode": "http", "host": "127.0.0.1", "port": server.port}})
-        with closing(open_index(project, sound)) as index:
-            sync(index)
+        sync_once(project, sound)
         with closing(open_index(project, at(port))) as index:
             index.patience = Patience(SECONDS)
             found = retrieve(index, parse("ferry"), None, 10)

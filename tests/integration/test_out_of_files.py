@@ -1,12 +1,10 @@
 """A process at its limit of open files reports that; nothing counts as damaged or is rebuilt."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 
-from lore_etl.pipeline.sync import sync
 from tests.harness.processes import run
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import sync_once, write_project
 from tests.harness.trying import is_long
 
 PAGES = 1_200  # more than Chroma keeps in its log, so that its HNSW files exist
@@ -57,8 +55,7 @@ print(json.dumps(found))
 def test_a_process_without_free_file_descriptors_reports_it_without_damage(tmp_path: Path) -> None:
     pages = (f"## Page {n}\n\nsubject{n} lighthouse {WORDS}\n" for n in range(PAGES))
     project = write_project(tmp_path / "project", {"docs/pages.md": "\n".join(pages)})
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
 
     done = run(CODE, project, *range(0, 40, 1 if is_long() else 3))
 
@@ -68,6 +65,5 @@ def test_a_process_without_free_file_descriptors_reports_it_without_damage(tmp_p
     assert "" in found
     reasons = ("too many open files", "unable to open database file")
     assert [error for error in found if error and not any(reason in error.lower() for reason in reasons)] == []
-    with closing(open_index(project)) as index:
-        report = sync(index)
+    report = sync_once(project)
     assert (report.rebuilt, report.embedded, report.warnings, report.failed) == (None, 0, [], [])

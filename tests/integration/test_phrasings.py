@@ -1,14 +1,12 @@
 """A search takes several phrasings of one question and fuses their results."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from lore_etl.core.errors import InvalidArgument
 from lore_server.app import App
-from lore_server.contract import Contract
-from tests.harness.calls import synced_app
+from tests.harness.calls import app_fixture
 
 PROJECT = {
     "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
@@ -17,12 +15,7 @@ PROJECT = {
     "docs/bread.md": "# Bread\n\nBake the bread for an hour.\n",
     "src/crew.py": "def tie_rope(bollard):\n    return bollard\n",
 }
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    with synced_app(tmp_path_factory.mktemp("phrasings"), PROJECT, contract) as app:
-        yield app
+app = app_fixture(PROJECT)
 
 
 def sources(reply: Any) -> list[str]:

@@ -1,16 +1,14 @@
 """Agents read several places in one call, find passages like another, and list what changed since a point."""
 
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
-from tests.harness.calls import synced_app
+from tests.harness.calls import app_fixture
 
 PROJECT = {
     "docs/mooring.md": "# Mooring\n\nTie the rope to the bollard.\n",
@@ -19,12 +17,7 @@ PROJECT = {
     "src/crew.py": "".join(f"def task_{n}():\n    return {n}\n\n\n" for n in range(200)),
     "src/odd:3.py": "ODD = 1\n",
 }
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    with synced_app(tmp_path_factory.mktemp("places"), PROJECT, contract) as app:
-        yield app
+app = app_fixture(PROJECT)
 
 
 def git(app: App, *arguments: str) -> str:

@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.replies.problem import problem
-from tests.harness.calls import Call, calling
+from tests.harness.calls import Call, Opener, calling
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, assert_sound, git, seed_store
 from tests.harness.models import HashModel
 
@@ -37,10 +36,8 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(root: Path, home: Path, contract: Contract) -> Iterator[App]:
-    app = App(root, Settings(), contract, HashModel(), home=home)
-    yield app
-    app.close()
+def app(root: Path, home: Path, open_app: Opener) -> App:
+    return open_app(root, home=home)
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import CATALOGUE
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.query.ranking import CLASSIC
 from lore_server.replies import budget
+from tests.harness.calls import Opener
 from tests.harness.models import LOADED, HashModel
 from tests.harness.owners import wait_until
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import sync_once, write_project
 
 
 def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
@@ -253,47 +253,40 @@ def test_a_search_after_warming_up_reads_no_passage_from_disk(tmp_path: Path, ha
 
 
 def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial(
-    tmp_path: Path, contract: Contract
+    tmp_path: Path, open_app: Opener
 ) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe poison text.\n"})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel(refuses=["poison"]))
+    app = open_app(tmp_path, model=HashModel(refuses=["poison"]))
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     reply = search(app, "poison")
-    app.close()
 
     assert sources(reply)[0] == "b.md"
     assert (reply["freshness"]["state"], reply["freshness"]["pending_vectors"]) == ("partial", 1)
 
 
-def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(
-    tmp_path: Path, contract: Contract
-) -> None:
+def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(tmp_path: Path, open_app: Opener) -> None:
     about = "The delta of {} is created before the render, so createHtml returns it."
     pages = {f"src/p{n:02}.md": f"# Page {n}\n\n{about.format('vdom helper')}\n" for n in range(20)}
     others = {f"docs/q{n:02}.md": f"# Conduct {n}\n\nBe kind to each other, always.\n" for n in range(5)}
     write_project(tmp_path, {**pages, **others})
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel(refuses=["createHtml"]))
+    app = open_app(tmp_path, model=HashModel(refuses=["createHtml"]))
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 
     reply = search(app, "createHtml delta vdom helper")
-    app.close()
 
     assert reply["freshness"]["pending_vectors"] == len(pages)
     assert all(source in pages for source in sources(reply))
 
 
 @pytest.mark.promise(14)
-def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, contract: Contract) -> None:
+def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, open_app: Opener) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
-    index = open_index(tmp_path, model=HashModel("one"))
-    sync(index)
-    index.close()
-    app = App(tmp_path.resolve(), Settings(), contract, HashModel("two"))
+    sync_once(tmp_path, model=HashModel("one"))
+    app = open_app(tmp_path, model=HashModel("two"))
 
     with pytest.raises(ModelMismatch) as caught:
         search(app, "alpha")
-    app.close()
 
     assert "lore sync" in caught.value.hint
 
@@ -320,10 +313,9 @@ def test_an_emptied_index_is_an_error_and_not_an_empty_result(tmp_path: Path, ha
     assert found == ["a.md"]
 
 
-def test_the_classic_ranking_can_be_chosen(sample: Path, contract: Contract) -> None:
-    app = App(sample, Settings(query=QuerySettings(ranking="classic")), contract, LOADED)
+def test_the_classic_ranking_can_be_chosen(sample: Path, open_app: Opener) -> None:
+    app = open_app(sample, settings=Settings(query=QuerySettings(ranking="classic")), model=LOADED)
     results = search(app, "How do workers retry?", explain=True)["results"]
-    app.close()
 
     assert results[0]["type"] == "guide"
     assert {why["term"] for why in results[0]["why"]} <= {*CLASSIC, "folderBonus"}

@@ -20,7 +20,7 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.commands import LORE
 from tests.harness.models import own_cache
 from tests.harness.permissions import without_permission
-from tests.harness.projects import ROOT, open_index, write_project
+from tests.harness.projects import ROOT, open_index, sync_once, write_project
 
 pytestmark = pytest.mark.later
 
@@ -59,8 +59,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a project with an index, and a cache folder of its own."""
     monkeypatch.setenv("LORE_CACHE", str(own_cache(tmp_path / "cache")))
     project = write_project(tmp_path / "project", FILES).resolve()
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
     return project
 
 

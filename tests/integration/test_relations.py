@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.operations.table import OPERATIONS
+from tests.harness.calls import Opener
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -25,12 +24,11 @@ FILES: dict[str, str | bytes] = {
 
 
 @pytest.fixture
-def app(tmp_path: Path, contract: Contract) -> Iterator[App]:
+def app(tmp_path: Path, open_app: Opener) -> App:
     root = write_project(tmp_path / "project", FILES)
-    app = App(root.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app = open_app(root, home=tmp_path / "home")
     sync(app)
-    yield app
-    app.close()
+    return app
 
 
 def sync(app: App) -> None:

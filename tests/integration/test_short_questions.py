@@ -1,13 +1,12 @@
 """Questions of two or three words find what they name: a definition, a file, a folder, or a command."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from lore_server.app import App
-from lore_server.contract import Contract
-from tests.harness.calls import synced_app
+from tests.harness.calls import app_fixture
 
 MENTIONS = {
     f"src/store_{n}.py": "\n\n".join(f"def unpack(value{m}):\n    return unpack(value{m})" for m in range(30))
@@ -27,12 +26,7 @@ PROJECT = {
     **{f"docs/old/page{n}.md": f"# Page {n}\n\n{BANNER}\n\n## Berth {n}\n\nPlaces {n}.\n" for n in range(12)},
     "docs/locks.md": "# Locks\n\nThe locks of the waterway are maintained by the harbour in May.\n",
 }
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    with synced_app(tmp_path_factory.mktemp("short"), PROJECT, contract) as app:
-        yield app
+app = app_fixture(PROJECT)
 
 
 def sources(app: App, query: str, **more: Any) -> list[str]:

@@ -32,7 +32,7 @@ from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, un
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
 from tests.harness.processes import run
-from tests.harness.projects import SMALL, chunks_of, ids_everywhere, open_index, settle, write_project
+from tests.harness.projects import SMALL, chunks_of, ids_everywhere, open_index, settle, sync_once, write_project
 from tests.harness.steps import steps
 from tests.harness.trying import often
 
@@ -110,8 +110,7 @@ def test_later_syncs_embed_nothing_and_write_nothing(index: Index, project: Path
     assert stamps_below(project / ".lore") == before
     index.close()
     before = stamps_below(project / ".lore")  # closing ends the logs of SQLite
-    with closing(open_index(project, model=model)) as again:
-        third = sync(again)
+    third = sync_once(project, model=model)
 
     assert stamps_below(project / ".lore") == before
     assert model.embedder.embedded == []
@@ -243,9 +242,8 @@ def test_no_texts_but_those_of_a_batch_are_in_memory_while_vectors_are_computed(
             lines = (value for value in gc.get_objects() if type(value) is ChunkRecord)
             held.append(sum(line.source.startswith(own) for line in lines))
 
-    with closing(open_index(project, model=HashModel("another") if rebuilt else model)) as before:
-        if rebuilt:
-            sync(before)
+    if rebuilt:
+        sync_once(project, model=HashModel("another") if rebuilt else model)
     gc.collect()
     with closing(open_index(project, model=model)) as index:
         assert sync(index, look).embedded == len(chunks_of(index))
@@ -739,9 +737,7 @@ def test_searches_fail_after_a_change_of_model_until_a_sync_builds_its_generatio
 def test_returning_to_an_earlier_model_embeds_nothing(index: Index, project: Path) -> None:
     sync(index)
     index.close()
-    other = open_index(project, model=HashModel("another"))
-    sync(other)
-    other.close()
+    sync_once(project, model=HashModel("another"))
     back = open_index(project)
 
     report = sync(back)

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_server.app import App
-from lore_server.contract import Contract
-from tests.harness.models import HashModel
+from tests.harness.calls import Opener
 from tests.harness.projects import write_project
 
 TITLE = "Handling of barnacles"
@@ -43,16 +41,15 @@ def test_lists_searches_and_citations_show_the_title_of_a_document(tmp_path: Pat
     assert "Scraping" in answer["citations"][0]["heading"]
 
 
-def test_a_file_is_read_with_its_front_matter_unless_it_has_changed(tmp_path: Path, contract: Contract) -> None:
+def test_a_file_is_read_with_its_front_matter_unless_it_has_changed(tmp_path: Path, open_app: Opener) -> None:
     secret = "ghp_" + "wJ4rT9kQ2mX7vB1nL6cZ8sD3fG5hA0pY4eU2"
     head = f"---\nid: 12\nstate: CLOSED\nlabels: [hull]\ntoken: {secret}\n---\n"
     project = write_project(tmp_path.resolve(), {"issues/issue-12.md": f"{head}# {TITLE}\n\n{TEXT}\n"})
-    app = App(project, Settings(), contract, HashModel())
+    app = open_app(project)
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     text = app.call("get_source", {"path": "issues/issue-12.md"})["text"]
     (project / "issues" / "issue-12.md").write_text("# Other\n")
     changed = app.call("get_source", {"path": "issues/issue-12.md"})
-    app.close()
 
     assert text.startswith("---\nid: 12\nstate: CLOSED\nlabels: [hull]\ntoken: [redacted")
     assert secret not in text

@@ -16,7 +16,7 @@ from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.processes import run
-from tests.harness.projects import chunks_of, open_index, write_project
+from tests.harness.projects import chunks_of, open_index, sync_once, write_project
 
 PAGES: dict[str, str | bytes] = {
     "a.md": "# Alpha\n\nThe zebra text.\n",
@@ -86,8 +86,7 @@ with index.gate.reading():  # the sync waits here before it makes the words and 
 def test_words_of_a_text_that_the_catalogue_never_had_are_removed(tmp_path: Path) -> None:
     """The numbers of chunks are the same everywhere, so only a comparison id by id finds the difference."""
     root = write_project(tmp_path / "project", PAGES)
-    with closing(open_index(root)) as index:
-        sync(index)
+    sync_once(root)
     write_project(root, {"a.md": "# Alpha\n\nThe walrus text.\n"})
     assert run(KILLED_BETWEEN_WORDS_AND_CATALOGUE, root).returncode == -9
     write_project(root, {"a.md": PAGES["a.md"]})

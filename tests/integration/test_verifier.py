@@ -1,8 +1,7 @@
 """The result of a verification is told by every interface, and an owner verifies the index while nobody asks."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,12 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_etl.core.model import row_id
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.http.application import build_http
 from lore_server.http.page import Pulse
 from lore_server.http.site import site_of
 from lore_server.operations.table import render
 from lore_server.services.verification import RESULT, Pace
-from tests.harness.models import HashModel
+from tests.harness.calls import Opener
 from tests.harness.owners import wait_until
 from tests.harness.projects import chunks_of, write_project
 
@@ -30,12 +28,12 @@ AT_ONCE = Pace(quiet_seconds=0, look_seconds=0.02, share=1.0, portion=2, again_s
 
 
 @pytest.fixture
-def app(tmp_path: Path, contract: Contract) -> Iterator[App]:
+def app(tmp_path: Path, open_app: Opener) -> App:
     pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} costs {100 * n} euro\n" for n in range(1, 7)}
     root = write_project(tmp_path.resolve(), pages)
-    with closing(App(root, Settings(), contract, HashModel(), pace=AT_ONCE)) as app:
-        synced(app)
-        yield app
+    app = open_app(root, pace=AT_ONCE)
+    synced(app)
+    return app
 
 
 def synced(app: App) -> None:
@@ -121,16 +119,16 @@ def test_an_owner_finds_damage_while_nobody_asks(app: App) -> None:
     assert app.call("query_documents", {"query": "subject3 euro"})["results"]
 
 
-def test_a_request_to_verify_does_not_wait_for_the_slow_pass(tmp_path: Path, contract: Contract) -> None:
+def test_a_request_to_verify_does_not_wait_for_the_slow_pass(tmp_path: Path, open_app: Opener) -> None:
     root = write_project(tmp_path.resolve(), {f"docs/{n}.md": f"# Page {n}\n\nsubject{n}\n" for n in range(6)})
     slow = Pace(quiet_seconds=0, look_seconds=0.5, share=1e-4, portion=1)
-    with closing(App(root, Settings(), contract, HashModel(), pace=slow)) as app:
-        synced(app)
-        app.warm()
-        app.verify_when_quiet()
-        wait_until(app.verifier._turn.locked)
+    app = open_app(root, pace=slow)
+    synced(app)
+    app.warm()
+    app.verify_when_quiet()
+    wait_until(app.verifier._turn.locked)
 
-        assert verified(app)["status"] == "verified"
+    assert verified(app)["status"] == "verified"
 
 
 def test_a_pass_does_not_open_a_database_that_was_stopped(app: App) -> None:

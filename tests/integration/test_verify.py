@@ -22,7 +22,7 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.damaging import turn_cached_vectors_around
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.projects import chunks_of, open_index, write_project
+from tests.harness.projects import chunks_of, open_index, sync_once, write_project
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 CLASSES = "class Lamp:\n    '''Shines.'''\n\n\nclass Lantern(Lamp):\n    '''Shines at night.'''\n"
@@ -179,8 +179,7 @@ def test_an_unfinished_or_missing_index_is_not_called_intact(project: Path) -> N
 
 
 def test_without_cached_vectors_it_says_what_was_not_compared(project: Path) -> None:
-    with closing(open_index(project)) as index:
-        sync(index)
+    sync_once(project)
     (project / ".lore" / CACHE).unlink()
     with closing(open_index(project)) as index:
         found = verified(index)

@@ -4,21 +4,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
 import anyio.from_thread
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_etl.files.scan import Scan
 from lore_server.app import App
-from lore_server.contract import Contract
 from lore_server.owner.process import watch
 from lore_server.query import freshness
 from lore_server.query.freshness import Freshness
-from tests.harness.models import HashModel
+from tests.harness.calls import Opener
 from tests.harness.owners import wait_until
 from tests.harness.projects import settle, write_project
 
@@ -28,15 +26,15 @@ KNOWLEDGE = "@lore/knowledge/lanterns.md"
 
 
 @pytest.fixture
-def app(tmp_path: Path, contract: Contract) -> Iterator[App]:
+def app(tmp_path: Path, open_app: Opener) -> App:
     """Return a project with a page and a document of an agent, both indexed."""
     root = write_project(tmp_path / "project", {"docs/zebras.md": "# Zebras\n\nThey have stripes.\n"}).resolve()
-    with closing(App(root, Settings(), contract, HashModel(), home=tmp_path / "home")) as app:
-        chapters = [{"title": "Notes", "content": "Lanterns burn whale oil."}]
-        app.call("create_knowledge_file", {"filename": "lanterns", "title": "Lanterns", "chapters": chapters})
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-        assert set(app.index.catalogue.stamps()) == {"docs/zebras.md", KNOWLEDGE}
-        yield app
+    app = open_app(root, home=tmp_path / "home")
+    chapters = [{"title": "Notes", "content": "Lanterns burn whale oil."}]
+    app.call("create_knowledge_file", {"filename": "lanterns", "title": "Lanterns", "chapters": chapters})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    assert set(app.index.catalogue.stamps()) == {"docs/zebras.md", KNOWLEDGE}
+    return app
 
 
 def test_a_change_noticed_during_a_check_is_found_by_the_next_check(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
