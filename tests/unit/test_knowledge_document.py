@@ -1,5 +1,7 @@
 """Knowledge documents keep every byte; a change affects only its chapter."""
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -204,10 +206,10 @@ def test_limits_equal_those_of_the_original() -> None:
         return new_document(title, introduction, ["k" * keywords] if keywords else [], parts, NOW)
 
     assert len(KnowledgeDocument(create("t" * 200, "i" * 2000, 50, 50, "s" * 500)).chapters) == MOST_CHAPTERS
-    no_titles = [("t" * 201,), ("",), (" \n ",)]
-    for bad in (*no_titles, ("t", "i" * 2001), ("t", "", 51), ("t", "", 1, 51), ("t", "", 1, 1, "s" * 501)):
+    too_many: list[dict[str, Any]] = [{"keywords": 51}, {"chapters": 51}, {"chapters": 1, "summary": "s" * 501}]
+    for bad in ({"title": "t" * 201}, {"title": ""}, {"title": " \n "}, {"introduction": "i" * 2001}, *too_many):
         with pytest.raises(InvalidContent):
-            create(*bad)
+            create(**bad)
     full = create(chapters=50)
     with pytest.raises(InvalidContent):
         add_part(ChapterName("more"), "x").change(full, NOW)
