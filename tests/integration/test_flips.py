@@ -9,7 +9,7 @@ from lore_etl.index import DEFAULT_LIMITS, LoadLimits
 from lore_etl.pipeline.sync import sync
 from tests.harness.indexes import assert_equals_fresh, bytes_below, unfindable
 from tests.harness.models import HashModel
-from tests.harness.projects import SMALL, open_index, write_project
+from tests.harness.projects import SMALL, open_index, sync_once, write_project
 from tests.harness.trying import is_long
 
 FILES = 600
@@ -35,8 +35,7 @@ def test_after_many_switches_everything_is_found_and_the_index_is_small(
 ) -> None:
     model = HashModel()
     write_project(tmp_path, pages("A", share, count))
-    with closing(open_index(tmp_path, model=model, limits=limits)) as index:
-        sync(index)
+    sync_once(tmp_path, model=model, limits=limits)
     fresh = bytes_below(tmp_path / ".lore")
     for flip in range(SWITCHES):
         write_project(tmp_path, pages("BA"[flip % 2], share, count))
@@ -49,3 +48,30 @@ def test_after_many_switches_everything_is_found_and_the_index_is_small(
     with closing(open_index(tmp_path, model=model, limits=limits)) as index:
         assert_equals_fresh(index)
     assert bytes_below(tmp_path / ".lore") <= 2 * fresh
+
+
+def page(number: int, edit: int) -> dict[str, str | bytes]:
+    return {f"docs/{number}.md": f"# Page {number}\n\nsubject{number} in state {edit} lighthouse\n"}
+
+
+@pytest.mark.promise(9)
+@pytest.mark.parametrize(
+    ("pages", "edits", "limits"),
+    [(20, 12, LoadLimits(rebuild_minimum=24)), pytest.param(60, 600, DEFAULT_LIMITS, marks=pytest.mark.long)],
+)
+def test_a_small_index_never_grows_to_twice_its_size(
+    tmp_path: Path, pages: int, edits: int, limits: LoadLimits
+) -> None:
+    write_project(tmp_path, {path: text for n in range(pages) for path, text in page(n, 0).items()})
+    sizes, renewals = [], 0
+    with closing(open_index(tmp_path, limits=limits)) as index:
+        sync(index)
+        fresh = bytes_below(index.folder)
+        for edit in range(edits):
+            write_project(tmp_path, page(edit % pages, edit + 1))
+            renewals += sync(index).rebuilt is not None
+            sizes.append(bytes_below(index.folder))
+        assert_equals_fresh(index)
+
+    assert max(sizes) <= 2 * fresh
+    assert renewals == edits // (limits.rebuild_minimum // 4 + 1)

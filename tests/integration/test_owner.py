@@ -1,22 +1,32 @@
 """A single process owns an index: others learn its name, and a dead owner blocks nobody."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import ModuleType
 
+import anyio
+import anyio.to_thread
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy
 from lore_etl.index import Index, Ownership
 from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
+from lore_server.app import App
 from lore_server.owner.find import holder
+from lore_server.owner.listen import Connections, SocketServer, until_quiet
+from tests.harness.commands import SECONDS
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.processes import child, run
@@ -247,3 +257,80 @@ def test_a_process_that_got_the_id_of_an_ended_owner_is_not_taken_for_it(tmp_pat
     for other in (mine._replace(born=f"{mine.born}0"), mine._replace(pid=2**22 + 1)):
         write_note(tmp_path / "index", other)
         assert living_note(tmp_path / "index") is None
+
+
+TOKEN = "played"
+MCP = "lore_server.mcp.mcp_server"
+
+
+class HeldImport(MetaPathFinder):
+    """A finder that holds the import of a module until the import is released."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.reached = threading.Event()
+        self.released = threading.Event()
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if fullname == self._name:
+            self.reached.set()
+            assert self.released.wait(SECONDS)
+
+
+async def say(stream: SocketStream, want: str) -> None:
+    await stream.send(json.dumps({"token": TOKEN, "want": want}).encode() + b"\n")
+
+
+def test_other_clients_are_answered_while_mcp_is_imported_for_the_first_agent(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mcp = HeldImport(MCP)
+    monkeypatch.delitem(sys.modules, MCP, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [mcp, *sys.meta_path])
+
+    async def talk() -> tuple[bytes, bytes]:
+        server = SocketServer(app, TOKEN, Connections(), lambda: {"kind": "background"})
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        port = listener.extra(SocketAttribute.local_port)
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, server.welcome)
+            async with await anyio.connect_tcp("127.0.0.1", port) as agent:
+                await say(agent, "mcp")
+                assert await anyio.to_thread.run_sync(mcp.reached.wait, SECONDS)
+                async with await anyio.connect_tcp("127.0.0.1", port) as shell:
+                    await say(shell, "status")
+                    status = await shell.receive()
+                mcp.released.set()
+                greeting = await agent.receive()
+            tasks.cancel_scope.cancel()
+        return status, greeting
+
+    status, greeting = anyio.run(talk)
+
+    assert json.loads(status) == {"ok": True, "kind": "background"}
+    assert json.loads(greeting.splitlines()[0])["ok"] is True
+
+
+def test_an_owner_without_clients_stays_until_its_job_has_ended() -> None:
+    looks = 0
+
+    def is_needed() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks < 4
+
+    anyio.run(until_quiet, Connections(), 0.01, is_needed)
+
+    assert looks == 4
+
+
+def test_an_owner_with_a_client_stays() -> None:
+    async def main() -> None:
+        connections = Connections()
+        async with connections.inside(""):
+            with anyio.move_on_after(0.2) as time:
+                await until_quiet(connections, 0.01, lambda: False)
+            assert time.cancelled_caught
+        await until_quiet(connections, 0.01, lambda: False)
+
+    anyio.run(main)

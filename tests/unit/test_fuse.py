@@ -1,4 +1,4 @@
-"""Fusion combines both legs and the path into a score, weighted by the kind of query."""
+"""Fusion combines the legs, the path and the cross-encoder into a score, by the kind of query."""
 
 from dataclasses import replace
 
@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.query.hybrid import MAX_SHARE, flatness, fuse, vector_share
+from lore_etl.core.errors import ConfigError
+from lore_server.query.hybrid import MAX_PASSAGES, MAX_SHARE, files, flatness, fuse, vector_share
 from lore_server.query.parse import parse
-from lore_server.query.ranking import HYBRID
-from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.ranking import CLASSIC, HYBRID, Ranked, Terms, blend, weights
+from lore_server.query.retrieve import LEGS, Candidate, Candidates, Stopwatch, best_of_files, passages_of
 from tests.harness.chunks import make_chunk
+from tests.harness.projects import ROOT
 
 CHUNK = make_chunk("a.md")
 similarities = st.none() | st.floats(-1, 1)
@@ -104,3 +106,161 @@ def test_without_keyword_hits_the_share_does_not_depend_on_missing_vectors() -> 
 @given(st.lists(st.floats(0, 100), max_size=120), st.floats(0, 1))
 def test_the_share_of_the_vectors_is_bounded(scores: list[float], closest: float) -> None:
     assert 0 <= share(sorted(scores, reverse=True), closest) <= MAX_SHARE
+
+
+def ranked(*scores: float) -> list[Ranked]:
+    files = [(f"{number}.md", score) for number, score in enumerate(scores)]
+    return [Ranked(name, score, make_chunk(name), [("vectors", score)]) for name, score in files]
+
+
+def test_the_cross_encoder_can_swap_two_close_results() -> None:
+    found = blend(ranked(100, 98, 20), [0.1, 0.9, 0.2])
+
+    assert [result.source for result in found] == ["1.md", "0.md", "2.md"]
+
+
+def test_equal_scores_of_the_cross_encoder_keep_the_order() -> None:
+    assert [result.source for result in blend(ranked(9, 5, 1), [0.5, 0.5, 0.5])] == ["0.md", "1.md", "2.md"]
+
+
+@given(st.lists(st.tuples(st.floats(-50, 300), st.floats(-10, 10)), min_size=2, max_size=20))
+def test_scores_stay_in_their_range_and_their_terms_add_up(rows: list[tuple[float, float]]) -> None:
+    before = ranked(*(score for score, _ in rows))
+
+    after = blend(before, [opinion for _, opinion in rows])
+
+    low, high = min(result.score for result in before), max(result.score for result in before)
+    for result in after:
+        assert low - 1e-6 <= result.score <= high + 1e-6
+        assert sum(value for _, value in result.why) == pytest.approx(result.score)
+
+
+HEAD = make_chunk("a.md", anchor="head", lines=(1, 2))
+TAIL = make_chunk("a.md", anchor="tail", lines=(3, 4))
+OTHER = make_chunk("b.py", "src")
+FOUND = Candidates(
+    [Candidate(HEAD, 0.4, 7.0), Candidate(TAIL, 0.9), Candidate(OTHER, 0.7, 2.0)],
+    by_meaning=[(TAIL.id, 0.9), (OTHER.id, 0.7), (HEAD.id, 0.4)],
+    by_word=[(HEAD.id, 7.0), (OTHER.id, 2.0)],
+)
+
+
+def test_the_vector_leg_orders_chunks_by_similarity() -> None:
+    found = passages_of(FOUND, "vectors")
+
+    assert [(result.chunk, result.score) for result in found] == [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)]
+    assert [result.source for result in found] == ["a.md", "b.py", "a.md"]
+
+
+def test_the_keyword_leg_contains_only_chunks_with_a_query_word() -> None:
+    assert [(result.chunk, result.score) for result in passages_of(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_score_depends_only_on_its_leg(leg: str) -> None:
+    assert all(result.why == [(leg, result.score)] for result in passages_of(FOUND, leg))
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_leg_without_results_has_no_passages(leg: str) -> None:
+    assert passages_of(Candidates([]), leg) == []
+    assert best_of_files([]) == []
+
+
+def test_a_file_appears_once_with_its_best_passage_and_order_is_kept() -> None:
+    found = best_of_files(passages_of(FOUND, "vectors"))
+
+    assert [(result.source, result.chunk) for result in found] == [("a.md", TAIL), ("b.py", OTHER)]
+    assert [result.chunk for result in best_of_files(passages_of(FOUND, "keywords"))] == [HEAD, OTHER]
+
+
+def passage(source: str, *terms: tuple[str, float], line: int = 1) -> Ranked:
+    return Ranked(source, sum(value for _, value in terms), make_chunk(source, lines=(line, line)), list(terms))
+
+
+def test_a_file_combines_the_best_vector_and_the_best_words_of_different_passages() -> None:
+    words = passage("a.md", ("vectors", 10.0), ("keywords", 50.0))
+    meaning = passage("a.md", ("vectors", 50.0), ("keywords", 5.0), line=9)
+    both = passage("b.md", ("vectors", 40.0), ("keywords", 40.0))
+
+    ranked = files([both, words, meaning], HYBRID)
+
+    assert ranked["a.md"].score > ranked["b.md"].score
+    assert ranked["a.md"].chunk is words.chunk
+
+
+def test_further_passages_with_the_words_raise_a_file_by_less_and_less() -> None:
+    def score(number: int) -> float:
+        lines = range(1, MAX_PASSAGES + 4)
+        passages = [passage("a.md", ("keywords", 20.0 if line <= number else 0.0), line=line) for line in lines]
+        return files([passage("b.md", ("keywords", 50.0)), *passages], HYBRID)["a.md"].score
+
+    gains = [score(number + 1) - score(number) for number in range(1, MAX_PASSAGES + 2)]
+
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] > 0
+    assert gains[-1] == 0
+
+
+def test_a_further_passage_counts_less_if_most_files_are_single_passages() -> None:
+    two = [passage("a.md", ("keywords", 20.0)), passage("a.md", ("keywords", 20.0), line=2)]
+
+    def score(names: str) -> float:
+        others = [passage(name, ("vectors", 1.0), line=line) for line, name in enumerate(names, start=3)]
+        return files([passage("best.md", ("keywords", 50.0)), *two, *others], {**HYBRID, "furtherPassages": 0.5})[
+            "a.md"
+        ].score
+
+    assert score("bbbb") > score("bbcc") > score("bcde") > 20
+
+
+def test_many_poor_passages_do_not_outrank_a_good_one() -> None:
+    poor = [passage("long.md", ("keywords", 15.0), line=line) for line in range(1, 100)]
+    others = [passage(f"other{number}.md", ("keywords", 10.0)) for number in range(60)]
+
+    ranked = files([passage("short.md", ("keywords", 50.0)), *poor, *others], HYBRID)
+
+    assert ranked["short.md"].score > 2 * ranked["long.md"].score
+
+
+terms = st.lists(
+    st.tuples(st.sampled_from(["vectors", "keywords", "proximity", "sourceMatch"]), st.floats(0, 100)),
+    max_size=4,
+    unique_by=lambda term: term[0],
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), terms), max_size=20))
+def test_the_terms_of_a_file_add_up_to_its_score(rows: list[tuple[str, Terms]]) -> None:
+    passages = sorted((passage(source, *why) for source, why in rows), key=lambda one: -one.score)
+
+    for source, ranked in files(passages, HYBRID).items():
+        assert ranked.source == source
+        assert ranked.score == pytest.approx(sum(value for _, value in ranked.why))
+
+
+def test_every_weight_of_the_hybrid_ranking_can_be_looked_up() -> None:
+    documented = (ROOT / "docs" / "searching.md").read_text(encoding="utf-8")
+
+    assert [name for name in HYBRID if f"`{name}`" not in documented] == []
+
+
+def test_an_override_changes_only_its_weight() -> None:
+    assert weights("classic", {"ticketPenalty": -20}) == {**CLASSIC, "ticketPenalty": -20}
+
+
+def test_an_unknown_weight_is_reported_with_the_most_similar_name() -> None:
+    with pytest.raises(ConfigError) as caught:
+        weights("hybrid", {"ticketPenalti": 1})
+
+    assert "`ticketPenalty`" in caught.value.hint
+
+
+def test_a_step_lasts_from_the_end_of_the_step_before_and_a_repeated_step_is_added_up() -> None:
+    moments = iter((10.0, 11.0, 13.0, 17.0))
+    watch = Stopwatch(lambda: next(moments))
+
+    for step in ("keywords", "vectors", "keywords"):
+        watch.end(step)
+
+    assert watch.seconds == {"keywords": 5.0, "vectors": 2.0}

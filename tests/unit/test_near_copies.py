@@ -4,6 +4,7 @@ import pytest
 
 from lore_server.query import similar
 from lore_server.query.ranking import Ranked
+from lore_server.query.similar import suspects
 from tests.harness.chunks import make_chunk
 
 COMMON = " ".join(f"word{n}" for n in range(20))
@@ -51,3 +52,24 @@ def test_results_that_the_question_asks_for_one_by_one_keep_their_places(term: s
 def test_near_copies_are_a_crowd_only_if_they_leave_no_five_others() -> None:
     assert order(similar.crowd(ranked(*NEAR, "a"))) == "12"
     assert similar.crowd(ranked(*NEAR, "a", "b", "c", "d")) == []
+
+
+TEXT = "# Install v1.2\n\nPull the anchor, then [start](a.md) the engine.\n\nThe end of this page is long enough."
+
+
+def result(source: str, text: str, type_: str = "guide") -> Ranked:
+    return Ranked(source, 1.0, make_chunk(source, type_, text), [])
+
+
+@pytest.mark.parametrize("other", [TEXT, TEXT.replace("1.2", "2.0"), TEXT.replace("a.md", "b.md"), TEXT.upper()])
+def test_results_with_the_same_passage_may_be_copies(other: str) -> None:
+    found = suspects([result("a.md", TEXT), result("b.md", other), result("c.md", "Another page.")])
+
+    assert [each.source for each in found] == ["a.md", "b.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"), [(TEXT.replace("anchor", "rope"), "guide"), (TEXT, "blog"), (f"{TEXT} More.", "guide")]
+)
+def test_passages_that_only_end_alike_or_have_another_type_are_not_compared(text: str, type_: str) -> None:
+    assert suspects([result("a.md", TEXT), result("b.md", text, type_)]) == []

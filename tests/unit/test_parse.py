@@ -1,8 +1,10 @@
-"""A query is parsed into words, exact names and versions."""
+"""A query is parsed into words, names, versions and subjects, and its wording shows what it asks for."""
 
 import pytest
 
-from lore_server.query.parse import looks_like_name, parse
+from lore_etl.stores.tokenizer import MAX_TERM, terms
+from lore_server.query.parse import MAX_WORDS, looks_like_name, parse, wanted_types
+from lore_server.query.subjects import nouns
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,106 @@ def test_camel_case_and_separators_make_a_name(token: str) -> None:
 @pytest.mark.parametrize("token", ["word", "Word", "API"])
 def test_plain_words_are_not_names(token: str) -> None:
     assert not looks_like_name(token)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("A plain word", "a plain word"),
+        ("afterSetFoo", "aftersetfoo after set foo"),
+        ("HTTPServer2", "httpserver2 http server 2"),
+        ("snake_case_name", "snake_case_name snake case name"),
+        ("Neo.button.Base", "neo.button.base neo button base"),
+        ("kebab-case", "kebab-case kebab case"),
+        ("v11.18.0", "v11.18.0 v11 v 11 18 0"),
+        ("$scope.$apply()", "$scope.$apply scope apply"),
+        ("call(a, b)", "call a b"),
+        ("Größe STRASSE Straße", "grösse strasse strasse"),
+        ("größenÄnderung", "größenänderung größen änderung".replace("ß", "ss")),
+        ("知識ベース", "知識ベース 知識 識ベ ベー ース"),
+        ("漢", "漢"),
+        ("... --- !!!", ""),
+    ],
+)
+def test_text_becomes_words_and_identifiers_and_their_parts(text: str, expected: str) -> None:
+    assert list(terms(text)) == expected.split()
+
+
+def test_very_long_words_are_not_terms() -> None:
+    assert list(terms("a" * (MAX_TERM + 1) + " b " + "c" * MAX_TERM)) == ["b", "c" * MAX_TERM]
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("how do I deploy Crane to Heroku", ["Crane", "Heroku"]),
+        ("Kafka: how do I read it?", []),
+        ("How do I use IE 11 with PostgreSQL?", ["IE", "PostgreSQL"]),
+        ("where is retry_worker_pool used", ["retry_worker_pool"]),
+        ("How is the day's file written? With Rust?", ["Rust"]),
+    ],
+)
+def test_names_are_known_by_their_spelling_except_at_the_beginning(question: str, names: list[str]) -> None:
+    assert [noun.text for noun in nouns(question) if noun.is_name] == names
+
+
+def test_contractions_are_no_subjects() -> None:
+    found = nouns("Why doesn't the dashboard’s page poll? It isn’t new")
+
+    assert [noun.text for noun in found] == ["dashboard", "page", "poll"]
+
+
+def test_other_words_are_no_names() -> None:
+    assert [noun for noun in nouns("how do I deploy to heroku") if not noun.is_name] == nouns("deploy, heroku?")
+
+
+def test_what_was_looked_up_is_no_name() -> None:
+    assert nouns("what is in src/Retry.py", ["src/retry.py"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("How do I start a worker?", {"guide"}),
+        ("how to change the port", {"guide"}),
+        ("what happens to running jobs on a signal", {"guide"}),
+        ("why SQLite and not Redis", {"adr", "prp", "ticket"}),
+        ("where is the retry policy defined", {"src"}),
+        ("how is the upgrade tested", {"test"}),
+        ("which rules must agents keep", {"rule"}),
+        ("what is new in 2.0", {"release"}),
+        ("what has changed since May", {"release"}),
+        ("what has been added so far", {"release"}),
+        ("what were the fixed costs", set()),
+        ("lessons from the outage", {"memory"}),
+        ("an example of a recurring job", {"example"}),
+        ("RetryPolicy", set()),
+        ("tests of the parser", {"test"}),
+        ("may I edit archived issues?", {"guide", "rule", "ticket"}),
+        ("Is it permitted to log tokens?", {"rule"}),
+        ("what must I set for a proxy?", {"guide", "rule"}),
+        ("what would users install", {"guide"}),
+        ("How often is the log rotated?", set()),
+        ("What have failed imports taught us?", {"memory"}),
+        ("traps of the parser", {"memory"}),
+        ("what to do during an outage", {"knowledge"}),
+        ("the disk is full, what should I do", {"guide"}),
+        ("The lock is stale: where is it taken", {"src"}),
+        ("Fix the lock, which what was read before must keep", set()),
+        ("jobs that never end well", set()),
+        ("Fixed a race in the tests of the client", set()),
+        ("Add support for a proxy", set()),
+        ("Use wide versions of the functions", set()),
+        ("Fix bug in the parser", set()),
+        ("Values of a header must not contain a line break", set()),
+        ("Dropped support for versions that never worked, because of an issue in the installer", set()),
+        ("feat: users can define how the guide is installed", set()),
+    ],
+)
+def test_the_wording_of_a_query_selects_types(text: str, types: set[str]) -> None:
+    assert {type_.value for type_ in wanted_types(text)} == types
+
+
+def test_a_long_text_selects_no_types() -> None:
+    assert wanted_types("why " * (MAX_WORDS + 1)) == frozenset()
