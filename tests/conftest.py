@@ -25,7 +25,7 @@ from lore_server.contract import Contract, load_contract
 from lore_server.owner.find import KEYS
 from lore_server.owner.line import VARIABLE
 from tests.harness import commands
-from tests.harness.calls import Opener
+from tests.harness.calls import Call, Opener, calling
 from tests.harness.disk import in_memory
 from tests.harness.memory_server import MemoryServer, running
 from tests.harness.models import LOADED, HashModel, own_cache
@@ -173,6 +173,18 @@ def open_app(contract: Contract) -> Iterator[Opener]:
 def hash_app(tmp_path: Path, open_app: Opener) -> App:
     """Open an application over an empty project, with the stand-in model."""
     return open_app(tmp_path)
+
+
+@pytest.fixture
+def call(app: App) -> Call:
+    """Return a function that runs an operation of the module's application."""
+    return calling(app)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Return the path of a knowledge folder that a test may create."""
+    return tmp_path / "home"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidContent
 from lore_server.app import App
 from lore_server.operations.table import render
-from tests.harness.calls import Call, Opener, calling, indexed
+from tests.harness.calls import Call, Opener, indexed
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
@@ -24,11 +24,6 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def app(root: Path, tmp_path: Path, open_app: Opener) -> App:
     return open_app(root, home=tmp_path / "home")
-
-
-@pytest.fixture
-def call(app: App) -> Call:
-    return calling(app)
 
 
 def sync(call: Call) -> JSON:

@@ -160,10 +160,6 @@ def test_damage_that_a_reader_of_the_keyword_index_met_is_repaired_by_the_next_s
     assert_equals_fresh(index)
 
 
-def keyword_file(project: Path) -> Path:
-    return next((project / ".lore" / KEYWORDS).glob("*.store"))
-
-
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "a byte is changed": flip,
     "a file is missing": Path.unlink,
@@ -175,7 +171,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def test_a_changed_file_of_the_keyword_index_is_found_when_it_is_opened(
     project: Path, damage: Callable[[Path], object]
 ) -> None:
-    damage(keyword_file(project))
+    damage(next((project / ".lore" / KEYWORDS).glob("*.store")))
 
     with closing(open_index(project)) as index, pytest.raises(IndexDamaged, match="damaged") as caught:
         index.keywords.count()

@@ -131,14 +131,9 @@ def test_the_token_counter_agrees_with_the_model(embedder: Embedder) -> None:
 # --- other models ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nor-this", "~/nor-that"])
-def test_a_missing_folder_is_a_configuration_error(name: str, own_cache: Path) -> None:
+def test_a_missing_folder_is_a_configuration_error(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ConfigError, match=r"embedding\.model"):
         prepared(name)
 

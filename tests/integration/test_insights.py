@@ -37,11 +37,6 @@ def app(root: Path, tmp_path: Path, open_app: Opener) -> App:
     return app
 
 
-@pytest.fixture
-def call(app: App) -> Call:
-    return calling(app)
-
-
 def test_a_saved_answer_is_a_document_with_its_citations_and_a_history(call: Call) -> None:
     answer = call("ask_knowledge_base", query=QUESTION)
     saved = call("save_answer", answer=answer["id"], title="Waiting for retries", author="ada")

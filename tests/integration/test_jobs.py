@@ -454,23 +454,17 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     assert all(edition.count("edition") == 1 for edition, _ in seen)
 
 
-@pytest.fixture
-def app_without_most_files(app: App) -> App:
-    """Return the closed application of a project that lost most of its files since its last sync."""
+@pytest.mark.parametrize(("allowed", "by_a_sync"), [(True, False), (True, True), (False, False)])
+@pytest.mark.promise(1)
+def test_a_killed_job_is_resumed_with_the_permission_that_it_was_given(
+    app: App, killed: Kill, open_app: Opener, allowed: bool, by_a_sync: bool
+) -> None:
     manage(app, wait_seconds=600)
     app.close()
     for number in range(4):
         (app.index.root / f"docs/{number}.md").unlink()
-    return app
-
-
-@pytest.mark.parametrize(("allowed", "by_a_sync"), [(True, False), (True, True), (False, False)])
-@pytest.mark.promise(1)
-def test_a_killed_job_is_resumed_with_the_permission_that_it_was_given(
-    app_without_most_files: App, killed: Kill, open_app: Opener, allowed: bool, by_a_sync: bool
-) -> None:
-    id_ = killed(app_without_most_files, "prepare", action="sync", wait_seconds=0, allow_mass_delete=allowed)
-    app = open_app(app_without_most_files.index.root)
+    id_ = killed(app, "prepare", action="sync", wait_seconds=0, allow_mass_delete=allowed)
+    app = open_app(app.index.root)
     job = manage(app, wait_seconds=600) if by_a_sync else ended(app, id_)
 
     assert (job["id"], job["state"]) == (id_, "done" if allowed else "failed")

@@ -50,11 +50,6 @@ sys.addaudithook(watch)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def memories(home: Path) -> MemoryStore:
     return MemoryStore(KnowledgeStore(home))
 

@@ -62,18 +62,8 @@ def search(shared: App) -> Call:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def app(tmp_path: Path, home: Path, open_app: Opener) -> App:
     return open_app(write_project(tmp_path.resolve() / "ferry", FILES), home=home)
-
-
-@pytest.fixture
-def call(app: App) -> Call:
-    return calling(app)
 
 
 def names(reply: JSON) -> list[str]:

@@ -164,7 +164,7 @@ def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path, monkeypa
 
 def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
-    folder = model_cache.compiled_folder("x", damaged(tmp_path / "x"), _kind())
+    folder = model_cache.compiled_folder("x", damaged(tmp_path / "x"), model_cache.EMBEDDER)
     folder.mkdir(parents=True)
     (folder / "info.json").write_text(
         '{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}', encoding="utf-8"
@@ -174,9 +174,3 @@ def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: 
     for use in (model.open, model.tokens):
         with pytest.raises(LoreError, match="damaged"):
             use()
-
-
-def _kind() -> model_cache.ModelKind:
-    from lore_etl.models.model_cache import EMBEDDER
-
-    return EMBEDDER

@@ -38,10 +38,6 @@ def invented(number: int) -> list[str]:
     return [" ".join(word() for _ in range(1 + n % 3)) for n in range(number)]
 
 
-def reply_to(app: App, search: str, query: str) -> dict[str, Any]:
-    return app.call(search.partition(",")[0], {"query": query, **SEARCHES[search]})
-
-
 def text_of(search: str, reply: dict[str, Any]) -> str:
     return OPERATIONS[search.partition(",")[0]].text(reply).whole()
 
@@ -50,7 +46,7 @@ def text_of(search: str, reply: dict[str, Any]) -> str:
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_search_for_invented_words_finds_nothing_and_suggests_something(app: App, search: str) -> None:
     for query in (*INVENTED, *invented(20)):
-        reply = reply_to(app, search, query)
+        reply = app.call(search.partition(",")[0], {"query": query, **SEARCHES[search]})
 
         assert (query, reply["results"]) == (query, [])
         assert reply.get("total", reply.get("total_found")) == 0

@@ -31,11 +31,6 @@ Open = Callable[[str, str], tuple[App, Call]]
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def opened(tmp_path: Path, home: Path, contract: Contract) -> Iterator[Open]:
     """Open the project in a folder with a remote, with a shared knowledge folder."""
     apps = list[App]()

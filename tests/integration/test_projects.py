@@ -15,7 +15,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.replies.problem import problem
-from tests.harness.calls import Call, Opener, calling
+from tests.harness.calls import Call, Opener
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, assert_sound, git, seed_store
 from tests.harness.models import HashModel
 
@@ -31,18 +31,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def app(root: Path, home: Path, open_app: Opener) -> App:
     return open_app(root, home=home)
-
-
-@pytest.fixture
-def call(app: App) -> Call:
-    return calling(app)
 
 
 def failed(call: Call, name: str, **arguments: Any) -> JSON:

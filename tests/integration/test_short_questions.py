@@ -1,8 +1,5 @@
 """Questions of two or three words find what they name: a definition, a file, a folder, or a command."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from lore_server.app import App
@@ -29,11 +26,6 @@ PROJECT = {
 app = app_fixture(PROJECT)
 
 
-def sources(app: App, query: str, **more: Any) -> list[str]:
-    reply: Mapping[str, Any] = app.call("query_documents", {"query": query, **more})
-    return [result["source"] for result in reply["results"]]
-
-
 @pytest.mark.parametrize(
     ("query", "first"),
     [
@@ -46,7 +38,7 @@ def sources(app: App, query: str, **more: Any) -> list[str]:
     ],
 )
 def test_a_short_question_finds_what_it_names_first(app: App, query: str, first: str) -> None:
-    assert sources(app, query)[0] == first
+    assert app.call("query_documents", {"query": query})["results"][0]["source"] == first
 
 
 def test_a_lower_case_word_brings_no_ancestors_of_a_class_with_that_name(app: App) -> None:

@@ -480,15 +480,6 @@ def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(tm
     index.close()
 
 
-@pytest.fixture
-def pages(tmp_path: Path) -> Iterator[Index]:
-    """Provide the index of 600 pages of one chunk each."""
-    index = open_index(write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\n{PAGE}first{n}\n" for n in range(600)}))
-    sync(index)
-    yield index
-    index.close()
-
-
 def test_replacing_more_than_a_quarter_of_the_chunks_builds_a_new_generation(tmp_path: Path) -> None:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\n{PAGE}first{n}\n" for n in range(90)})
     with closing(open_index(tmp_path, limits=SMALL)) as index:
@@ -503,18 +494,20 @@ def test_replacing_more_than_a_quarter_of_the_chunks_builds_a_new_generation(tmp
         assert_equals_fresh(index)
 
 
-def test_deleted_chunks_return_their_space(pages: Index) -> None:
-    before = bytes_of(pages)
+def test_deleted_chunks_return_their_space(project: Path, index: Index) -> None:
+    write_project(project, {f"docs/{n}.md": f"# Page {n}\n\n{PAGE}first{n}\n" for n in range(600)})
+    sync(index)
+    before = bytes_of(index)
     for part in (range(100), range(100, 300)):
         for number in part:
-            (pages.root / f"docs/{number}.md").unlink()
-        sync(pages, allow_mass_delete=True)
+            (project / f"docs/{number}.md").unlink()
+        sync(index, allow_mass_delete=True)
 
-    after = bytes_of(pages)
+    after = bytes_of(index)
 
     assert after["catalogue.sqlite"] < 0.6 * before["catalogue.sqlite"]
     assert after["vectors"] < 0.7 * before["vectors"]
-    assert_equals_fresh(pages)
+    assert_equals_fresh(index)
 
 
 def bytes_of(index: Index) -> dict[str, int]:

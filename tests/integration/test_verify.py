@@ -152,7 +152,7 @@ def test_damage_is_found_and_one_sync_rebuilds_the_store(
         assert damaged(verified(index)) == []
         assert is_loaded(index)
         assert_equals_fresh(index)
-    assert len(model.embedder.embedded) <= index_size(project) + 1
+        assert len(model.embedder.embedded) <= index.catalogue.total() + 1
 
 
 def has_hint_or_no_damage(index: Index) -> bool:
@@ -161,11 +161,6 @@ def has_hint_or_no_damage(index: Index) -> bool:
         return bool(retrieve(index, parse("subject3 euro"), None, 20).found)
     except LoreError as error:
         return "lore sync" in error.hint
-
-
-def index_size(project: Path) -> int:
-    with closing(open_index(project)) as index:
-        return index.catalogue.total()
 
 
 def test_an_unfinished_or_missing_index_is_not_called_intact(project: Path) -> None:

@@ -12,10 +12,6 @@ from lore_server.contract import Contract
 from lore_server.services.call_log import ACTIVITY, KEPT, ActivityLog, activity
 
 
-def lines(home: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (home / ACTIVITY).read_text(encoding="utf-8").splitlines()]
-
-
 @pytest.mark.requirement("KB-058", "KB-059", "KB-062")
 def test_a_call_is_logged_as_a_line_with_the_documented_fields(tmp_path: Path, contract: Contract) -> None:
     operations = contract.operations
@@ -24,7 +20,7 @@ def test_a_call_is_logged_as_a_line_with_the_documented_fields(tmp_path: Path, c
     ActivityLog(tmp_path).add(activity(operations["get_project_main"], {"project_id": "My App\n"}, "t1", 0.00123))
     ActivityLog(tmp_path).add(activity(operations["update_chapter"], about, "t2", 0.045, ChapterNotFound("No such.")))
 
-    first, second = lines(tmp_path)
+    first, second = map(json.loads, (tmp_path / ACTIVITY).read_text(encoding="utf-8").splitlines())
     assert set(first) == {"timestamp", "method", "success", "project_id", "traceId", "duration"}
     assert {**second, "timestamp": ""} == {
         "timestamp": "", "method": "update_chapter", "success": False, "project_id": "p", "filename": "f.md",

@@ -26,12 +26,6 @@ FIELDS = {
 VALUES = st.fixed_dictionaries({}, optional=FIELDS) | ANY
 
 
-def refusal(line: bytes) -> types.JSONRPCError:
-    with pytest.raises(Malformed) as caught:
-        read_message(line)
-    return caught.value.reply
-
-
 @pytest.mark.parametrize(
     ("line", "code", "number"),
     [
@@ -60,9 +54,10 @@ def refusal(line: bytes) -> types.JSONRPCError:
 def test_an_invalid_message_is_answered_with_the_json_rpc_error(
     line: bytes, code: int, number: int | str | None
 ) -> None:
-    reply = refusal(line)
+    with pytest.raises(Malformed) as caught:
+        read_message(line)
 
-    assert (reply.error.code, reply.id) == (code, number)
+    assert (caught.value.reply.error.code, caught.value.reply.id) == (code, number)
 
 
 @pytest.mark.parametrize("line", [b'{"jsonrpc": "2.0", "id": 1, "result": 5}', b'{"error": [], "id": null}', b" \r\n"])
