@@ -13,7 +13,7 @@ import pytest
 
 from lore_server.owner import predecessor
 from tests.harness.commands import LORE, SECONDS, run_lore
-from tests.harness.owners import kill, owner_of, owners, resident_kilobytes, stop_owners, wait_until
+from tests.harness.owners import kill, owner_of, owners, pause, resident_kilobytes, stop_owners, wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import INITIALIZE, StdioClient
 
@@ -68,7 +68,7 @@ def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_call_works(pr
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
         owner = owner_of(project)
-        os.kill(owner.pid, 19)  # SIGSTOP: the call is sent and stays unanswered
+        pause(owner.pid)  # the call is sent and stays unanswered
         client.begin("tools/call", {"name": "no_such_tool", "arguments": {}})
         wait_until(client.is_idle)  # until it is sent, the call could still go to the next owner
         kill(owner)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import shutil
-import signal
 import threading
 import time
 from collections import defaultdict
@@ -23,7 +21,7 @@ from tests.harness import http_client
 from tests.harness.commands import run_lore
 from tests.harness.history import FRESH, Edit, History, Listing, Read, Sync, Write, violations
 from tests.harness.interfaces import bearer, send_call, serving
-from tests.harness.owners import kill, owner_of, wait_until
+from tests.harness.owners import kill, owner_of, pause, wait_until
 from tests.harness.ports import free_port
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
@@ -231,7 +229,7 @@ def crash(project: Path, loses_vectors: bool) -> None:
     """Kill the owner, perhaps after the loss of its vectors: then the next one builds a new generation of them."""
     owner = owner_of(project)
     if loses_vectors:
-        os.kill(owner.pid, signal.SIGSTOP)
+        pause(owner.pid)
         for generation in (project / ".lore").glob("vectors-*"):
             shutil.rmtree(generation)
     kill(owner)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from lore_server.owner.line import dial
 from lore_server.owner.listen import runtime_folder
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
-from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until, without_clients
+from tests.harness.owners import kill, owner_of, owners, pause, stop_owners, wait_until, without_clients
 from tests.harness.processes import child
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
@@ -200,7 +199,7 @@ def test_ps_lists_running_owners_and_stop_ends_them(project: Path) -> None:
 
 def test_stop_ends_an_owner_that_does_not_answer(project: Path) -> None:
     note = owner_of(project)
-    os.kill(note.pid, signal.SIGSTOP)
+    pause(note.pid)
 
     done = run_lore("stop", cwd=project)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -19,10 +17,9 @@ import pytest
 from lore_etl.config.project import place_of
 from lore_etl.core.errors import Busy
 from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
-from lore_etl.system.processes import is_stopped
 from lore_server.owner import find, line, predecessor
 from tests.harness.commands import run_lore
-from tests.harness.owners import kill, owner_of, wait_until
+from tests.harness.owners import kill, owner_of, pause, wait_until
 from tests.harness.processes import child
 from tests.harness.projects import write_project
 from tests.harness.trying import often
@@ -191,7 +188,7 @@ def test_an_owner_that_hangs_is_replaced(
     project: Path, sweep: Callable[[Note], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = owner_of(project)
-    os.kill(owner.pid, signal.SIGSTOP)
+    pause(owner.pid)
     sweep(owner)
     monkeypatch.setattr(predecessor, "KILL_SECONDS", 0.2)
     for where, name in ((find, "SILENT_SECONDS"), (find, "REFUSED_SECONDS"), (line, "CONNECT_SECONDS")):
@@ -207,8 +204,7 @@ def test_an_owner_that_hangs_is_replaced(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that stops a process")
 def test_a_command_does_not_wait_for_an_owner_that_a_signal_has_stopped(project: Path) -> None:
     owner = owner_of(project)
-    os.kill(owner.pid, signal.SIGSTOP)
-    wait_until(lambda: is_stopped(owner.pid))
+    pause(owner.pid)
     began = time.monotonic()
 
     connected, reply = find.connect(place_of(project), {"want": "call"})

@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness.commands import run_lore
 from tests.harness.evaluation import commit, git
-from tests.harness.owners import owner_of, wait_until
+from tests.harness.owners import owner_of, pause, wait_until
 from tests.harness.projects import settle, write_project
 from tests.harness.stdio import StdioClient
 
@@ -66,7 +66,7 @@ def test_many_changes_wait_for_a_sync(tmp_path: Path) -> None:
     with StdioClient(tmp_path) as client:
         search(client)
         owner = owner_of(tmp_path).pid
-        os.kill(owner, signal.SIGSTOP)  # so that it sees all changes at once, however long they take
+        pause(owner)  # so that it sees all changes at once, however long they take
         write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nEdited{n}.\n" for n in range(4)})
         os.kill(owner, signal.SIGCONT)
 

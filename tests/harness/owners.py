@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lore_etl.stores.claim import recorded
 from lore_etl.stores.owner_file import Note, read_note
+from lore_etl.system.processes import is_stopped
 from lore_server.owner import predecessor
 
 
@@ -60,3 +61,9 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 120) -> None:
     while not is_so():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.01)
+
+
+def pause(pid: int) -> None:
+    """Stop a process with SIGSTOP, and wait until it has stopped: until then its threads may answer."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: is_stopped(pid))

@@ -27,6 +27,7 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.chroma import chroma_running
 from tests.harness.commands import start_lore
 from tests.harness.indexes import assert_equals_fresh
+from tests.harness.owners import pause
 from tests.harness.processes import child, run
 from tests.harness.projects import SMALL, open_index, write_project
 from tests.harness.trying import is_long, often
@@ -257,7 +258,7 @@ def test_a_hanging_server_of_a_killed_lore_is_killed_by_the_next_lore(folder: Pa
     with child(HOLD, folder) as lore:
         assert lore.stdout and lore.stdout.readline() == "filled\n"
         left = pid_of(folder)
-        os.kill(left, signal.SIGSTOP)
+        pause(left)
         lore.kill()
         lore.wait(120)
 
@@ -349,7 +350,7 @@ def test_a_hanging_server_times_out_and_is_killed(folder: Path) -> None:
     backend: Any = store._backend
     backend._chroma._session.timeout = 0.3  # instead of minutes
     pid = pid_of(folder)
-    os.kill(pid, signal.SIGSTOP)
+    pause(pid)
 
     with pytest.raises(DatabaseUnavailable, match="did not respond"):
         store.count()

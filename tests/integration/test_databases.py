@@ -20,7 +20,6 @@ from lore_etl.pipeline.sync import delete_all, sync
 from lore_etl.stores.chroma.address import cloud_address, http_address
 from lore_etl.stores.chroma.backend import Patience
 from lore_etl.stores.chroma.generations import RemoteGenerations, generations_of
-from lore_etl.system.processes import is_stopped
 from lore_server.evaluation.bench import scratch_index
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
@@ -28,7 +27,7 @@ from lore_server.services.verification import DatabaseService, Verifier
 from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
-from tests.harness.owners import wait_until
+from tests.harness.owners import pause
 from tests.harness.projects import copy_project, open_index, sync_once, write_project
 from tests.harness.vectors import rows_of, vectors_of
 
@@ -254,9 +253,8 @@ def test_searches_do_not_wait_long_for_a_server_that_hangs(tmp_path: Path, proje
     with chroma_running(tmp_path / "chroma") as running, closing(open_index(project, at(running.port))) as index:
         sync(index)
         index.patience = Patience(0.3, away_seconds=600)
-        os.kill(running.process.pid, signal.SIGSTOP)
+        pause(running.process.pid)
         try:
-            wait_until(lambda: is_stopped(running.process.pid))  # until then its threads may answer
             for _ in range(2):
                 started = time.monotonic()
                 candidates = retrieve(index, parse("subject7"), None, 10)
