@@ -115,6 +115,33 @@ CHUNKS: dict[str, tuple[str, str, Pieces]] = {
         """,
         [("suite", (1, 4), "Button"), ("test", (6, 8), "Button › shows an icon"),
          ("test", (10, 13), "Button › pressed, Button › pressed › calls back")]),
+    "tests that run on some systems": ("a.test.js", """
+        describe.serial('files', () => {
+            if (supports('links')) {
+                it('follows links', () => { function later() {} expect('BODY'); });
+            }
+            it.each([1])('reads %d', async n => { expect('BODY'); });
+        });
+        """,
+        [("test", (1, 3), "files, files › follows links"), ("test", (4, 6), "files › reads %d")]),
+    "a function declared after other variables": ("a.js", """
+        const first = 1,
+              load = () => {},
+              last = '/* BODY */';
+        """,
+        [("function", (1, 3), "load, first, last")]),
+    "definitions in namespaces": ("a.d.ts", """
+        declare namespace pino {
+            /** BODY */
+            function load(): void;
+            /** BODY */
+            class Store extends pino.Base {
+                /** BODY */
+                find(): void;
+            }
+        }
+        """,
+        [("function", (1, 3), "pino.load"), ("class", (4, 5), "pino.Store"), ("method", (6, 9), "pino.Store.find")]),
     "a class expression in a variable": (
         "a.js", "const Shape = class extends Base { area() { return 0; } };\n", [("class", (1, 1), "Shape")]
     ),
@@ -138,7 +165,7 @@ def test_definitions_become_chunks_with_their_comments(path: str, text: str, exp
     ("path", "text", "expected"),
     [
         ("a.ts", CHUNKS["declarations of TypeScript"][1], [
-            ClassDefinition("Options", (2, 2), is_interface=True),
+            ClassDefinition("Options", (2, 2), is_interface=True), ClassDefinition("Mode", (6, 6)),
             ClassDefinition("Repo", (8, 14), ("Base", "Reader"), implements=("Reader",)),
         ]),
         ("a.js", CHUNKS["a class expression in a variable"][1], [ClassDefinition("Shape", (1, 1), ("Base",))]),
@@ -183,11 +210,12 @@ ENDLESS = ["[\n" * 40_000, "`${\n" * 20_000, "function a(){\n" * 4_000]
 @pytest.mark.parametrize("path", ["a.js", "a.ts", "a.tsx"])
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("class A{};" * 2_001, "minified code"), *((text, "code that takes too long to parse") for text in ENDLESS)],
+    [("class A{};" * 2_001, "minified code"), *((text, "Script that takes too long to parse") for text in ENDLESS)],
 )
 def test_code_that_cannot_be_parsed_is_indexed_as_plain_text_with_a_warning(path: str, text: str, reason: str) -> None:
     chunks, facts, warning = chunk(document(path, text), counter())
 
+    reason = reason.replace("Script", "JavaScript" if path == "a.js" else "TypeScript")
     assert warning == f"{reason}; indexed as plain text"
     assert facts.classes == ()
     assert {chunk.kind for chunk in chunks} == {"text"}

@@ -12,27 +12,32 @@ from typing import NamedTuple
 from tree_sitter import Node, Parser, QueryCursor
 
 from lore_etl.chunking.code_languages import CodeLanguage, grammar_named
-from lore_etl.chunking.doubt import doubts_of, is_hopeless
+from lore_etl.chunking.doubt import MAX_DEPTH, doubts_of, is_hopeless
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span, whole_lines
 from lore_etl.core.text import one_line
 
 PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
 READ_BYTES = 1 << 16
 FRAGMENT_BYTES = 1_000  # about one chunk
+SCRIPT_DEPTH = 4  # of a member of an exported class; functions in functions, which most code is in, are not read
 MATCH_LIMIT = 1 << 12  # unfinished matches at a time
 MAX_NESTED = 20  # classes within classes
 MAX_KEYS = 3  # keys within keys
 MAX_NAME = 200
-CONTAINERS = CLASS_KINDS | KEYED_KINDS
+CONTAINERS = CLASS_KINDS | KEYED_KINDS | {"suite"}
+SPACES = frozenset({"scope", "namespace"})  # names in a namespace begin with its own
+FIELDS = frozenset({"variable", "global", "attribute", "config", "signature"})  # they contain no definitions
+_UNNAMED = CLASS_KINDS | {"anonymous"}
 EXTENSIONS = frozenset({"impl", "extension"})  # they add to a class defined elsewhere
 LOCAL = frozenset({"function", "method"})  # their inner classes do not become chunks
+TITLED = frozenset({"test", "suite", "config"})  # their names are texts
 _HELPERS = frozenset(
     "name owner alias path all prefix base implements asserted of parameters result partial doc import package group"
-    " start end anonymous receiver".split()
+    " start end anonymous receiver inside".split()
 )
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _OPERATOR = re.compile(r"((?:[\w.]+\.)?)`?([!#%&*+\-/:<=>?@\\^|~]+)`?(?:\[.*)?", re.DOTALL)
-_BASE = re.compile(r"[\w.]+")
+_BASE = re.compile(r"[\w.$]+")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
 
@@ -52,6 +57,7 @@ class Mark(NamedTuple):
 
 
 Match = dict[str, list[Mark]]
+Nodes = dict[str, list[Node]]
 Doubts = Mapping[Span, Sequence[Span]]
 
 
@@ -93,7 +99,8 @@ class Captured:
     """Everything that a query captured. `top` are the outermost definitions that are not namespaces.
 
     `local` are classes within functions. They contain only classes. `asserted` are types with an interface of each,
-    `uses` the names of other definitions, each with its line.
+    `uses` the names of other definitions, each with its line. Of scripts, `used` are all names, and `matches` have
+    those that modules import and export.
     """
 
     top: list[Item] = field(default_factory=list)
@@ -105,12 +112,16 @@ class Captured:
     leading: set[int] = field(default_factory=set)
     paths: set[Mark] = field(default_factory=set)
     uses: list[tuple[str, int]] = field(default_factory=list)
+    matches: Sequence[Match] = ()
+    used: Sequence[tuple[bytes, Node]] = ()
 
 
 def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     """Return all that a language's query captures. Raises NotParsed, ImportError."""
-    matches, doubts, uses = _matches(language.readable(text.encode("utf-8")), language)
-    found = Captured()
+    data = language.readable(text.encode("utf-8"))
+    matches, doubts, nodes = _matches(data, language)
+    found = Captured(matches=matches)
+    clean = _spelled if language.is_script else _cleaned_name
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
     for match in matches:
         for mark in match.get("doc", ()):
@@ -118,14 +129,19 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
         if "asserted" in match:
             of, interface = match["of"][0], match["asserted"][0]
             found.asserted.append((cleaned(of.text), cleaned(interface.text), interface.lines))
-        if match.keys() & {"import", "alias"}:
+        found.imports += [mark.lines for mark in match.get("imports", ())]
+        if "import" in match or "alias" in match:
             _add_import(match, groups, found)
         elif "package" in match and not found.package:
             found.package = cleaned(match["name"][0].text)
-    _nest(list(_items(matches, doubts)), found)
-    _add_bases(matches, found)
+    _nest(list(_items(matches, doubts, clean)), found)
+    _add_bases(matches, found, clean)
     found.imports = sorted(set(found.imports))
+    if language.is_script:
+        found.used = [(data[slice(*node.byte_range)], node) for node in nodes]
+        return found
     names = {(mark.start, mark.end) for match in matches for mark in match.get("name", ())}
+    uses = [(*node.byte_range, node.start_point[0] + 1, _text(data, *node.byte_range)) for node in nodes]
     importing = {number for first, last in found.imports for number in range(first, last + 1)}
     last = 0
     for start, end, line, name in sorted(uses, key=lambda use: (use[0], -use[1])):
@@ -152,7 +168,13 @@ def _cleaned_name(name: str) -> str:
     return (operator[1] + operator[2])[:MAX_NAME] if operator else cleaned(name)
 
 
-def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, list[tuple[int, int, int, str]]]:
+def _spelled(name: str) -> str:
+    """Return the name of a definition of a script, which may be assigned to another one, without spaces."""
+    name = "".join(name.split()).replace(".prototype.", ".").removeprefix("exports.")
+    return name.removeprefix("module.exports.")[:MAX_NAME]
+
+
+def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, list[Node]]:
     """Return all matches in the order of their patterns, the doubtful parts of the classes among them, and the uses."""
     ends = time.monotonic() + PARSE_SECONDS
 
@@ -165,8 +187,8 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
     def mark(node: Node) -> Mark:
         (row, column), (last, end_column) = node.start_point, node.end_point
         last += 1 if end_column or last == row else 0  # some nodes end with their line break
-        is_prefix = data[node.end_byte : node.end_byte + 1] == b"."
-        return Mark(node.start_byte, node.end_byte, (row + 1, last), column, _text(data, node), is_prefix)
+        start, end = node.byte_range
+        return Mark(start, end, (row + 1, last), column, _text(data, start, end), data[end : end + 1] == b".")
 
     try:
         root = Parser(grammar_named(language.grammar)).parse(read, progress_callback=is_over).root_node
@@ -180,13 +202,20 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
             raise NotParsed  # a text that begins or ends within a definition, which its definitions would break up
     # a progress callback for `matches` crashes tree-sitter 0.26.1
     definitions, use = language.queries
-    found = QueryCursor(definitions, match_limit=MATCH_LIMIT).matches(root)
+    cursor, found, bodies = QueryCursor(definitions, match_limit=MATCH_LIMIT), list[tuple[int, Nodes]](), [root]
+    cursor.set_max_start_depth(SCRIPT_DEPTH if language.is_script else MAX_DEPTH)
+    for body in bodies:  # which grows below
+        inside = cursor.matches(body)
+        found += inside
+        bodies += [node for _, match in inside for node in match.get("inside", ())]
     found.sort(key=lambda match: match[0])  # the order of the patterns
     classes = {node.id for _, match in found for kind in match.keys() & CLASS_KINDS for node in match[kind]}
-    marks = [{name: [mark(node) for node in nodes] for name, nodes in match.items()} for _, match in found]
-    nodes = QueryCursor(use).captures(root).get("use", ()) if language.has_uses else ()
-    uses = [(node.start_byte, node.end_byte, node.start_point[0] + 1, _text(data, node)) for node in nodes]
-    return marks, doubts_of(root, classes), uses
+    marks = [
+        {name: [mark(node) for node in nodes] for name, nodes in match.items() if name[0] != "_"} for _, match in found
+    ]
+    cursor = QueryCursor(use)
+    cursor.set_max_start_depth(MAX_DEPTH)  # the time for a name grows with its depth
+    return marks, doubts_of(root, classes), cursor.captures(root).get("use", [])
 
 
 def _path(text: str) -> str:
@@ -194,17 +223,17 @@ def _path(text: str) -> str:
     return words[-1].rstrip("_*.") if words else ""
 
 
-def _text(data: bytes, node: Node) -> str:
-    return data[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_NAME)].decode("utf-8", "replace")
+def _text(data: bytes, start: int, end: int) -> str:
+    return data[start : min(end, start + 4 * MAX_NAME)].decode("utf-8", "replace")
 
 
-def _items(matches: list[Match], doubts: Doubts) -> Iterator[Item]:
+def _items(matches: list[Match], doubts: Doubts, clean: Callable[[str], str]) -> Iterator[Item]:
     """Yield the definitions; if patterns match the same node, the first counts."""
     seen: set[tuple[int, int, int]] = set()
     for match in matches:
-        kind = next((key for key in match if key not in _HELPERS and not key.startswith("_")), "")
-        clean: Callable[[str], str] = _title if kind == "test" else cleaned if kind == "key" else _cleaned_name
-        names = [name for mark in match.get("name", ()) if (name := clean(mark.text))]
+        kind = next((key for key in match if key not in _HELPERS), "")
+        read = _title if kind in TITLED else cleaned if kind == "key" else clean
+        names = [name for mark in match.get("name", ()) if (name := read(mark.text))]
         if not kind or not names:
             continue
         if kind == "key":
@@ -226,7 +255,7 @@ def _items(matches: list[Match], doubts: Doubts) -> Iterator[Item]:
 
 
 def _title(text: str) -> str:
-    return one_line(text).strip("'\"")[:MAX_NAME]
+    return one_line(text).strip("'\"`")[:MAX_NAME]
 
 
 def _nest(items: list[Item], found: Captured) -> None:
@@ -236,9 +265,11 @@ def _nest(items: list[Item], found: Captured) -> None:
         while around and around[-1].end <= item.start:
             around.pop()
         above = around[-1] if around else None
-        if item.kind != "variable":
+        if item.kind not in FIELDS:
             around.append(item)
-        if above is None or ((above.is_container or above.kind == "scope") and above.name):
+        if above is not None and item.kind == "global":  # of the same statement
+            around[0].names += [name for name in item.names if name not in around[0].names]
+        elif above is None or ((above.is_container or above.kind in SPACES) and above.name):
             _place(item, above, found)
         elif above.name and above.kind in LOCAL and item.kind in CLASS_KINDS:
             item.depth, item.spaces = above.depth + 1, above.spaces
@@ -255,18 +286,20 @@ def _place(item: Item, above: Item | None, found: Captured) -> None:
         return
     if item.owner:
         item.names = [f"{item.owner}.{name}" for name in item.names]
-    if above is not None and above.kind == "scope":
+    if above is not None and above.kind in SPACES:
         item.spaces = (*above.spaces, above.name)
     elif above is not None:
         item.spaces = above.spaces
-        item.names = [f"{above.name}.{name}" for name in item.names]
         above.inner.append(item)
+    if above is not None and above.kind != "scope":
+        dot = " › " if above.kind == "suite" else "."
+        item.names = [f"{above.name}{dot}{name}" for name in item.names]
     item.name = item.names[0]
-    if item.kind != "scope" and (above is None or above.kind == "scope"):
+    if item.kind not in SPACES and (above is None or above.kind in SPACES):
         found.top.append(item)
 
 
-def _add_bases(matches: list[Match], found: Captured) -> None:
+def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str]) -> None:
     """Give each base to the innermost definition around it, if that is a class."""
     bases = [mark for match in matches for mark in match.get("base", ()) if not mark.is_prefix]
     bases += [mark for match in matches for mark in match.get("receiver", ())]
@@ -276,8 +309,8 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
     unnamed = {
         mark
         for match in matches
-        if not any(_cleaned_name(mark.text) for mark in match.get("name", ()))
-        for kind in match.keys() & {"anonymous", *CLASS_KINDS}
+        for kind in match.keys() & _UNNAMED
+        if not any(clean(mark.text) for mark in match.get("name", ()))
         for mark in match[kind]
     }
     items = [*_all([*found.top, *found.local]), *(Item("", mark.start, mark.end, mark.lines, []) for mark in unnamed)]
@@ -291,7 +324,7 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
         while around and around[-1].end <= base.start:
             around.pop()
         holder = next((item for item in reversed(around) if item.end > base.start), None)
-        name = _cleaned_name(base.text)
+        name = clean(base.text)
         if holder is None or not holder.is_container or any(first <= base.start < end for first, end in holder.doubts):
             continue
         if (_BASE.fullmatch(name) or _OPERATOR.fullmatch(name)) and name not in holder.bases:
@@ -304,7 +337,7 @@ def _all(items: list[Item]) -> Iterator[Item]:
     stack = list(items)
     while stack:
         item = stack.pop()
-        if item.kind != "variable":
+        if item.kind not in FIELDS:
             yield item
         stack += item.inner
 

@@ -4,7 +4,7 @@ Those without a grammar are the lines of `queries/plain.txt`; their files are sp
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from tree_sitter import Language, Query
 
 _QUERIES = Path(__file__).with_name("queries")
-_USES = ";; uses\n"
+USES = ";; uses\n"
 _FIELD = re.compile(r"^;; (\w+): (.+)$", re.MULTILINE)
 PLAIN_LANGUAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     name: (title, tuple(files.split()))
@@ -38,18 +38,26 @@ class CodeLanguage:
     grammar: str
     family: str
     packages: str
+    text: str = field(repr=False)
     unknown: re.Pattern[bytes] | None = None
-    has_uses: bool = False
+
+    @property
+    def is_script(self) -> bool:
+        """Whether a file is a module known by its path, and names may contain any character."""
+        return not self.family
 
     def readable(self, data: bytes) -> bytes:
         """Return code of the same length and lines, with spaces in place of code unknown to the grammar."""
         return self.unknown.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), data) if self.unknown else data
 
+    @property
+    def has_uses(self) -> bool:
+        return USES in self.text
+
     @cached_property
     def queries(self) -> tuple[Query, Query]:
         """The queries for definitions and for names of other definitions, the part of its file after `;; uses`."""
-        text = (_QUERIES / f"{self.name}.scm").read_text(encoding="utf-8")
-        definitions, _, uses = text.partition(_USES)
+        definitions, _, uses = self.text.partition(USES)
         return Query(grammar_named(self.grammar), definitions), Query(grammar_named(self.grammar), uses)
 
 
@@ -68,8 +76,8 @@ def code_languages() -> dict[str, CodeLanguage]:
             fields["grammar"],
             fields.get("family", file.stem),
             fields.get("packages", "declared"),
+            text,
             re.compile(unknown.encode(), re.MULTILINE) if unknown else None,
-            _USES in text,
         )
     return found
 

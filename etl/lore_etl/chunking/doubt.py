@@ -57,11 +57,6 @@ def doubts_of(root: Node, classes: Collection[int]) -> dict[Span, list[Span]]:
     return found
 
 
-def has_error_before_body(class_node: Node) -> bool:
-    body = class_node.child_by_field_name("body")
-    return class_node.has_error and any(child.has_error for child in class_node.children if child != body)
-
-
 def _doubt(error: Node, owner: Node, is_inside: bool, statement: Node | None) -> Span | None:
     if statement is not None:
         return statement.byte_range

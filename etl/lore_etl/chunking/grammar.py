@@ -1,9 +1,9 @@
 """Parse code with a tree-sitter grammar and the query file of its language."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from lore_etl.chunking.captured import Captured, Item, NotParsed, captured
+from lore_etl.chunking.captured import FIELDS, Captured, Item, NotParsed, captured
 from lore_etl.chunking.code_languages import CodeLanguage, code_languages
 from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses, parse_plain
@@ -13,6 +13,7 @@ KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
 _FUNCTIONS = frozenset({"function", "macro"})
 _INTERFACES = frozenset({"interface", "protocol", "trait"})
+_MEMBER_KINDS = {"variable": "attribute", "attribute": "attribute", "config": "config"}
 _NAMED = re.compile(r"(?!(?:chan|map|func|struct|interface)\b)\w+\s+(\S.*)", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*\w+)?")
 _ALIASES = {"byte": "uint8", "rune": "int32"}
@@ -23,8 +24,14 @@ _PREDECLARED = frozenset(
 
 
 def parse(document: Document) -> Parsed:
-    """Parse a code file into sections and classes. Code that does not parse in time becomes text, with a warning."""
-    language, lines = code_languages()[document.syntax], document.lines
+    return parse_as(document, code_languages()[document.syntax], lambda found, facts: facts)
+
+
+def parse_as(
+    document: Document, language: CodeLanguage, complete: Callable[[Captured, FileFacts], FileFacts]
+) -> Parsed:
+    """Parse a code file into sections and facts. Code that does not parse in time becomes text, with a warning."""
+    lines = document.lines
     if any(len(line) > MAX_LINE for line in lines):
         return parse_plain(document, "minified code; indexed as plain text")
     try:
@@ -33,18 +40,19 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, str(reason) or None)
     except ImportError:
         return parse_plain(document, f"the grammar of {language.title} is not installed; indexed as plain text")
-    definitions = [_definition(item) for item in found.top if item.kind != "variable"]
+    definitions = [_definition(item, language) for item in found.top if item.kind not in FIELDS]
     symbols = sorted(_symbols(found.top), key=lambda symbol: symbol.first)
     outline = Outline(definitions, lines, found.leading.__contains__, symbols, found.imports)
-    return Parsed(outline.sections(), _facts(found, language))
+    return Parsed(outline.sections(), complete(found, _facts(found, language)))
 
 
-def _definition(item: Item) -> Definition:
+def _definition(item: Item, language: CodeLanguage) -> Definition:
     """Return a definition with its members. A method outside its class has a dotted name."""
     is_short = item.kind == "key" and item.lines[1] - item.lines[0] < KEY_LINES
-    children = tuple(_definition(inner) for inner in item.inner if inner.kind != "variable" and not is_short)
+    inside = (inner for inner in item.inner if inner.kind not in FIELDS and not is_short)
+    children = tuple(_definition(inner, language) for inner in inside)
     class_name = item.name if item.kind in CLASS_KINDS else item.name.rpartition(".")[0] or None
-    if item.kind in KEYED_KINDS:
+    if item.kind in KEYED_KINDS or (language.is_script and item.kind not in CLASS_KINDS):
         class_name = None
     kind = "method" if item.kind == "function" and class_name else item.kind
     first, last = item.lines
@@ -53,13 +61,15 @@ def _definition(item: Item) -> Definition:
 
 def _symbols(items: list[Item]) -> Iterator[Symbol]:
     for item in items:
-        if item.kind in ("variable", "key"):
+        if item.kind in ("variable", "global", "key"):
             yield from (Symbol(name, *item.lines) for name in item.names)
         yield from _symbols(item.inner)
 
 
 def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
-    items = [*_containers(found.top), *_containers(found.local)]
+    items = [*_containers(found.top), *(() if language.is_script else _containers(found.local))]
+    # `declare module '../store'` adds to the classes of that file
+    items = [item for item in items if not any(space[:1] in "'\"" for space in item.spaces)]
     members: dict[str, tuple[Member, ...]] = {}
     # a companion object, or another branch of a conditional compilation, is the same class
     same: dict[tuple[str, object], list[Item]] = {}
@@ -74,7 +84,8 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
     for item in items:
         for name in item.classes:
             members[name] = members.get(name, ()) + tuple(_members(item))
-    for method in (item for item in found.top if not item.is_container and "." in item.name):
+    dotted = [item for item in found.top if not item.is_container and "." in item.name]
+    for method in () if language.is_script else dotted:
         owner, _, name = method.name.rpartition(".")
         members[owner] = (*members.get(owner, ()), Member(name, "method", method.lines))
         if owner not in known:
@@ -82,6 +93,9 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
             classes.append(types.get(owner) or ClassDefinition(owner, method.lines, part="extension"))
     for of, interface, lines in found.asserted:
         classes.append(ClassDefinition(of, lines, part="extension", implements=(interface,)))
+    functions = (item.names for item in found.top if item.kind in _FUNCTIONS)
+    # the other names of a script's function are variables
+    names = (name for names in functions for name in (names[:1] if language.is_script else names))
     return FileFacts(
         classes=tuple(classes),
         imports=found.names,
@@ -89,7 +103,7 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
         family=language.family,
         package=found.package,
         methods=_signatures([*items, *found.top], found),
-        functions=tuple(dict.fromkeys(name for item in found.top if item.kind in _FUNCTIONS for name in item.names)),
+        functions=tuple(dict.fromkeys(names)),
         uses=counted_uses(use for use in found.uses if _is_definite(use[0], found, language)),
     )
 
@@ -117,7 +131,7 @@ def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
     implements = dict.fromkeys(base for item in own for base in item.implements)
     for name in own[0].classes:
         full = ".".join(filter(None, (package, *own[0].spaces, name)))
-        is_interface = own[0].kind in _INTERFACES
+        is_interface = all(item.kind in _INTERFACES for item in own)
         yield ClassDefinition(name, own[0].lines, tuple(bases), full, own[0].part, tuple(implements), is_interface)
 
 
@@ -131,8 +145,8 @@ def _containers(items: list[Item]) -> Iterator[Item]:
 def _members(item: Item) -> Iterator[Member]:
     for inner in item.inner:
         if not inner.is_container:
-            kind = "attribute" if inner.kind == "variable" else "method"
-            yield from (Member(name.rpartition(".")[2], kind, inner.lines) for name in inner.names)
+            kind = _MEMBER_KINDS.get(inner.kind, "method")
+            yield from (Member(name.removeprefix(f"{item.name}."), kind, inner.lines) for name in inner.names)
 
 
 def _signature(name: str, parameters: str, result: str, imports: Mapping[str, tuple[str, str | None]]) -> str:

@@ -1,39 +1,28 @@
-; What the parser of scripts reads with queries. The first two parts are for JavaScript and TypeScript.
-;
-; Nodes anywhere: @use is a name, @leading belongs to the definition below it.
+; The definitions and names of scripts. Definitions in @inside are read as those of a file. The first two parts are for JavaScript and TypeScript, the second is about names
+; of other definitions. The next two are only for JavaScript, the last two only for TypeScript.
 
-[(identifier) (shorthand_property_identifier)] @use
-[(comment) (decorator)] @leading
+[(comment) (decorator)] @doc
+(class_body [(comment) (decorator)] @doc)
 
-;; part
-; Children of a module: @imports is a statement that only imports, @variable the name of a variable.
-; @module is the other module. In it a name is @name, here it is @alias if it has another one. @default is the local name
-; of a default import, @whole that of a whole module; @all means all that a module exports. @main is the default export,
-; unless it is an @unnamed class. Children of a class: @mixin is one of `static config = {mixins: [A, B]}`, the convention
-; of Neo.mjs.
-
-(class_body (_ (property_identifier) @_config value: (object (pair key: (_) @_mixins value: (array (identifier) @mixin))))
-  (#eq? @_config "config") (#match? @_mixins "^['\"`]?mixins['\"`]?$"))
-
+; @imports is a statement that only imports. @module is the other module, @member a name in it, @local the name here if
+; it has another one, @default the local name of a default import, @whole that of a whole module; @all means all that a
+; module exports. @main is the default export, unless it is an @unnamed class.
 (program (import_statement) @imports)
 (program (_ . (variable_declarator value: (call_expression function: (identifier) @_require))+ .) @imports
   (#eq? @_require "require"))
-(program [(lexical_declaration (variable_declarator name: (identifier) @variable))
-  (variable_declaration (variable_declarator name: (identifier) @variable))
-  (export_statement declaration: (_ (variable_declarator name: (identifier) @variable)))])
 
-(program (import_statement (import_clause (identifier) @default) source: (_) @module) @import)
-(program (import_statement (import_clause (namespace_import (_) @whole)) source: (_) @module) @import)
-(program (import_statement (import_clause (named_imports (import_specifier name: _ @name alias: _? @alias)))
-  source: (_) @module) @import)
+(program (import_statement (import_clause (identifier) @default) source: (_) @module) @from)
+(program (import_statement (import_clause (namespace_import (_) @whole)) source: (_) @module) @from)
+(program (import_statement (import_clause (named_imports (import_specifier name: _ @member alias: _? @local)))
+  source: (_) @module) @from)
 
 (program (_ (variable_declarator name: (identifier) @default value: (call_expression
-  function: (identifier) @_require arguments: (arguments . (string) @module)))) @import (#eq? @_require "require"))
-(program (_ (variable_declarator name: (object_pattern [(shorthand_property_identifier_pattern) @name
-  (pair_pattern key: (_) @name value: (_) @alias)]) value: (call_expression
-  function: (identifier) @_require arguments: (arguments . (string) @module)))) @import (#eq? @_require "require"))
+  function: (identifier) @_require arguments: (arguments . (string) @module)))) @from (#eq? @_require "require"))
+(program (_ (variable_declarator name: (object_pattern [(shorthand_property_identifier_pattern) @member
+  (pair_pattern key: (_) @member value: (_) @local)]) value: (call_expression
+  function: (identifier) @_require arguments: (arguments . (string) @module)))) @from (#eq? @_require "require"))
 
-(program (export_statement (export_clause (export_specifier name: _ @name alias: _? @alias)) source: (_)? @module))
+(program (export_statement (export_clause (export_specifier name: _ @member alias: _? @local)) source: (_)? @module))
 (program (export_statement (namespace_export (_) @whole) source: (_) @module))
 (program (export_statement "*" @all source: (_) @module))
 
@@ -42,29 +31,88 @@
 (program (export_statement "default" declaration: (_ name: (_) @main)))
 (program (export_statement "default" value: (class "class" @unnamed !name)))
 (program (expression_statement . (assignment_expression left: (_) @_exports right: [(identifier) @main (class name: (_) @main)
-  (call_expression arguments: (arguments (identifier) @main)) (object (shorthand_property_identifier) @name)]))
+  (call_expression arguments: (arguments (identifier) @main)) (object (shorthand_property_identifier) @member)]))
   (#eq? @_exports "module.exports"))
 (program (expression_statement . (assignment_expression left: (_) @_exports right: (class "class" @unnamed !name)))
   (#eq? @_exports "module.exports"))
 
-;; part
-; Only in JavaScript.
+(export_statement "default" @name value: (class !name) @class) @start
+(export_statement (decorator) declaration: (_ name: (_) @name body: (class_body)) @class) @start
+(class_declaration name: (_) @name) @class
+(lexical_declaration . (variable_declarator name: (_) @name value: (class) @class) .) @start @end
+(variable_declaration . (variable_declarator name: (_) @name value: (class) @class) .) @start @end
+
+(function_declaration name: (_) @name) @function
+(generator_function_declaration name: (_) @name) @function
+(export_statement "default" @name value: [(arrow_function) (function_expression !name) (generator_function !name)] @function) @start
+(export_statement "default" value: [(function_expression name: (_) @name) (generator_function name: (_) @name)] @function) @start
+(lexical_declaration (variable_declarator name: (_) @name
+  value: [(arrow_function) (function_expression) (generator_function)] @function)) @start @end
+(variable_declaration (variable_declarator name: (_) @name
+  value: [(arrow_function) (function_expression) (generator_function)] @function)) @start @end
+(expression_statement . (assignment_expression left: (_) @name
+  right: [(arrow_function) (function_expression) (generator_function)] @function)) @start @end
+
+(class_body (method_definition name: (_) @name) @method)
+; the convention of Neo.mjs: `static config = {mixins: [A, B]}`
+(class_body (_ (property_identifier) @_config value: (object (pair key: (_) @_mixins value: (array (identifier) @base))))
+  (#eq? @_config "config") (#match? @_mixins "^['\"`]?mixins['\"`]?$"))
+(class_body (_ (property_identifier) @_config value: (object (pair key: (_) @name) @config)) (#eq? @_config "config"))
+
+(expression_statement . (call_expression function: [(identifier) @_suite (member_expression object: (identifier) @_suite)
+  (member_expression property: (_) @_suite) (member_expression object: (member_expression property: (_) @_suite)) (call_expression function: (member_expression object: (identifier) @_suite))]
+  arguments: (arguments . [(string) (template_string)] @name [(arrow_function body: (_) @inside) (function_expression body: (_) @inside)] @suite .))
+  (#any-of? @_suite "describe" "suite" "context")) @start @end
+(expression_statement . (call_expression function: [(identifier) @_test (member_expression object: (identifier) @_test)
+  (member_expression object: (member_expression object: (identifier) @_test)) (call_expression function: (member_expression object: (identifier) @_test))]
+  arguments: (arguments . [(string) (template_string)] @name (_) @test .))
+  (#any-of? @_test "test" "it" "specify")) @start @end
+
+(program [(lexical_declaration (variable_declarator name: (identifier) @name @global))
+  (variable_declaration (variable_declarator name: (identifier) @name @global))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @name @global)))])
+
 ;; part
 
+[(identifier) (shorthand_property_identifier)] @use
+
+;; part
+
+(class_body (field_definition property: (_) @name
+  value: [(arrow_function) (function_expression) (generator_function)]) @method)
+(class_body (field_definition property: (_) @name) @attribute)
+(class_body (field_definition value: (class) @anonymous))
 (class_heritage [(identifier) (member_expression)] @base)
 
 ;; part
-; Only in TypeScript. @interface is one that a class implements.
+;; part
 
-(type_identifier) @use
+(abstract_class_declaration name: (_) @name) @class
+(interface_declaration name: (_) @name) @interface
+(type_alias_declaration name: (_) @name) @type
+(enum_declaration name: (_) @name) @enum
+(function_signature name: (_) @name) @function
+(internal_module name: (_) @name body: (_)? @inside) @namespace
+(module name: (_) @name body: (_)? @inside) @namespace
+
+(class_body (method_signature name: (_) @name) @method)
+(class_body (abstract_method_signature name: (_) @name) @method)
+(interface_body (method_signature name: (_) @name) @signature)
+(interface_body (property_signature name: (_) @name) @attribute)
+(class_body (public_field_definition name: (_) @name
+  value: [(arrow_function) (function_expression) (generator_function)]) @method)
+(class_body (public_field_definition name: (_) @name) @attribute)
+(class_body (public_field_definition value: (class) @anonymous))
+
+(program (export_statement "=" (identifier) @main))
+(program [(ambient_declaration (_ (variable_declarator name: (identifier) @name @global)))
+  (export_statement (ambient_declaration (_ (variable_declarator name: (identifier) @name @global))))])
+(class_heritage (extends_clause value: [(identifier) (member_expression)] @base))
+(class_heritage (implements_clause [(type_identifier) @base @implements (nested_type_identifier) @base @implements
+  (generic_type name: [(type_identifier) (nested_type_identifier)] @base @implements)]))
+(extends_type_clause [(type_identifier) @base (nested_type_identifier) @base
+  (generic_type name: [(type_identifier) (nested_type_identifier)] @base)])
 
 ;; part
 
-(program (export_statement "=" (identifier) @main))
-(program [(ambient_declaration (_ (variable_declarator name: (identifier) @variable)))
-  (export_statement (ambient_declaration (_ (variable_declarator name: (identifier) @variable))))])
-(class_heritage (extends_clause value: [(identifier) (member_expression)] @base))
-(class_heritage (implements_clause [(type_identifier) @interface (nested_type_identifier) @interface
-  (generic_type name: [(type_identifier) (nested_type_identifier)] @interface)]))
-(extends_type_clause [(type_identifier) @base (nested_type_identifier) @base
-  (generic_type name: [(type_identifier) (nested_type_identifier)] @base)])
+(type_identifier) @use
