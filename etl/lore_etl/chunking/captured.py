@@ -184,11 +184,12 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
     def read(offset: int, _: object) -> bytes:
         return data[offset : offset + READ_BYTES]
 
-    def mark(node: Node) -> Mark:
+    def mark(name: str, node: Node) -> Mark:
         (row, column), (last, end_column) = node.start_point, node.end_point
         last += 1 if end_column or last == row else 0  # some nodes end with their line break
         start, end = node.byte_range
-        return Mark(start, end, (row + 1, last), column, _text(data, start, end), data[end : end + 1] == b".")
+        text = "" if name == "doc" else _text(data, start, end)  # which may be long
+        return Mark(start, end, (row + 1, last), column, text, data[end : end + 1] == b".")
 
     try:
         root = Parser(grammar_named(language.grammar)).parse(read, progress_callback=is_over).root_node
@@ -209,9 +210,11 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
         found += inside
         bodies += [node for _, match in inside for node in match.get("inside", ())]
     found.sort(key=lambda match: match[0])  # the order of the patterns
-    classes = {node.id for _, match in found for kind in match.keys() & CLASS_KINDS for node in match[kind]}
+    captures = found if root.has_error else ()
+    classes = {node.id for _, match in captures for kind in match.keys() & CLASS_KINDS for node in match[kind]}
     marks = [
-        {name: [mark(node) for node in nodes] for name, nodes in match.items() if name[0] != "_"} for _, match in found
+        {name: [mark(name, node) for node in nodes] for name, nodes in match.items() if name[0] != "_"}
+        for _, match in found
     ]
     cursor = QueryCursor(use)
     cursor.set_max_start_depth(MAX_DEPTH)  # the time for a name grows with its depth
@@ -230,10 +233,10 @@ def _text(data: bytes, start: int, end: int) -> str:
 def _items(matches: list[Match], doubts: Doubts, clean: Callable[[str], str]) -> Iterator[Item]:
     """Yield the definitions; if patterns match the same node, the first counts."""
     seen: set[tuple[int, int, int]] = set()
-    for match in matches:
+    for match in (match for match in matches if "name" in match):
         kind = next((key for key in match if key not in _HELPERS), "")
         read = _title if kind in TITLED else cleaned if kind == "key" else clean
-        names = [name for mark in match.get("name", ()) if (name := read(mark.text))]
+        names = [name for mark in match["name"] if (name := read(mark.text))]
         if not kind or not names:
             continue
         if kind == "key":
@@ -309,6 +312,7 @@ def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str
     unnamed = {
         mark
         for match in matches
+        if not match.keys().isdisjoint(_UNNAMED)
         for kind in match.keys() & _UNNAMED
         if not any(clean(mark.text) for mark in match.get("name", ()))
         for mark in match[kind]

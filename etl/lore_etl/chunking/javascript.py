@@ -66,17 +66,16 @@ def _language(syntax: str) -> CodeLanguage:
 def _uses(used: Iterable[tuple[bytes, Node]], own: Set[str], imports: Names) -> Iterator[tuple[str, int]]:
     """Yield the imported and own names among these identifiers, with the member if a whole module is imported."""
     known = {name.encode(): name for name in (*own, *imports)}
-    for text, node in used:
-        name = known.get(text)
-        if name is None:
-            continue
-        parent = node.parent
+    wholes = {name for name, (_, member) in imports.items() if member is None}
+    for name, node in ((known[text], node) for text, node in used if text in known):
+        parent = node.parent if name in own or name in wholes else None  # which takes time
         if name in own and parent is not None and parent.child_by_field_name("name") == node:
             continue  # its definition
-        if name in imports and imports[name][1] is None and parent is not None and parent.type in _MEMBERS:
-            member = parent.named_children[-1]
-            name = f"{name}.{member.text.decode()}" if member != node and member.text else name
-        yield name, node.start_point[0] + 1
+        if name in wholes and parent is not None and parent.type in _MEMBERS:
+            inner = parent.named_children[-1]
+            yield f"{name}.{inner.text.decode()}" if inner != node and inner.text else name, node.start_point[0] + 1
+        else:
+            yield name, node.start_point[0] + 1
 
 
 def _with_full_name(
@@ -96,10 +95,10 @@ def _with_full_name(
 def _imported_and_exported(found: Captured) -> tuple[Names, Names]:
     """Return the names that a module imports and exports; `* module` stands for all that another module exports."""
     imports, exports = Names(), Names()
-    for match in (match for match in found.matches if match.keys() & _ABOUT_NAMES):
+    for match in (match for match in found.matches if not match.keys().isdisjoint(_ABOUT_NAMES)):
         texts = {key: marks[0].text.strip("'\"`") for key, marks in match.items()}
         module = texts.get("module", "")
-        names = imports if "from" in match else exports
+        names = imports if "from" in match or "imports" in match else exports
         if "default" in texts:
             names[texts["default"]] = module, "default"
         elif "whole" in texts:

@@ -4,17 +4,18 @@
 [(comment) (decorator)] @doc
 (class_body [(comment) (decorator)] @doc)
 
-; @imports is a statement that only imports. @module is the other module, @member a name in it, @local the name here if
+; @imports is a statement that only imports, @from another one that imports. @module is the other module, @member a name in it, @local the name here if
 ; it has another one, @default the local name of a default import, @whole that of a whole module; @all means all that a
 ; module exports. @main is the default export, unless it is an @unnamed class.
-(program (import_statement) @imports)
+(program (import_statement . (string)) @imports)
+(program (import_statement (import_clause (named_imports . "{" . "}"))) @imports)
 (program (_ . (variable_declarator value: (call_expression function: (identifier) @_require))+ .) @imports
   (#eq? @_require "require"))
 
-(program (import_statement (import_clause (identifier) @default) source: (_) @module) @from)
-(program (import_statement (import_clause (namespace_import (_) @whole)) source: (_) @module) @from)
+(program (import_statement (import_clause (identifier) @default) source: (_) @module) @imports)
+(program (import_statement (import_clause (namespace_import (_) @whole)) source: (_) @module) @imports)
 (program (import_statement (import_clause (named_imports (import_specifier name: _ @member alias: _? @local)))
-  source: (_) @module) @from)
+  source: (_) @module) @imports)
 
 (program (_ (variable_declarator name: (identifier) @default value: (call_expression
   function: (identifier) @_require arguments: (arguments . (string) @module)))) @from (#eq? @_require "require"))
@@ -104,6 +105,7 @@
 (class_body (public_field_definition name: (_) @name) @attribute)
 (class_body (public_field_definition value: (class) @anonymous))
 
+(program (import_statement (import_require_clause)) @imports)
 (program (export_statement "=" (identifier) @main))
 (program [(ambient_declaration (_ (variable_declarator name: (identifier) @name @global)))
   (export_statement (ambient_declaration (_ (variable_declarator name: (identifier) @name @global))))])

@@ -130,7 +130,7 @@ def below_headings(headings: Sequence[HeadingLines], lines: list[str], first: in
 def whole_lines(span: Span, column: int, lines: list[str]) -> range:
     """Return the lines of a comment that begins at this column, unless code precedes it on its first line."""
     first, last = span
-    return range(first, first if lines[first - 1].encode()[:column].strip() else last + 1)
+    return range(first, first if column and lines[first - 1].encode()[:column].strip() else last + 1)
 
 
 def trimmed(section: Section, lines: list[str]) -> Section | None:
