@@ -7,8 +7,9 @@ from collections import defaultdict
 from lore_etl.chunking.code_languages import PLAIN_LANGUAGES, code_languages
 from lore_etl.files.conversion.convert import EXTRA, FORMATS
 from lore_etl.files.generated import PATTERNS
+from lore_etl.sources.inventory import language_of
 from lore_etl.sources.kinds import PLAIN_GUIDES, TEXTS
-from lore_etl.sources.source import BARE_GUIDES, PROGRAMS, SYNTAXES, language_of
+from lore_etl.sources.source import BARE_GUIDES, PROGRAMS, SYNTAXES
 
 
 def read_files() -> str:

@@ -9,8 +9,9 @@ from lore_etl.core.errors import ConfigError
 from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.ignore import configured
+from lore_etl.sources.inventory import MAX_ROWS, inventory
 from lore_etl.sources.kinds import REGISTRY, SourceSet
-from lore_etl.sources.source import MAX_ROWS, Source, SourceContext, inventory
+from lore_etl.sources.source import Source, SourceContext
 from tests.golden import file_types
 
 TYPES = {

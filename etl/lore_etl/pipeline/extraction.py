@@ -20,8 +20,9 @@ from lore_etl.files.scan import FileEntry, Scan
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy, resolve
 from lore_etl.relations.supersession import succession
+from lore_etl.sources.inventory import inventory
 from lore_etl.sources.kinds import REGISTRY, AgentFiles, SourceSet
-from lore_etl.sources.source import Source, inventory, suffix_in, suffix_of
+from lore_etl.sources.source import Source, suffix_in, suffix_of
 from lore_etl.stores.catalogue import COUNT, ChunkKey, FileRow
 from lore_etl.stores.catalogue_rows import ChunkRecord, Uses, relations_of
 

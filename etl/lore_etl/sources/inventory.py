@@ -1,0 +1,84 @@
+"""Count the files that an index has, by type and language, and those that it leaves out, by extension and reason."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
+from posixpath import basename, splitext
+
+from lore_etl.chunking.code_languages import code_languages, plain_title_of
+from lore_etl.config.project import CONFIG_NAME
+from lore_etl.core.json_types import JSON
+from lore_etl.files.conversion.convert import NEEDS_EXTRA, format_of
+from lore_etl.files.generated import ATTRIBUTES, generated_reason
+from lore_etl.sources.source import syntax_of
+
+MAX_ROWS = 20  # a reply also has room for the problems of files
+MAX_EXAMPLE = 80
+OTHERS = "other"
+BINARY = "binary"
+DOCUMENT = "document format that Lore does not read"
+CONFIGURATION = "configuration of Lore"
+UNKNOWN = "type of file that Lore does not read"
+UNCLAIMED = "neither documentation nor code by its name"
+_BINARY = frozenset(
+    ".png .jpg .jpeg .gif .webp .ico .bmp .tiff .avif .mp3 .mp4 .wav .ogg .webm .mov .zip .gz .tgz .xz .bz2 .7z .jar"
+    " .war .whl .so .dll .dylib .exe .bin .dat .db .sqlite .woff .woff2 .ttf .otf .eot .class .o .a .pyc .wasm .onnx"
+    " .npz".split()
+)
+_DOCUMENTS = frozenset(".pages .numbers .key .djvu .mobi".split())
+_TITLES = {
+    "markdown": "Markdown", "rst": "reStructuredText", "text": "text", "python": "Python", "javascript": "JavaScript",
+    "typescript": "TypeScript", "tsx": "TypeScript", "component": "Vue and Svelte", "plain": "text",
+    "asciidoc": "AsciiDoc", "org": "Org", "latex": "LaTeX", "html": "HTML", "ini": "INI",
+    "notebook": "Jupyter notebook", "csv": "CSV",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=20_000)  # each sync counts the same files again
+def language_of(path: str) -> str:
+    if kind := format_of(path):
+        return kind.title
+    if plain := plain_title_of(path):
+        return plain
+    syntax = syntax_of(path)
+    return _TITLES.get(syntax) or code_languages()[syntax].title
+
+
+@lru_cache(maxsize=20_000)
+def left_out_reason(path: str) -> str:
+    suffix = splitext(path)[1].lower()
+    if basename(path) == CONFIG_NAME:
+        return CONFIGURATION
+    if suffix in _BINARY:
+        return BINARY
+    if format_of(path):
+        return NEEDS_EXTRA
+    if reason := generated_reason(path):
+        return reason
+    if suffix in _DOCUMENTS:
+        return DOCUMENT
+    return UNCLAIMED if syntax_of(path) != "plain" else UNKNOWN
+
+
+def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> JSON:
+    """Return the counts; `owned` maps each indexed path to its type, `left_out` the others to the reason, if known."""
+    found = Counter((type_, language_of(path)) for path, type_ in owned.items())
+    others: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for path, reason in left_out.items():
+        name = basename(path)
+        if name != ATTRIBUTES:  # it is read, though not indexed
+            others[splitext(name)[1].lower() or name, reason or left_out_reason(path)].append(path)
+    rows = sorted(others.items(), key=lambda row: (-len(row[1]), row[0]))
+    shown = [(suffix, reason, paths, min(paths)) for (suffix, reason), paths in rows[:MAX_ROWS]]
+    if rest := rows[MAX_ROWS:]:
+        shown.append((OTHERS, UNKNOWN, [path for _, paths in rest for path in paths], min(rest[0][1])))
+    return {
+        "found": [
+            {"type": type_, "language": language, "files": count}
+            for (type_, language), count in found.most_common(MAX_ROWS)
+        ],
+        "left_out": [
+            {"extension": suffix[:MAX_EXAMPLE], "reason": reason, "files": len(paths), "example": example[:MAX_EXAMPLE]}
+            for suffix, reason, paths, example in shown
+        ],
+    }
