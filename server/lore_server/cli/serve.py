@@ -174,7 +174,7 @@ class Server:
         terminal.err(f"Lore serves {about}\n{self.site.notice}\n")
         import uvicorn
 
-        from lore_server.http.application import build_http
+        from lore_server.http.application import audited, build_http
         from lore_server.http.protocol import LimitedProtocol
         from lore_server.owner.process import stop_on_signal
         from lore_server.trackers.webhooks import webhook_routes
@@ -185,6 +185,7 @@ class Server:
                 """Leave signals to `stop_on_signal`."""
                 yield
 
+        call = audited(call, load_contract(), self.site)
         more = [*more, *webhook_routes(self.site, call, pulse.hold)]
         web = build_http(load_contract(), call, self.site, pulse, self.toolsets, more, created)
         config = uvicorn.Config(

@@ -60,7 +60,7 @@ def build_http(
 
         call, route = measured(call, created)
         more = [*more, route]
-    calls = Calls(contract, audited(call, contract, site))
+    calls = Calls(contract, call)
     mcp = build_server(contract, calls, toolsets)
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(

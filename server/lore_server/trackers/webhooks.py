@@ -15,10 +15,8 @@ from starlette.routing import Route
 from lore_etl.core.errors import Forbidden, InvalidArgument, LoreError
 from lore_etl.core.progress import NOBODY
 from lore_server.app import App
-from lore_server.contract import load_contract
 from lore_server.execution.threads import PROJECTS, Call
 from lore_server.http.access import ACCESS, Access
-from lore_server.http.application import audited
 from lore_server.http.guard import WEBHOOK, refused
 from lore_server.http.site import PROJECT, WEBHOOK_VARIABLE, Site
 from lore_server.trackers.pull import PullRequest, pull
@@ -35,7 +33,6 @@ EVENTS = frozenset(
 
 def webhook_routes(site: Site, call: Call, hold: Callable[[], AbstractContextManager[App]]) -> list[Route]:
     """Return the addresses for deliveries; none without a secret. `hold` opens the project of the current call."""
-    run = audited(call, load_contract(), site)
     turns, waiting = {name: threading.Lock() for name in site.asked()}, set[str]()
 
     async def receive(request: Request) -> Response:
@@ -68,7 +65,7 @@ def webhook_routes(site: Site, call: Call, hold: Callable[[], AbstractContextMan
                         pull(wanted, log.info)
             except LoreError as error:
                 log.warning("cannot pull the tickets of %s: %s %s", name, error.message, error.hint)
-            run("manage_knowledge_base", {"action": "sync", "wait_seconds": 0}, NOBODY)
+            call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0}, NOBODY)
 
     paths = (WEBHOOK, f"{PROJECT}{{name}}{WEBHOOK}") if site.webhook_secret else ()
     return [Route(path, receive, methods=["POST"]) for path in paths]
