@@ -7,12 +7,12 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from lore_etl.config.settings import Settings
+from lore_etl.config.settings import Settings, is_loopback, is_this_machine
 from lore_etl.core.errors import ConfigError
 from lore_server.contract import load_contract
 from lore_server.http.guard import Crowd, Guard
 from lore_server.http.page import filled, page_routes, page_settings
-from lore_server.http.site import is_loopback, listening, site_of
+from lore_server.http.site import listening, site_of
 
 LONG = "0123456789abcdef0123456789abcdef"
 
@@ -25,6 +25,8 @@ def test_a_loopback_address_is_local_and_any_other_is_public() -> None:
     assert all(map(is_loopback, ["127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST", "::1"]))
     public = ["0.0.0.0", "::", "192.168.1.5", "kb.example", "localhost.example", "10.0.0.1", "::2"]
     assert not any(map(is_loopback, public))
+    assert is_this_machine("http://127.1.2.3:11434/v1")
+    assert not any(map(is_this_machine, ["http://127.0.0.1.example/", "http://127.0.0.1@kb.example/", "nowhere"]))
 
 
 def test_the_command_line_overrides_the_configuration() -> None:

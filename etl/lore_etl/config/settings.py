@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import re
 import socket
 from pathlib import Path
@@ -39,8 +40,16 @@ class IndexSettings(SettingsTable):
     )
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address. Names other than `localhost` may belong to any machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
 def is_this_machine(url: str) -> bool:
-    return urlsplit(url).hostname in LOOPBACK
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 def _accepted(url: str | None, owner: str, variable: str) -> str | None:

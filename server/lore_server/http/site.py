@@ -1,6 +1,5 @@
 """The properties of `lore serve` that the guard and the page need: host names, openness, project, and who signs in."""
 
-import ipaddress
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from pydantic import AnyHttpUrl, ValidationError
 from starlette.routing import Route
 
 from lore_etl.config.project import user_state_folder
-from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings
+from lore_etl.config.settings import LOOPBACK, AuthSettings, ServerSettings, Settings, is_loopback
 from lore_etl.core.errors import ConfigError, ProviderUnavailable, TokenRequired
 from lore_server.contract import ACROSS_PROJECTS, Operation
 from lore_server.execution.threads import PROJECTS
@@ -211,13 +210,3 @@ def site_of(
         hosts=LOOPBACK | bound | {name.casefold() for name in server.allowed_hosts},
         is_open=is_open,
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address. Names other than `localhost` may belong to any machine."""
-    if host.casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -3,12 +3,11 @@
 In case of a careless approval, it can name only variables `CHROMA_…`, and Chroma Cloud's key is sent only to it.
 """
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from lore_etl.config.settings import DatabaseSettings
+from lore_etl.config.settings import DatabaseSettings, is_loopback
 from lore_etl.core.errors import ConfigError
 
 API_KEY = "CHROMA_API_KEY"
@@ -63,10 +62,10 @@ def http_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> 
 def cloud_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> Address:
     """Return the address of Chroma Cloud, with the key from the environment. Raises ConfigError."""
     host = settings.host.strip("[]") or CLOUD
-    if not (host.endswith(CLOUD_DOMAIN) or _is_this_machine(host)):
+    if not (host.endswith(CLOUD_DOMAIN) or is_loopback(host)):
         hint = f'Remove it to use {CLOUD}, or set `database.mode = "http"`.'
         raise _wrong("host", f": `{host}` is not a host of Chroma Cloud and does not receive the key", hint)
-    if settings.ssl is False and not _is_this_machine(host):
+    if settings.ssl is False and not is_loopback(host):
         raise _wrong("ssl", ": Chroma Cloud requires TLS", "Remove it.")
     if settings.headers:
         raise _wrong("headers", " has no effect in the cloud", f"Remove it: {API_KEY} is used instead.")
@@ -121,10 +120,3 @@ def _header(name: str, value: str, environment: Mapping[str, str]) -> str:
 
 def _wrong(key: str, problem: str, hint: str) -> ConfigError:
     return ConfigError(f"Configuration key `database.{key}`{problem}.", hint)
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
