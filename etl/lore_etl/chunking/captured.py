@@ -205,10 +205,13 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
     definitions, use = language.queries
     cursor, found, bodies = QueryCursor(definitions, match_limit=MATCH_LIMIT), list[tuple[int, Nodes]](), [root]
     cursor.set_max_start_depth(SCRIPT_DEPTH if language.is_script else MAX_DEPTH)
+    known = {root.id}
     for body in bodies:  # which grows below
         inside = cursor.matches(body)
         found += inside
-        bodies += [node for _, match in inside for node in match.get("inside", ())]
+        more = {node.id: node for _, match in inside for node in match.get("inside", ()) if node.id not in known}
+        bodies += more.values()
+        known |= more.keys()
     found.sort(key=lambda match: match[0])  # the order of the patterns
     captures = found if root.has_error else ()
     classes = {node.id for _, match in captures for kind in match.keys() & CLASS_KINDS for node in match[kind]}
@@ -271,7 +274,7 @@ def _nest(items: list[Item], found: Captured) -> None:
         if item.kind not in FIELDS:
             around.append(item)
         if above is not None and item.kind == "global":  # of the same statement
-            around[0].names += [name for name in item.names if name not in around[0].names]
+            around[0].names += item.names
         elif above is None or ((above.is_container or above.kind in SPACES) and above.name):
             _place(item, above, found)
         elif above.name and above.kind in LOCAL and item.kind in CLASS_KINDS:

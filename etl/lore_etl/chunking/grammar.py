@@ -56,7 +56,7 @@ def _definition(item: Item, language: CodeLanguage) -> Definition:
         class_name = None
     kind = "method" if item.kind == "function" and class_name else item.kind
     first, last = item.lines
-    return Definition(item.name, kind, first, last, children, tuple(item.names), class_name)
+    return Definition(item.name, kind, first, last, children, tuple(dict.fromkeys(item.names)), class_name)
 
 
 def _symbols(items: list[Item]) -> Iterator[Symbol]:
