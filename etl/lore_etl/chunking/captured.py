@@ -19,7 +19,7 @@ from lore_etl.core.text import one_line
 PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
 READ_BYTES = 1 << 16
 FRAGMENT_BYTES = 1_000  # about one chunk
-SCRIPT_DEPTH = 4  # of a member of an exported class; functions in functions, which most code is in, are not read
+SCRIPT_DEPTH = 3  # of the body of an exported class; functions in functions, which most code is in, are not read
 MATCH_LIMIT = 1 << 12  # unfinished matches at a time
 MAX_NESTED = 20  # classes within classes
 MAX_KEYS = 3  # keys within keys

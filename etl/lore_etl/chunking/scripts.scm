@@ -109,6 +109,7 @@
 (program (export_statement "=" (identifier) @main))
 (program [(ambient_declaration (_ (variable_declarator name: (identifier) @name @global)))
   (export_statement (ambient_declaration (_ (variable_declarator name: (identifier) @name @global))))])
+(export_statement (ambient_declaration (_ body: (class_body) @inside)))
 (class_heritage (extends_clause value: [(identifier) (member_expression)] @base))
 (class_heritage (implements_clause [(type_identifier) @base @implements (nested_type_identifier) @base @implements
   (generic_type name: [(type_identifier) (nested_type_identifier)] @base @implements)]))
