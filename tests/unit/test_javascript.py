@@ -3,7 +3,7 @@ from textwrap import dedent
 import pytest
 
 from lore_etl.chunking import chunk
-from lore_etl.core.model import ClassDefinition
+from lore_etl.core.model import ClassDefinition, Member
 from tests.harness.models import counter
 from tests.harness.texts import chunks_in, document, facts_of, outline, symbols, words
 
@@ -122,8 +122,10 @@ CHUNKS: dict[str, tuple[str, str, Pieces]] = {
             }
             it.each([1])('reads %d', async n => { expect('BODY'); });
         });
+        describe('shared', cases); // BODY
         """,
-        [("test", (1, 3), "files, files › follows links"), ("test", (4, 6), "files › reads %d")]),
+        [("test", (1, 3), "files, files › follows links"), ("test", (4, 6), "files › reads %d"),
+         ("suite", (7, 7), "shared")]),
     "a function declared after other variables": ("a.js", """
         const first = 1,
               load = () => {},
@@ -142,6 +144,15 @@ CHUNKS: dict[str, tuple[str, str, Pieces]] = {
         }
         """,
         [("function", (1, 3), "pino.load"), ("class", (4, 5), "pino.Store"), ("method", (6, 9), "pino.Store.find")]),
+    "the methods of a declared class": ("a.d.ts", """
+        export declare class Store {
+            /** BODY */
+            find(): void;
+            /** BODY */
+            drop(): void;
+        }
+        """,
+        [("class", (1, 3), "Store, Store.find"), ("method", (4, 6), "Store.drop")]),
     "a class expression in a variable": (
         "a.js", "const Shape = class extends Base { area() { return 0; } };\n", [("class", (1, 1), "Shape")]
     ),
@@ -169,6 +180,16 @@ def test_definitions_become_chunks_with_their_comments(path: str, text: str, exp
             ClassDefinition("Repo", (8, 14), ("Base", "Reader"), implements=("Reader",)),
         ]),
         ("a.js", CHUNKS["a class expression in a variable"][1], [ClassDefinition("Shape", (1, 1), ("Base",))]),
+        ("a.ts", "export const A = class extends B { area() {} };\n", [ClassDefinition("A", (1, 1), ("B",))]),
+        ("a.ts", "declare global {\n  interface A extends B { find(): void }\n}\n",
+         [ClassDefinition("A", (2, 2), ("B",), is_interface=True)]),
+        ("a.d.ts", "export declare abstract class A extends B implements C {}\n",
+         [ClassDefinition("A", (1, 1), ("B", "C"), implements=("C",))]),
+        ("a.d.ts", "export declare interface A extends B { find(): void }\n",
+         [ClassDefinition("A", (1, 1), ("B",), is_interface=True)]),
+        ("a.d.ts", "declare module 'x' {\n  export interface A extends B {}\n  export class C extends D {}\n}\n", []),
+        ("a.d.ts", "declare namespace n {\n  export class C extends D {}\n}\n",
+         [ClassDefinition("n.C", (2, 2), ("D",))]),
         ("a.js", "/**\n * @class my.app.View\n */\nexport default class View extends ns.Base {}\n",
          [ClassDefinition("View", (4, 4), ("ns.Base",), "my.app.View")]),
         ("src/button/Base.mjs", NEO, [ClassDefinition("Button", (8, 24), ("Component",), "Neo.button.Base")]),
@@ -180,6 +201,18 @@ def test_a_class_has_its_bases_and_the_name_from_its_config_or_comment(
     path: str, text: str, expected: list[ClassDefinition]
 ) -> None:
     assert list(facts_of(path, code(text)).classes) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export const A = class extends B { one() {} };", "export declare class A extends B { one(): void }",
+        "export declare interface A extends B { one(): void }", "declare class A { one(): void }",
+        "export default class A { one = () => {} }", "@b() export class A { one() {} }",
+    ],
+)  # fmt: skip
+def test_a_class_has_its_methods_however_it_is_declared(text: str) -> None:
+    assert facts_of("a.ts", text).members["A"] == (Member("one", "method", (1, 1)),)
 
 
 def test_every_form_of_import_is_parsed() -> None:

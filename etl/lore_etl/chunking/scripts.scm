@@ -43,6 +43,8 @@
 (lexical_declaration . (variable_declarator name: (_) @name value: (class) @class) .) @start @end
 (variable_declaration . (variable_declarator name: (_) @name value: (class) @class) .) @start @end
 
+(variable_declarator value: (class [(class_heritage) (class_body)] @inside))
+
 (function_declaration name: (_) @name) @function
 (generator_function_declaration name: (_) @name) @function
 (export_statement "default" @name value: [(arrow_function) (function_expression !name) (generator_function !name)] @function) @start
@@ -62,7 +64,7 @@
 
 (expression_statement . (call_expression function: [(identifier) @_suite (member_expression object: (identifier) @_suite)
   (member_expression property: (_) @_suite) (member_expression object: (member_expression property: (_) @_suite)) (call_expression function: (member_expression object: (identifier) @_suite))]
-  arguments: (arguments . [(string) (template_string)] @name [(arrow_function body: (_) @inside) (function_expression body: (_) @inside)] @suite .))
+  arguments: (arguments . [(string) (template_string)] @name [(arrow_function body: (_) @inside) (function_expression body: (_) @inside) (identifier)] @suite .))
   (#any-of? @_suite "describe" "suite" "context")) @start @end
 (expression_statement . (call_expression function: [(identifier) @_test (member_expression object: (identifier) @_test)
   (member_expression object: (member_expression object: (identifier) @_test)) (call_expression function: (member_expression object: (identifier) @_test))]
@@ -109,7 +111,8 @@
 (program (export_statement "=" (identifier) @main))
 (program [(ambient_declaration (_ (variable_declarator name: (identifier) @name @global)))
   (export_statement (ambient_declaration (_ (variable_declarator name: (identifier) @name @global))))])
-(export_statement (ambient_declaration (_ body: (class_body) @inside)))
+(ambient_declaration (statement_block) @inside)
+(export_statement (ambient_declaration (_ [(class_heritage) (class_body) (extends_type_clause) (interface_body)] @inside)))
 (class_heritage (extends_clause value: [(identifier) (member_expression)] @base))
 (class_heritage (implements_clause [(type_identifier) @base @implements (nested_type_identifier) @base @implements
   (generic_type name: [(type_identifier) (nested_type_identifier)] @base @implements)]))
