@@ -26,7 +26,8 @@ FILES = {
     "docs/fumigation.md": "# Fumigation\n\nTo fumigate the cargo, name its decks with the option `smoke`:\n\n"
     "```\nship.open({smoke: ['lower']})\n```\n\n## Masks\n\nThe option `smoke` is for the crew in masks.\n\n"
     "## Gas\n\nAnother gas may be chosen:\n\n```\nship.open({smoke: {gas: 'sulphur'}})\n```\n",
-    "docs/hulls.md": "# Hulls\n\nEach hull is built of oak.\n\n## Fire-safety\n\nTar and pitch are kept ashore.\n",
+    "docs/hulls.md": "# Hulls\n\nEach hull is built of oak.\n\n## Fire-safety\n\nTar and pitch are kept ashore.\n\n## Water resistance\n\n"
+    "Caulk keeps it out.\n\n## Paint\n\nBlack.\n",
     "docs/charts.md": "# Charts\n\nCharts keep the depths of a coast in one roll.\n\n## Portability\n\nThe roll has "
     "the same lines on each ship: copy it in Lisbon and read it in Bergen.\n\n## Ink\n\nInk is made of oak galls, "
     "and a chart is locked while it is drawn.\n",
@@ -109,8 +110,12 @@ def test_another_form_of_a_word_in_a_heading_is_evidence(app: App, question: str
     assert reply["citations"][0]["heading"] == "Charts > Portability"
 
 
-def test_a_word_whose_other_form_occurs_is_not_said_to_be_nowhere(app: App) -> None:
-    assert "occurs nowhere" not in ask(app, "is it fire safe")["answer"]
+@pytest.mark.parametrize("question", ["is it fire safe", "Is it water resistant?"])
+def test_a_heading_within_a_passage_of_several_sections_is_evidence(app: App, question: str) -> None:
+    reply = ask(app, question)
+
+    assert reply["found"] is True
+    assert reply["citations"][0]["source"] == "docs/hulls.md"
 
 
 @pytest.mark.parametrize("question", ["is it portable by mules", "is it a safe", "is it submersible"])

@@ -18,7 +18,7 @@ from lore_server.answer.class_questions import Fact, extended_class, structural_
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
-from lore_server.answer.release_facts import first_release, release_of
+from lore_server.answer.release_facts import first_release, release_of, titles
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
@@ -96,7 +96,8 @@ class PassageAnswers:
         else:
             near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
             first = [fact[1]] if fact else defining(question, lambda: self._prose(found))
-            passages = choose(found, first or steps(question, near, share), limit, room)
+            first = first or steps(question, near, share) or list(_headed(found))[:1]
+            passages = choose(found, first, limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
             passages = widened(passages, max(0, left), self._index.catalogue.of_source)
             shown = [passage.chunk for passage in passages]
@@ -137,9 +138,8 @@ class PassageAnswers:
             noun := absent(known, self._index, are_words_counted and is_unsure and found.confidence < UNSURE)
         ):
             return ABSENT.format(noun)
-        words = name_words(found.query.text)
-        is_headed = any(words == name_words(title) for one in found.passages for title in one.chunk.heading)
-        if not is_headed and (found.confidence < LEAST or (is_unsure and not self._is_supported(found))):
+        is_likely = found.confidence >= LEAST and (not is_unsure or self._is_supported(found))
+        if not is_likely and not any(_headed(found)):
             return NOT_JUDGED if found.is_foreign else NOT_HERE
         return None
 
@@ -199,6 +199,15 @@ class PassageAnswers:
         ]
         answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
         return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": citations}
+
+
+def _headed(found: SearchOutcome) -> Iterator[Chunk]:
+    """Yield the passages under, or with, a heading that consists of the words of the question."""
+    text = found.query.text.rstrip(" ?!.")
+    asked = {name_words(text), name_words(f"{text}ty")}  # the stem of `safety` is not that of `safe`
+    for chunk in (one.chunk for one in found.passages):
+        if any(name_words(title) in asked for title in (*chunk.heading, *titles(chunk.text))):
+            yield chunk
 
 
 def _sources(one: Reference) -> Iterable[str]:

@@ -14,7 +14,7 @@ from lore_server.query.reference import spelled
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
-_TITLE = re.compile(r"^#+\s+(.+)|^(.+)\n-{3,}$", re.MULTILINE)
+_TITLE = re.compile(r"^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$", re.MULTILINE)
 _VERSION = re.compile(
     r"^\W*(?:[A-Za-z][\w.-]* )?(?:release |version )?v?(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE
 )
@@ -61,11 +61,16 @@ def release_of(chunk: Chunk) -> str | None:
     return next((match[1] for match in map(_VERSION.search, places) if match), None)
 
 
+def titles(text: str) -> Iterator[str]:
+    """Yield the headings in a text in Markdown or reStructuredText."""
+    yield from (match[1] or match[2] for match in _TITLE.finditer(text))
+
+
 def _stating(chunk: Chunk, words: re.Pattern[str], verb: str) -> Iterator[str]:
     """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings."""
     version, place = release_of(chunk), " ".join(chunk.heading).casefold()
     for part in _PART.split(chunk.text) if version else ():
-        for title in filter(None, (match[1] or match[2] for match in _TITLE.finditer(part))):
+        for title in titles(part):
             found = _VERSION.search(title)  # a passage has the notes of several short releases
             version, place = (found[1], "") if found else (version, f"{place} {title.casefold()}")
         if version and words.search(part) and (not verb or re.search(rf"\b{verb}", f"{place} {part}".casefold())):
