@@ -197,3 +197,38 @@ def test_a_long_text_names_files_by_their_paths_only() -> None:
     (one,) = references(parse(text), lambda _: ["src/grid/Body.mjs", "src/grid/Row.mjs"])
 
     assert one.name == "src/grid/row.mjs"
+
+
+NUMBERED = [
+    "kep/0007-gates.md",
+    "kep/0012-drains.md",
+    "kep/0021-locks.md",
+    "src/gates.py",
+    "peps/pep-0008.rst",
+    "old-smcs/3-oil.md",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("what does KEP 12 say", ["kep/0012-drains.md"]),
+        ("why does kep-0021 lock twice", ["kep/0021-locks.md"]),
+        ("keps 7", ["kep/0007-gates.md"]),
+        ("summarize PEP 8", ["peps/pep-0008.rst"]),
+        ("which gates have 12 locks", []),
+    ],
+)
+def test_a_query_names_a_document_by_its_kind_and_number(query: str, paths: list[str]) -> None:
+    assert [path for one in references(parse(query), lambda _: NUMBERED) for path in one.sources] == paths
+
+
+@pytest.mark.parametrize(("query", "count"), [("what does KEP 99 say", 1), ("does kep-0099 exist", 1), ("PEP 9", 0)])
+def test_a_number_is_missing_only_where_several_documents_of_the_kind_have_one(query: str, count: int) -> None:
+    found = references(parse(query), lambda _: NUMBERED)
+
+    assert [one.sources for one in found] == [()] * count
+
+
+def test_a_number_after_a_kind_is_no_document_if_the_question_is_about_more() -> None:
+    assert references(parse("how are 40 gates of kep 99 drained"), lambda _: NUMBERED) == []

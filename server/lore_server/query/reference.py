@@ -1,7 +1,7 @@
 """Find what a query names: a file by its path, a ticket (`#8156`) or release (`11.20`) by its number, a quotation."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -33,6 +33,9 @@ ASKING = re.compile(
 _QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)|\bcommand ([\w-]+(?: [\w-]+){1,3}) (?:do|mean)\b")
 ABSENT = "`{}` occurs nowhere in this knowledge base."
 DEFINITIONS = 20  # more chunks that define a name do not tell which is meant
+SERIES = 3  # numbered documents of a kind, of which another number may be missing
+_KIND_AND_NUMBER = re.compile(r"(?<![\w/.-])([A-Za-z]{2,})[ -]#?(\d{1,5})(?![\w/-]|\.\w)")
+_NUMBERED = re.compile(r"((?:[A-Za-z]+[-_ ])*)0*(\d+)(?![\d.])")  # the beginning of a file name
 _CAPITALIZED = re.compile(r"(?<![\w./$-])[A-Z][a-z]\w*(?![\w./$-])")
 
 
@@ -100,6 +103,7 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     for number in tickets(query.text):
         own = tuple(path for path in paths_of(KnowledgeType.TICKET) if _number(path) == number)
         found.append(Reference("ticket", f"#{number}", own))
+    found += _numbered(query, paths_of)
     changed_in = [version.casefold().rstrip(".") for version in _CHANGED_IN.findall(query.text)]
     for version in dict.fromkeys((*query.releases, *changed_in)):
         own = tuple(path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, version))
@@ -113,6 +117,23 @@ def references(query: Query, paths_of: Callable[[str | None], Iterable[str]]) ->
     if len(query.text.split()) <= MAX_WORDS:  # a longer text names documents in passing
         return found
     return [one for one in found if one.sources and (one.kind != "file" or "/" in one.name)]
+
+
+def _numbered(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> Iterator[Reference]:
+    """Yield documents named by their kind, a word of their folder or file name, and number: `RFC 37`, `adr-0003`."""
+    for kind, number in _KIND_AND_NUMBER.findall(query.text):
+        asked, plain = kind.casefold().removesuffix("s"), number.lstrip("0")
+        if kind.casefold() in STOPWORDS or plain in tickets(query.text):
+            continue
+        paths = ((PurePosixPath(path), _NUMBERED.match(PurePosixPath(path).stem)) for path in paths_of(None))
+        those = {str(path): at[2] for path, at in paths if at and asked in _singular(f"{path.parent.name} {at[1]}")}
+        own = Reference("document", f"{kind} {number}", tuple(path for path, has in those.items() if has == plain))
+        if own.sources or (len(those) >= SERIES and (plain != number or asks_only_for(query, [own]))):
+            yield own
+
+
+def _singular(text: str) -> set[str]:
+    return {word.removesuffix("s") for word in name_parts(text)}
 
 
 def asks_only_for(query: Query, named: Iterable[Reference]) -> bool:
