@@ -181,6 +181,32 @@ def test_a_sentence_that_says_what_something_is_comes_before_a_heading_and_befor
     assert found[0] == defined.text.strip()
 
 
+def test_the_opening_of_the_document_named_after_the_subject_comes_before_a_mention() -> None:
+    mention = make_chunk("docs/ballast.md", text="A bilge pump provides ballast.\n", lines=(9, 9))
+    opening = make_chunk(
+        "docs/0012-bilge-pump.md", text="- Status: built\n\n# Summary\n\n- Drains a ship\n", lines=(1, 5)
+    )
+    later = make_chunk("docs/0012-bilge-pump.md", text="# Costs\n", lines=(6, 6))
+
+    assert defining("What is a bilge pump?", lambda: [mention, later, opening]) == [opening]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  /**\n   * The most casks in one hold.\n   */\n  readonly maxCasks?: number\n",
+        "\t// Casks beyond it stay on the quay.\n\tmaxCasks int\n",
+        "    # beyond it, casks stay on the quay\n    maxCasks = 4\n",
+        "// maxCasks is the most casks in one hold.\nfunc maxCasks() int {\n",
+    ],
+)
+def test_a_name_in_code_is_explained_where_a_comment_precedes_its_declaration(text: str) -> None:
+    used = make_chunk("src/hold.ts", text="// more than these fall overboard\nif (casks > this.maxCasks) maxCasks()\n")
+    declared = make_chunk("src/hold.ts", text=text)
+
+    assert defining("What is maxCasks?", lambda: [used, declared]) == [declared]
+
+
 def test_steps_are_code_in_any_notation_and_the_best_passage_keeps_its_place_if_it_has_some() -> None:
     question = "How do I wind foil on a ship?"
     share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))

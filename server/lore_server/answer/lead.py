@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk
@@ -79,17 +80,27 @@ def _says_what(subject: str) -> str:
 
 
 def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk]:
-    """Return the first of these chunks that says what the subject of a "what is" question is, or that it heads."""
+    """Return the first of these chunks that says what the subject of a "what is" question is, or that it heads.
+
+    The beginning of a document with that name counts as headed, and in code a declaration with a comment above it.
+    """
     subject = _subject(question)
     if subject is None:
         return []
     title, begin = rf"{subject}[`*_]*\s*(?:\([^)\n]*\):?)?[ \t]*", r"(?:^|[.!?]\s+)"
     heading = rf"^#+\s+{title}$|^{title}\n([=~^\"'*+.:-])\1{{2,}}$"
     forms = (heading, begin + _says_what(subject), rf"{begin}{subject}{_IS}|{_CALLED}{subject}\b")
+    declared = re.compile(
+        rf"(?:\*/|(?://|#).*)\n[ \t]*(?:[\w@]+[ \t]+)*{subject}\b(?:\??[ \t]*[:=;(]|[ \t]+\w+$)", re.MULTILINE
+    )
 
     def rank(chunk: Chunk) -> tuple[bool, ...]:
+        if syntax_of(chunk.source) not in PROSE:
+            return False, False, declared.search(chunk.text) is not None
         text = _FENCE.sub("", chunk.text)
         titled, defines, mentions = (bool(re.search(form, text, re.IGNORECASE | re.MULTILINE)) for form in forms)
+        stem = PurePosixPath(chunk.source).stem.lstrip("-_0123456789")
+        titled = titled or (chunk.lines[0] == 1 and re.fullmatch(subject, stem, re.IGNORECASE) is not None)
         return titled and mentions, defines, titled, mentions
 
     best = max(chunks(), key=rank, default=None)

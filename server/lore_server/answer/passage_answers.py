@@ -95,7 +95,7 @@ class PassageAnswers:
             passages = self._parts(named, room)
         else:
             near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
-            first = [fact[1]] if fact else defining(question, lambda: self._prose(found))
+            first = [fact[1]] if fact else defining(question, lambda: self._likely(found))
             first = first or steps(question, near, share) or list(_headed(found))[:1]
             passages = choose(found, first, limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
@@ -120,8 +120,9 @@ class PassageAnswers:
             "citations": [passage_citation(passage.number, passage.chunk, found.today) for passage in passages],
         }
 
-    def _prose(self, found: SearchOutcome) -> Iterator[Chunk]:
-        for file in (file for file in found.ranked[:LEADING] if syntax_of(file.source) in PROSE):
+    def _likely(self, found: SearchOutcome) -> Iterator[Chunk]:
+        """Yield the chunks in which a subject may be defined: the first files, and passages of prose."""
+        for file in found.ranked[:LEADING]:
             yield from self._index.catalogue.of_source(file.source)
         yield from (passage.chunk for passage in found.passages if syntax_of(passage.source) in PROSE)
 
