@@ -26,8 +26,8 @@ FILES = {
     "docs/fumigation.md": "# Fumigation\n\nTo fumigate the cargo, name its decks with the option `smoke`:\n\n"
     "```\nship.open({smoke: ['lower']})\n```\n\n## Masks\n\nThe option `smoke` is for the crew in masks.\n\n"
     "## Gas\n\nAnother gas may be chosen:\n\n```\nship.open({smoke: {gas: 'sulphur'}})\n```\n",
-    "docs/hulls.md": "# Hulls\n\nEach hull is built of oak.\n\n## Fire-safety\n\nTar and pitch are kept ashore.\n\n## Water "
-    "resistance\n\nCaulk keeps it out.\n\n## Paint\n\nBlack.\n",
+    "docs/hulls.md": "# Hulls\n\nEach hull is built of oak.\n\n## Fire-safety\n\nTar and pitch are kept ashore.\n\n"
+    "## Water resistance\n\nCaulk keeps it out.\n\n## Paint\n\nBlack.\n",
     "docs/charts.md": "# Charts\n\nCharts keep the depths of a coast in one roll.\n\n## Portability\n\nThe roll has "
     "the same lines on each ship: copy it in Lisbon and read it in Bergen.\n\n## Ink\n\nInk is made of oak galls, "
     "and a chart is locked while it is drawn.\n",
