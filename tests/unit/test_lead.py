@@ -207,6 +207,15 @@ def test_a_name_in_code_is_explained_where_a_comment_precedes_its_declaration(te
     assert defining("What is maxCasks?", lambda: [used, declared]) == [declared]
 
 
+def test_a_comment_that_says_what_a_class_is_comes_before_its_constructor() -> None:
+    made = make_chunk("Hold.java", text="    /** Makes one. */\n    public CargoHold() {\n    }\n")
+    opened = make_chunk("Hold.java", text=" */\npublic class CargoHold {\n")
+    said = make_chunk("Hold.java", text="/**\n A CargoHold is a room below the deck.\n")
+
+    assert defining("what is a CargoHold", lambda: [opened, made]) == [opened]
+    assert defining("what is a CargoHold", lambda: [opened, made, said]) == [said]
+
+
 def test_steps_are_code_in_any_notation_and_the_best_passage_keeps_its_place_if_it_has_some() -> None:
     question = "How do I wind foil on a ship?"
     share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))

@@ -33,7 +33,7 @@ BY_PATH = {
     "etl/lore_etl/chunking/javascript.py": "Lore's own files",
     "etl/lore_etl/files/redaction.py": "Lore's own files",
     "server/lore_server/answer/writer_interface.py": "Lore's own files",
-    "server/lore_server/answer/wording.py": "Lore's own files",
+    "server/lore_server/query/wording.py": "Lore's own files",
     "server/lore_server/contract.py": "Lore's own files",
     "server/lore_server/http/page.py": "Lore's own files",
     "server/lore_server/http/application.py": "Lore's own files",

@@ -19,6 +19,13 @@ def test_adjacent_words_score_one_and_missing_words_score_zero() -> None:
     assert near("ferry dawn", "") == 0
 
 
+@pytest.mark.parametrize(
+    "question", ["what is the difference between a ferry and dawn", "how does a ferry differ from dawn"]
+)
+def test_the_wording_of_a_comparison_is_not_sought(question: str) -> None:
+    assert near(question, "At dawn the ferry leaves.") == pytest.approx(1)
+
+
 def test_distant_words_score_by_the_best_window_with_some_of_them() -> None:
     apart = near("ferry dawn", f"The ferry waits. {GAP} At dawn it leaves.")
 

@@ -14,10 +14,10 @@ from lore_server.answer.answer_markdown import shown_text
 from lore_server.answer.class_questions import MembersOf
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation
 from lore_server.answer.release_facts import asked_event, first_release
-from lore_server.answer.wording import wording
 from lore_server.changes.file_history import ProjectHistory, preferred
 from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
+from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
 
 if TYPE_CHECKING:

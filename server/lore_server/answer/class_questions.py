@@ -9,10 +9,10 @@ from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_rows import User
-from lore_server.answer.wording import wording
 from lore_server.query.lineage import NAME, classes_in
 from lore_server.query.parse import looks_like_name
 from lore_server.query.reference import DEFINITIONS
+from lore_server.query.wording import wording
 
 _FORM = wording("classes")
 extended_class = _FORM["extended"].search

@@ -11,8 +11,8 @@ from lore_etl.core.errors import AnswerNotFound
 from lore_etl.core.model import sha256
 from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.tokenizer import STOPWORDS
-from lore_server.answer.wording import wording
 from lore_server.query.parse import looks_like_name
+from lore_server.query.wording import wording
 
 if TYPE_CHECKING:
     from lore_server.replies.records import AnswerRecord

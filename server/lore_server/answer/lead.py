@@ -8,9 +8,9 @@ from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.model import Chunk
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage
-from lore_server.answer.wording import wording
 from lore_server.query.parse import looks_like_name
 from lore_server.query.path_words import file_name_matches, name_words
+from lore_server.query.wording import wording
 
 _FORM = wording("sentences")
 EXPLAINED = re.compile("|".join(_FORM[name].pattern for name in ("how", "why", "what_is")), re.IGNORECASE)
@@ -90,13 +90,13 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     title, begin = rf"{subject}[`*_]*\s*(?:\([^)\n]*\):?)?[ \t]*", r"(?:^|[.!?]\s+)"
     heading = rf"^#+\s+{title}$|^{title}\n([=~^\"'*+.:-])\1{{2,}}$"
     forms = (heading, begin + _says_what(subject), rf"{begin}{subject}{_IS}|{_CALLED}{subject}\b")
-    declared = re.compile(
-        rf"(?:\*/|(?://|#).*)\n[ \t]*(?:[\w@]+[ \t]+)*{subject}\b(?:\??[ \t]*[:=;(]|[ \t]+\w+$)", re.MULTILINE
-    )
+    declared = rf"(?:\*/|(?://|#).*)\n[ \t]*(?:[\w@]+[ \t]+)*{subject}\b(?:\??[ \t]*[:=;({{<]|[ \t]+\w+$)"
+    commented = rf"^[ \t]*(?:/?\*+|//+|#+)?[ \t]*{subject}{_IS}"
 
     def rank(chunk: Chunk) -> tuple[bool, ...]:
         if syntax_of(chunk.source) not in PROSE:
-            return False, False, declared.search(chunk.text) is not None
+            is_explained = re.search(commented, chunk.text, re.IGNORECASE | re.MULTILINE) is not None
+            return False, is_explained, re.search(declared, chunk.text, re.MULTILINE) is not None
         text = _FENCE.sub("", chunk.text)
         titled, defines, mentions = (bool(re.search(form, text, re.IGNORECASE | re.MULTILINE)) for form in forms)
         stem = PurePosixPath(chunk.source).stem.lstrip("-_0123456789")

@@ -8,8 +8,8 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.stores.tokenizer import phrase_words
-from lore_server.answer.wording import wording
 from lore_server.query.reference import spelled
+from lore_server.query.wording import wording
 
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))

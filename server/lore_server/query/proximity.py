@@ -11,6 +11,7 @@ WINDOW = 8  # words
 STEM = 5  # letters: enough to match the forms of a word
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+|[A-Z]+[a-z0-9]*")  # the same words as with both others, in one pass
+_COMPARING = re.compile(r"\b(?:differences? between|differs? from)\b", re.IGNORECASE)  # no text has it
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -29,7 +30,7 @@ def proximities(question: str, texts: Sequence[str]) -> list[float]:
 
 def stems(text: str) -> list[tuple[str, str]]:
     """Return the significant words of a text in lower case with their stems, with identifiers split."""
-    return [(word, word[:STEM]) for word in significant(map(str.casefold, _words(text)))]
+    return [(word, word[:STEM]) for word in significant(map(str.casefold, _words(_COMPARING.sub(" ", text))))]
 
 
 def stems_of(text: str) -> frozenset[str]:

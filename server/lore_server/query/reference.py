@@ -27,7 +27,7 @@ _FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][
 ASKING = re.compile(
     r"\b(?:releases?|versions?|tickets?|issues?|pull requests?|prs?|bugs?|gh|files?|modules?|about|chang\w+|new|"
     r"happen\w*|introduc\w*|commands?|means?|fix\w*|add\w*|remov\w*|deprecat\w*|contain\w*|contents?|describ\w*|"
-    r"say|says|does|tell|explain\w*|summari[sz]\w*|purpose|defin\w*|notes?|log|since)\b",
+    r"say|says|does|tell|explain\w*|summari[sz]\w*|purpose|propos\w*|defin\w*|notes?|log|since)\b",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)|\bcommand ([\w-]+(?: [\w-]+){1,3}) (?:do|mean)\b")
@@ -126,14 +126,11 @@ def _numbered(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> 
         if kind.casefold() in STOPWORDS or plain in tickets(query.text):
             continue
         paths = ((PurePosixPath(path), _NUMBERED.match(PurePosixPath(path).stem)) for path in paths_of(None))
-        those = {str(path): at[2] for path, at in paths if at and asked in _singular(f"{path.parent.name} {at[1]}")}
+        named = ((path, at[2], name_parts(f"{path.parent.name} {at[1]}")) for path, at in paths if at)
+        those = {str(path): has for path, has, words in named if {asked, f"{asked}s"} & set(words)}
         own = Reference("document", f"{kind} {number}", tuple(path for path, has in those.items() if has == plain))
         if own.sources or (len(those) >= SERIES and (plain != number or asks_only_for(query, [own]))):
             yield own
-
-
-def _singular(text: str) -> set[str]:
-    return {word.removesuffix("s") for word in name_parts(text)}
 
 
 def asks_only_for(query: Query, named: Iterable[Reference]) -> bool:

@@ -1,4 +1,4 @@
-"""The wording by which answers recognize what a question asks and what a sentence says, from `wording.toml`."""
+"""The wording by which a question and a sentence are recognized, from `wording.toml`."""
 
 import re
 import tomllib
