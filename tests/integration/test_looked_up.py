@@ -59,7 +59,7 @@ FILES = {
     "crane build\ncrane push --all\n```\n\nThe server then restarts.\n\n## On Nimbus\n\nDeploy Crane with a token.\n",
     "docs/partners.md": "# Partners\n\nParcels of Crane are loaded by Gantry, [Lift](https://example.org/lift), "
     "`Derrick` and Hoister.\n\n- Barge\n- Tugboat\n- Punt\n\nA Derrick loads them at night, and how the Punt "
-    "is loaded is in its manual.\n",
+    "is loaded is in its manual.\n\nWanted:\n\n* \U0001f525 **Windlass Boat**  \n* **Capstan** - of oak\n",
     "docs/commands/crane-lift.md": "# Command: crane lift\n\nLifts a parcel from the belt to a shelf.\n",
     "carriers/air/fast/adapter.go": adapter("fast"),
     "carriers/air/slow/adapter.go": adapter("slow"),
@@ -130,6 +130,7 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
         ("how do I deploy Crane to Heroku", "`Heroku` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Zephyr", "`Zephyr` occurs only within other names, as in `logs/centre.md`"),
         ("How do I load parcels with Gantry Lift?", "`Gantry` occurs only in a list of names, in `docs/partners.md`"),
+        ("How do I load parcels with the Windlass Boat?", "`Windlass` occurs only in a list of names, in `docs/partners.md`"),
         ("what is Tugboat", "`Tugboat` occurs only in a list of names, in `docs/partners.md`"),
         ("Does Crane speak HTTP/3?", "`HTTP/3` occurs nowhere in this knowledge base."),
         ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),

@@ -21,8 +21,9 @@ _TOKEN = re.compile(r"[^\W\d_][\w+#]*(?:[.-][\w+#]+|/\d[\d.]*)*(?:['’]\w+)?")
 _JOINED = re.compile(r"[/@:]·|·(?:[/@:]\S|  )")  # around a word: of a path, or in a column
 _IN_DATA = re.compile(r"[/@:._-]·|·[/@:._-]")
 _LINK = re.compile(r"\]\([^()\s]*\)")
-_ITEM = r"[`*_\[\"']{0,3}[A-Z][\w.+#-]*(?: [A-Z\d][\w.+#-]*){0,2}[`*_\]\"']{0,3}"
-_LIST = re.compile(rf"{_ITEM}(?:(?:,\s+|,?\s+(?:and|or|&)\s+|\n[-*+] ){_ITEM}){{2,}}")
+_ITEM = r"[`*_\[\"']{0,3}[A-Z][\w.+#-]*(?: [A-Z\d][\w.+#-]*){0,3}[`*_\]\"']{0,3}"
+_IN_LINE = rf"{_ITEM}(?:(?:,\s+|,?\s+(?:and|or|&)\s+|\n[-*+] ){_ITEM}){{2,}}"
+_LIST = re.compile(rf"{_IN_LINE}|^[ \t]*[-*+] [^\w\n]*{_ITEM}[^\w\n]*$", re.MULTILINE)  # or an item is only a name
 _OPENING = re.compile(r"(?:^|[.?!:]\s)\W*$")
 
 
