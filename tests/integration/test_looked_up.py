@@ -130,7 +130,10 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
         ("how do I deploy Crane to Heroku", "`Heroku` occurs nowhere in this knowledge base."),
         ("how do I deploy Crane to Zephyr", "`Zephyr` occurs only within other names, as in `logs/centre.md`"),
         ("How do I load parcels with Gantry Lift?", "`Gantry` occurs only in a list of names, in `docs/partners.md`"),
-        ("How do I load parcels with the Windlass Boat?", "`Windlass` occurs only in a list of names, in `docs/partners.md`"),
+        (
+            "How do I load parcels with the Windlass Boat?",
+            "`Windlass` occurs only in a list of names, in `docs/partners.md`",
+        ),
         ("what is Tugboat", "`Tugboat` occurs only in a list of names, in `docs/partners.md`"),
         ("Does Crane speak HTTP/3?", "`HTTP/3` occurs nowhere in this knowledge base."),
         ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),
