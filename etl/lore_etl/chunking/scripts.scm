@@ -1,12 +1,13 @@
-; The definitions and names of scripts. Definitions in @inside are read as those of a file. The first two parts are for JavaScript and TypeScript, the second is about names
-; of other definitions. The next two are only for JavaScript, the last two only for TypeScript.
+; The definitions and names of scripts. Definitions in @inside are read as those of a file. The first two parts are for
+; JavaScript and TypeScript, the second of them about names of other definitions. The next two are only for JavaScript,
+; the last two only for TypeScript.
 
 [(comment) (decorator)] @doc
 (class_body [(comment) (decorator)] @doc)
 
-; @imports is a statement that only imports, @from another one that imports. @module is the other module, @member a name in it, @local the name here if
-; it has another one, @default the local name of a default import, @whole that of a whole module; @all means all that a
-; module exports. @main is the default export, unless it is an @unnamed class.
+; @imports is a statement that only imports, @from another one that imports. @module is the other module, @member a name
+; in it, @local the name here if it has another one, @default the local name of a default import, @whole that of a whole
+; module; @all means all that a module exports. @main is the default export, unless it is an @unnamed class.
 (program (import_statement . (string)) @imports)
 (program (import_statement (import_clause (named_imports . "{" . "}"))) @imports)
 (program (_ . (variable_declarator value: (call_expression function: (identifier) @_require))+ .) @imports
