@@ -216,6 +216,16 @@ def test_a_comment_that_says_what_a_class_is_comes_before_its_constructor() -> N
     assert defining("what is a CargoHold", lambda: [opened, made, said]) == [said]
 
 
+@pytest.mark.parametrize(
+    "heading", ["`dock.berth(ships, options) => Berth`", "dock.berth(ships)", "`berth(ships): Berth`"]
+)
+def test_a_heading_with_the_signature_of_a_subject_defines_it(heading: str) -> None:
+    code = make_chunk("dock.js", text="function berth (ships) {\n  return ships\n}")
+    signed = make_chunk("api.md", text=f"### {heading}\n\nTakes several ships.")
+
+    assert defining("what is berth", lambda: [code, signed]) == [signed]
+
+
 def test_steps_are_code_in_any_notation_and_the_best_passage_keeps_its_place_if_it_has_some() -> None:
     question = "How do I wind foil on a ship?"
     share = share_of(stems(question), lambda words: dict.fromkeys(words, 1.0))

@@ -88,7 +88,8 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     if subject is None:
         return []
     title, begin = rf"{subject}[`*_]*\s*(?:\([^)\n]*\):?)?[ \t]*", r"(?:^|[.!?]\s+)"
-    heading = rf"^#+\s+{title}$|^{title}\n([=~^\"'*+.:-])\1{{2,}}$"
+    signature = rf"[`*_]*(?:[\w$]+\.)*{title}[`*_]*(?:(?:=>|->|:).*)?"
+    heading = rf"^#+\s+{signature}$|^{title}\n([=~^\"'*+.:-])\1{{2,}}$"
     forms = (heading, begin + _says_what(subject), rf"{begin}{subject}{_IS}|{_CALLED}{subject}\b")
     declared = rf"(?:\*/|(?://|#).*)\n[ \t]*(?:[\w@]+[ \t]+)*{subject}\b(?:\??[ \t]*[:=;({{<]|[ \t]+\w+$)"
     commented = rf"^[ \t]*(?:/?\*+|//+|#+)?[ \t]*{subject}{_IS}"
