@@ -37,13 +37,16 @@ def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 
 def tell(page: Page, job: dict[str, object], now: int) -> None:
-    """Tell the page of a job at a time, as its stream of the state does."""
+    """Tell the page of a job at a time, as its stream of the state does, which tells of no other job from now on."""
     page.evaluate(
         """([job, now]) => {
             performance.now = () => now;
+            const isOther = ({ detail }) => detail?.id !== job.id;
+            const skip = (event) => isOther(event) && event.stopImmediatePropagation();
+            document.addEventListener("lore:latest-job", skip, true);
             document.dispatchEvent(new CustomEvent("lore:latest-job", { detail: job }));
         }""",
-        [{"id": "1", "action": "sync", "state": "running", "seconds": 1, **job}, now],
+        [{"id": "told", "action": "sync", "state": "running", "seconds": 1, **job}, now],
     )
 
 
@@ -136,6 +139,17 @@ def test_a_document_that_an_agent_writes_appears_in_the_open_view(reader: Reader
     expect(page.locator(".papers .title", has_text="Tides")).to_be_visible()
 
 
+def test_a_sync_that_does_not_change_a_result_keeps_what_is_selected_in_it(reader: Reader, folder: Path) -> None:
+    page = reader.open("#/search?q=steer")
+    expect(page.locator(".result").first).to_be_visible()
+    reader.settled()
+    page.locator(".result .where").first.select_text()
+    with page.expect_response("**/api/documents/query"):
+        write_project(folder, {"docs/weather.md": "# Weather\n\nRain from the west.\n"})
+    reader.settled()
+    assert "pilot.py" in page.evaluate("getSelection().toString()")
+
+
 def test_the_theme_returns_to_that_of_the_system(reader: Reader) -> None:
     page = reader.open()
     for name in ("Use the dark theme", "Use the light theme", "Use the system's theme"):
@@ -151,12 +165,12 @@ def test_with_forced_colours_a_filter_looks_like_a_button_and_only_marked_lines_
     expect(page.locator(".folder").first).to_have_css("border-top-style", "solid")
     go(page, "#/source/sound/pilot.py?line=2")
     expect(page.locator("#L2.is-target")).to_be_visible()
+    reader.settled()
     bars = page.evaluate("['#L1', '#L2'].map((id) => getComputedStyle(document.querySelector(id)).borderLeftColor)")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert bars[0] == ground != bars[1]
     go(page, "#/search?q=pilot")
-    expect(page.locator(".excerpt.code").first).to_be_visible()
-    assert page.locator(".excerpt.code").first.evaluate("(box) => getComputedStyle(box).borderBottomColor") == ground
+    expect(page.locator(".excerpt.code").first).to_have_css("border-bottom-color", ground)
 
 
 def test_every_target_on_a_phone_is_at_least_24_pixels_high(browser: Browser, url: str) -> None:

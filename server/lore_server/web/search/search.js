@@ -1,7 +1,7 @@
 // The search: filters, results, and a file beside them.
 
 import { completions, narrowing, syntaxHelp, typeChips, withFilter, wordsIn } from "./filters.js";
-import { codes, count, el, fill, go, headingsOf, JOB, link, loadView, parse, plural, project, rememberAsked, say, scoreText, searchSteps, settle, sourceLink, span, STATE } from "../shared/base.js";
+import { codes, count, el, fill, go, headingsOf, JOB, link, loadView, parse, plural, project, refill, rememberAsked, say, scoreText, searchSteps, settle, sourceLink, span, STATE } from "../shared/base.js";
 import { alongList, changedMark, CODE, editorAnchor, failure, freshnessNote, intoList, isMarkdown, judgeButtons, marked, nodesOfParts, note, notesOf, replaceTexts, standingMarks, wordsOf } from "../shared/parts.js";
 import { known, resource, search } from "../shared/server.js";
 
@@ -190,7 +190,6 @@ export function searchView() {
     agentPanel.hidden = true;
     agent.hidden = fresh.hidden = false;
     state.results = { asked, cursor: undefined, count: 0, folders: reply.facets.folders.map(({ path }) => path) };
-    fill(list);
     append(reply, excerpts);
     if (!reply.results.length) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type.length ? ", or all types." : "."), syntaxHelp()));
   }
@@ -206,7 +205,9 @@ export function searchView() {
     const { asked, cursor, count } = state.results;
     const asking = { ...asked, ...PAGE, cursor };
     const wanted = wordsOf(wordsIn(asked.query));
-    list.append(...reply.results.map((result, at) => el("li", {}, resultCard(result, excerpts[at], wanted, asking, count + at + 1))));
+    const rows = reply.results.map((result, at) => el("li", {}, resultCard(result, excerpts[at], wanted, asking, count + at + 1)));
+    if (count) list.append(...rows);
+    else refill(list, rows);
     Object.assign(state.results, { cursor: reply.next_cursor, count: count + reply.results.length });
     more.hidden = !reply.next_cursor;
     markOpened();

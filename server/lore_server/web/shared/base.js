@@ -14,6 +14,16 @@ export function fill(node, ...children) {
   return node;
 }
 
+/** Replace the children of an element that differ: a selection, or a press that has begun, in the others is not lost. */
+export function refill(node, children) {
+  children.forEach((child, at) => {
+    const before = node.childNodes[at];
+    if (!before) node.append(child);
+    else if (!before.isEqualNode(child)) before.replaceWith(child);
+  });
+  while (node.childNodes.length > children.length) node.lastChild.remove();
+}
+
 /** Render a text, with the parts in backquotes as code. */
 export function codes(text) {
   return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
