@@ -354,6 +354,7 @@ def test_the_first_documents_of_a_project_can_be_created_in_the_page(reader: Rea
 
     expect(page.get_by_label("Document text")).to_have_value(re.compile("keywords: \\[api, rest\\]"))
     page.goto(f"{reader.url}/{at('', 'new')}")
+    reader.settled()
     page.get_by_role("link", name="Write the main document").click()
     page.get_by_label("Document text").fill("# New\n")
     page.keyboard.press("Control+s")

@@ -275,6 +275,7 @@ def test_the_new_views_have_no_barriers(browser: Browser, url: str, scheme: str)
         }.items():
             page = reader.open(fragment)
             expect(page.locator(content).first).to_be_visible()
+            reader.settled()
             assert barriers(page) == [], fragment
 
 

@@ -73,6 +73,13 @@ window.fetch = async (...given) => {
 """
 """Finds a module of the page; counts requests whose replies are not drawn yet, without the state, which never ends."""
 
+SETTLED = """async () => {
+  await new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const view = document.querySelector(".view:not([hidden])")?.dataset.view;
+  const isShown = (location.hash || "#/search").startsWith(`#/${view}`);
+  return isShown && !window.asking && !document.querySelector(".view:not([hidden]) [aria-busy=true]");
+}"""
+
 
 def chromium() -> str:
     """Return the path of the system's Chromium. Without Chromium the test is skipped, unless `CI` is set.
@@ -125,10 +132,13 @@ class Reader:
         self.page.add_init_script(sheet)
 
     def settled(self) -> None:
-        """Wait until every request of the loading page has finished and its result is drawn."""
+        """Wait until the view of the address is shown, every request has finished, and its result is drawn.
+
+        Whoever reads the page once, without `expect`, waits for this first: until then, parts of it are replaced.
+        """
         expect(self.page.locator("#pill-text")).not_to_have_text("…")
         # evaluate, unlike wait_for_function, never runs into the page's Content-Security-Policy
-        wait_until(lambda: bool(self.page.evaluate("(window.asking ?? 0) === 0")))
+        wait_until(lambda: bool(self.page.evaluate(SETTLED)))
 
     def shifts(self, limit: float = 0.02) -> list[str]:
         """Return the layout shifts since the page was loaded if their sum exceeds the limit."""
@@ -172,11 +182,16 @@ class LateReply:
     def release(self, **changed: Any) -> None:
         """Send the reply, maybe with another status or body, and return when the page has read it."""
         [(route, reply)] = self._held
-        if self._page.evaluate("true") and route.request.failure:
-            return  # the page asks for it no longer
-        with self._page.expect_response(self._pattern) as received:
+        ended: list[Request] = []
+
+        def note(request: Request) -> None:
+            ended.append(request)
+
+        self._page.on("requestfinished", note)
+        self._page.on("requestfailed", note)  # the page may ask for it no longer, from any moment on
+        if not (self._page.evaluate("true") and route.request.failure):
             route.fulfill(response=reply, **changed)
-        received.value.finished()
+            wait_until(lambda: bool(self._page.evaluate("true") and (route.request.failure or route.request in ended)))
         self._page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
 
 
