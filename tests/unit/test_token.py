@@ -9,6 +9,7 @@ import pytest
 
 from lore_etl.core.errors import ConfigError, Conflict, InvalidArgument, LoreError, NotFound, StorageError
 from lore_etl.stores.claim import MARK, claim
+from lore_server.contract import load_contract
 from lore_server.http.access import ALL, FILE, NAMED_FILE, VARIABLE, Access, Level, Limits, NamedTokens, token_of
 
 
@@ -151,6 +152,27 @@ def test_rights_for_several_projects_are_the_least_of_them() -> None:
         Level.ADMIN, Level.READ, Level.NONE, Level.NONE
     ]  # fmt: skip
     assert Access("x", {ALL: Level.READ, "a": Level.WRITE}).level(("a",)) == Level.WRITE
+
+
+@pytest.mark.parametrize(
+    ("operation", "rights", "is_allowed"),
+    [
+        ("query_documents", {"app": Level.READ}, True),
+        ("query_documents", {ALL: Level.NONE}, False),
+        ("search_memories", {"app": Level.ADMIN}, False),  # memories belong to no served project
+        ("search_memories", {ALL: Level.READ}, True),
+        ("add_memory", {ALL: Level.READ, "app": Level.ADMIN}, False),
+        ("manage_knowledge_base", {"app": Level.READ}, False),
+        ("manage_knowledge_base", {"app": Level.WRITE}, True),
+        ("manage_database", {"app": Level.WRITE}, False),
+        ("manage_database", {"app": Level.ADMIN}, True),
+        ("get_insights", {"app": Level.WRITE}, False),
+    ],
+)
+def test_an_operation_needs_the_right_for_its_project_or_for_all_if_it_is_about_knowledge(
+    operation: str, rights: dict[str, Level], is_allowed: bool
+) -> None:
+    assert Access("x", rights).may(load_contract()[operation], ["app"]) is is_allowed
 
 
 def test_tokens_that_are_added_at_the_same_time_are_all_kept(tokens: NamedTokens) -> None:
