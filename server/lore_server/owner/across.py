@@ -23,6 +23,7 @@ from lore_server.replies import budget
 
 SEARCH, ASK = ACROSS_PROJECTS
 SEARCHED = 4  # projects, of those that fit best
+IMPORTING = 20  # projects in which importers are looked up, because others may have been closed meanwhile
 LEAST_SHARE = 0.5  # of the best fit; a project below it has nothing to add
 POINTS = 100.0  # of the best passage of a project that fits fully
 SMALLEST = 200  # tokens of a reply
@@ -68,7 +69,7 @@ class Across:
         parts = {name: found.result() for name, found in self._start(details, counts).items()}
         shown = {(name, row["id"]): row for name, part in parts.items() for row in part["results"]}
         rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
-        self._add_importers(rows, fits)
+        self._add_importers(rows, sorted(fits, key=lambda name: -fits[name].confidence)[:IMPORTING])
         records = [part["freshness"] for part in parts.values()]
         text = given["query"] if isinstance(given["query"], str) else given["query"][0]
         doubt = {"doubt": DOUBT} if _confidence(fits) < DOUBTFUL else {}
@@ -95,11 +96,11 @@ class Across:
 
         def importers(name: str, app: App) -> dict[tuple[str, str], str]:
             with app.index.gate.reading():
-                return {key: importers_of(app.index, one) for key, one in exported.items() if one and key[0] != name}
+                return {key: importers_of(app.index, one) for key, one in exported.items() if key[0] != name}
 
         found = self._start(exports, {row["project"]: 0 for row in rows})
-        exported = {(name, id_): one for name, known in found.items() for id_, one in known.result().items()}
-        importing = {name: lines.result() for name, lines in self._start(importers, names).items()}
+        exported = {(name, id_): one for name, known in found.items() for id_, one in known.result().items() if one}
+        importing = {name: lines.result() for name, lines in self._start(importers, names if exported else ()).items()}
         for row in rows:
             lines = ((name, known.get((row["project"], row["id"]))) for name, known in importing.items())
             texts = [row.get("relations"), *(f"in {name}, {line}" for name, line in lines if line)]
