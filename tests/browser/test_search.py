@@ -76,6 +76,19 @@ def test_the_reply_to_an_outdated_query_is_never_shown(reader: Reader) -> None:
     assert len(pending) == 1
 
 
+def test_a_result_is_judged_for_the_question_that_it_answers_also_if_another_one_looks_the_same(reader: Reader) -> None:
+    page = reader.open("#/search?q=graceful shutdown")
+    expect(page.locator(".result").first).to_contain_text("docs/workers.md")
+    with page.expect_response("**/documents/query"):
+        page.locator("#q").fill("Graceful shutdown")
+    reader.settled()
+
+    with page.expect_request("**/api/insights/marks") as marked:
+        page.locator(".result .judge").first.dispatch_event("click")  # it is shown on hover
+
+    assert (marked.value.post_data_json or {})["query"] == "Graceful shutdown"
+
+
 def test_old_results_stay_dimmed_until_new_results_arrive(reader: Reader) -> None:
     page = reader.open("#/search?q=graceful shutdown")
     expect(page.locator(".result").first).to_contain_text("docs/workers.md")

@@ -189,6 +189,7 @@ export function searchView() {
     steps.shown();
     agentPanel.hidden = true;
     agent.hidden = fresh.hidden = false;
+    if (JSON.stringify(state.results?.asked) !== JSON.stringify(asked)) fill(list); // a row is judged for its question
     state.results = { asked, cursor: undefined, count: 0, folders: reply.facets.folders.map(({ path }) => path) };
     append(reply, excerpts);
     if (!reply.results.length) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type.length ? ", or all types." : "."), syntaxHelp()));
