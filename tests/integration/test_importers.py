@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from lore_etl.core.errors import CatalogueDamaged
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.claim import CATALOGUE
 from lore_server.query.lineage import defined_by, exported_by, importers_of
 from tests.harness.projects import open_index, write_project
 
@@ -89,3 +93,15 @@ def test_a_definition_is_imported_only_by_files_that_name_its_package(
     found = set(lines(tmp_path, library, user, name))
 
     assert found == (set() if path is None else {f"imported by at least 1 file: {path}" if path else ""})
+
+
+def test_a_changed_record_of_imports_is_damage_and_never_told(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "user", python("from yard import Crane\n\nCrane()"))
+    with closing(open_index(root)) as index:
+        sync(index)
+        assert index.catalogue.importers("yard", "Crane") == ["app.py"]
+        with closing(sqlite3.connect(root / ".lore" / CATALOGUE, isolation_level=None)) as rows:
+            rows.execute("UPDATE uses SET names = replace(names, 'Crane', 'Quay')")
+
+        with pytest.raises(CatalogueDamaged):
+            index.catalogue.importers("yard", "Quay")

@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from sys import intern
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -15,7 +15,7 @@ from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json,
 from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
-from lore_etl.stores.catalogue_rows import ChunkRecord, User, check, chunk_of, imported_places, replace_uses
+from lore_etl.stores.catalogue_rows import ChunkRecord, User, chunk_of, imported_places, replace_uses
 from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 
@@ -173,24 +173,11 @@ class Catalogue(CatalogueFile):
 
     def importers(self, package: str, name: str) -> list[str]:
         """Return the files that import this name from a package of another project, those with most places first."""
-        sql = "SELECT path, names, facts FROM uses JOIN file USING (path) WHERE instr(names, ?) ORDER BY path"
-        rows = self._rows(sql, (name,))
-        places = {path: imported_places(path, uses, facts, package, name) for path, uses, facts in rows}
+        rows = self._rows("SELECT path, names, seal FROM uses WHERE instr(names, ?) ORDER BY path", (name,))
+        uses = dict(self._made(lambda row: unsealed(row, "the uses of a file"), rows))
+        facts = self.facts(uses)
+        places = {path: imported_places(path, uses[path], facts[path], package, name) for path in uses if path in facts}
         return sorted(filter(places.get, places), key=lambda path: -places[path])
-
-    def package_of(self, source: str) -> str:
-        """Return the name by which other projects import what a file defines, or nothing if it is unknown."""
-        path = PurePosixPath(source)
-        if path.suffix == ".py":
-            start = "src/" * source.startswith("src/")
-            top, below, _ = source.removeprefix(start).partition("/")
-            return "" if below and not self.stamps([f"{start}{top}/__init__.py"]) else top.removesuffix(".py")
-        manifest = "go.mod" if path.suffix == ".go" else "package.json"
-        for folder in path.parents:
-            for facts in filter(None, self.facts([str(folder / manifest)]).values()):
-                below = str(path.parent.relative_to(folder)) if manifest == "go.mod" else "."
-                return str(PurePosixPath(check(facts).package, below)).replace("/", ".")
-        return ""
 
     def content_hashes(self) -> set[str]:
         return set(self._column("SELECT content_hash FROM chunk"))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from lore_etl.chunking.code_languages import code_languages
@@ -12,6 +13,7 @@ from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import syntax_of
+from lore_etl.stores.catalogue_rows import check
 from lore_server.query.parse import Query, looks_like_name
 from lore_server.query.ranking import Ranked, Weights
 
@@ -195,12 +197,28 @@ def exported_by(index: Index, chunk_id: str) -> Export | None:
     """Return how other projects import the class or function that a chunk defines; None if that may be another one."""
     chunk = index.catalogue.kept_chunks([chunk_id]).get(chunk_id)
     full = chunk and defined_by(chunk)
-    if not (chunk and full and (package := index.catalogue.package_of(chunk.source))):
+    if not (chunk and full and (package := _package_of(index, chunk.source))):
         return None
     name = last_part(full)
     defining = index.catalogue.kept_chunks(index.keywords.defining([name], MAX_FILES)).values()
     others = {one.source for one in defining if name in one.symbols and one.source != chunk.source}
-    return Export(package, name) if package not in map(index.catalogue.package_of, others) else None
+    return Export(package, name) if package not in (_package_of(index, other) for other in others) else None
+
+
+def _package_of(index: Index, source: str) -> str:
+    """Return the name by which other projects import what a file defines, or nothing if it is unknown."""
+    path = PurePosixPath(source)
+    if path.suffix == ".py":
+        start = "src/" * source.startswith("src/")
+        top, below, _ = source.removeprefix(start).partition("/")
+        return "" if below and not index.catalogue.stamps([f"{start}{top}/__init__.py"]) else top.removesuffix(".py")
+    manifest = "go.mod" if path.suffix == ".go" else "package.json"
+    facts = index.catalogue.facts(str(folder / manifest) for folder in path.parents)
+    folder = next((one for one in path.parents if facts.get(str(one / manifest))), None)
+    if folder is None:
+        return ""
+    below = str(path.parent.relative_to(folder)) if manifest == "go.mod" else "."
+    return str(PurePosixPath(check(facts[str(folder / manifest)]).package, below)).replace("/", ".")
 
 
 def importers_of(index: Index, export: Export) -> str:
