@@ -27,7 +27,7 @@ from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import ABSENT, Reference, asks_only_for
-from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, holders, nouns
+from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, nouns
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import whole_lines, with_fields
 
@@ -204,8 +204,7 @@ class PassageAnswers:
 
 def _headed(found: SearchOutcome) -> Iterator[Chunk]:
     """Yield the passages under, or with, a heading that consists of the words of the question."""
-    text = found.query.text.rstrip(" ?!.")
-    asked = {name_words(text), name_words(f"{text}ty")}  # the stem of `safety` is not that of `safe`
+    asked = {name_words(form) for form in forms(found.query.text.rstrip(" ?!."))}
     for chunk in (one.chunk for one in found.passages):
         if any(name_words(title) in asked for title in (*chunk.heading, *titles(chunk.text))):
             yield chunk

@@ -50,14 +50,15 @@ def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
     return found
 
 
+def forms(text: str) -> tuple[str, str]:
+    """Return a text that ends with a word, and the same with its noun: the stem of `safety` is not that of `safe`."""
+    return text, f"{text}ty"
+
+
 def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str | None:
     """Return the first name that occurs nowhere in the index; or word, if words count, that occurs in no form."""
-
-    def is_held(word: str) -> bool:  # the stem of `safety` is not that of `safe`
-        return any(index.keywords.holding([form]) for form in (word, f"{word}ty"))
-
-    ordered = sorted(found, key=lambda noun: not noun.is_name)
-    some = (noun for noun in ordered if noun.is_name or (are_words_counted and not is_held(noun.text)))
+    ordered, holding = sorted(found, key=lambda noun: not noun.is_name), index.keywords.holding
+    some = (n for n in ordered if n.is_name or (are_words_counted and not any(holding([one]) for one in forms(n.text))))
     return next((noun.text for noun in some if not holders(noun.text, index)), None)
 
 
