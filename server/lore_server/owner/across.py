@@ -69,7 +69,7 @@ class Across:
         parts = {name: found.result() for name, found in self._start(details, counts).items()}
         shown = {(name, row["id"]): row for name, part in parts.items() for row in part["results"]}
         rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
-        self._add_importers(rows, sorted(fits, key=lambda name: -fits[name].confidence)[:IMPORTING])
+        self._add_importers(rows, list(fits)[:IMPORTING])
         records = [part["freshness"] for part in parts.values()]
         text = given["query"] if isinstance(given["query"], str) else given["query"][0]
         doubt = {"doubt": DOUBT} if _confidence(fits) < DOUBTFUL else {}
@@ -114,8 +114,7 @@ class Across:
         known = {name: value for name, value in given.items() if name in search.input_schema["properties"]}
         ranked, _ = self._ranked(fits, {**search.accept(known), "limit": min(given["limit"], 20)})
         best = [row["project"] for row in ranked[:1]]
-        others = sorted(fits, key=lambda name: -fits[name].confidence)
-        reply, answering = self._answered(dict.fromkeys(best + others), given, listener)
+        reply, answering = self._answered(dict.fromkeys((*best, *fits)), given, listener)
         if reply["mode"] == "structural":  # a count or a list of one project
             reply["answer"] = f"In {answering}: {reply['answer']}"
         for citation in reply["citations"]:
@@ -144,7 +143,7 @@ class Across:
         raise unknown
 
     def _fits(self, names: Sequence[str], given: JSON) -> tuple[dict[str, Fit], dict[str, LoreError]]:
-        """Return how well each project fits, and the errors of those that cannot be searched. Raises if none can."""
+        """Return how well each project fits, best first, and the errors of the others. Raises if all of them fail."""
         fits, failed = dict[str, Fit](), dict[str, LoreError]()
         for name, found in self._start(lambda _, app: app.fit(given), names).items():
             try:
@@ -155,13 +154,13 @@ class Across:
                 failed[name] = error
         if failed and not fits:
             raise next(iter(failed.values()))
-        return fits, failed
+        return dict(sorted(fits.items(), key=lambda item: -item[1].confidence)), failed
 
     def _ranked(self, fits: Mapping[str, Fit], given: JSON) -> tuple[list[JSON], int]:
         """Return the best results of the projects that fit best, without excerpts, and the number of files found."""
         best = _confidence(fits)
-        close = [name for name, fit in fits.items() if fit.confidence and fit.confidence >= LEAST_SHARE * best]
-        close = sorted(close, key=lambda name: -fits[name].confidence)[:SEARCHED]
+        likely = (name for name, fit in fits.items() if fit.confidence and fit.confidence >= LEAST_SHARE * best)
+        close = list(islice(likely, SEARCHED))
         brief = {**given, "brief": True, "passages": 0, "explain": False, "facets": False, "max_tokens": 100_000}
         rows, total = [], 0
         for name, found in self._start(lambda _, app: app.answer(self._contract[SEARCH], brief), close).items():
