@@ -125,7 +125,8 @@ def _numbered(query: Query, paths_of: Callable[[str | None], Iterable[str]]) -> 
         asked, plain = kind.casefold().removesuffix("s"), number.lstrip("0")
         if kind.casefold() in STOPWORDS or plain in tickets(query.text):
             continue
-        paths = ((PurePosixPath(path), _NUMBERED.match(PurePosixPath(path).stem)) for path in paths_of(None))
+        likely = (PurePosixPath(path) for path in paths_of(None) if asked in path.casefold())
+        paths = ((path, _NUMBERED.match(path.stem)) for path in likely)
         named = ((path, at[2], name_parts(f"{path.parent.name} {at[1]}")) for path, at in paths if at)
         those = {str(path): has for path, has, words in named if {asked, f"{asked}s"} & set(words)}
         own = Reference("document", f"{kind} {number}", tuple(path for path, has in those.items() if has == plain))
