@@ -140,6 +140,28 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _indexed(shared / "ferry", tmp_path_factory.mktemp("sample") / "ferry")
 
 
+@pytest.fixture(scope="session")
+def stamps_of_sample(sample: Path) -> dict[str, int]:
+    """Return the times of the last change of the sample project's files, before any test."""
+    return _stamps(sample)
+
+
+@pytest.fixture(autouse=True)
+def sample_is_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that changes the sample project, whose index later tests expect to be fresh."""
+    if "sample" not in request.fixturenames:
+        yield
+        return
+    before = request.getfixturevalue("stamps_of_sample")
+    yield
+    assert _stamps(request.getfixturevalue("sample")) == before
+
+
+def _stamps(folder: Path) -> dict[str, int]:
+    files = (path for path in folder.rglob("*") if ".lore" not in path.parts and path.is_file())
+    return {str(path): path.stat().st_mtime_ns for path in files}
+
+
 def _indexed(source: Path, folder: Path) -> Path:
     copy_project(source, folder)
     with closing(Index(folder, Settings())) as index:

@@ -218,6 +218,7 @@ def test_one_overlay_leads_to_views_symbols_and_searches(reader: Reader) -> None
     expect(options.first).to_have_text(re.compile("^Pilot"))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"#/source/sound/pilot\.py\?line="))
+    expect(page.locator(".line.is-target").first).to_be_visible()
 
     page.keyboard.press("Control+k")
     page.keyboard.type("Moor")

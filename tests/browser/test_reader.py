@@ -190,7 +190,7 @@ def test_lines_are_chosen_by_shift_and_by_drag_and_their_place_is_copied(reader:
     reader.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = reader.open("#/source/buoys.py")
     page.locator("#L4 .number").click()
-    expect(page).to_have_url(re.compile(r"line=4$"))
+    expect(page.locator("#L4")).to_have_class(re.compile("is-target"))
     page.locator("#L9 .number").click(modifiers=["Shift"])
     expect(page).to_have_url(re.compile(r"line=4-9$"))
     expect(page.locator(".line.is-target")).to_have_count(6)

@@ -301,7 +301,8 @@ def test_six_results_are_visible_in_a_window_of_900_pixels(browser: Browser, url
             bottoms = page.evaluate(
                 "[...document.querySelectorAll('.result .title')].map((row) => row.getBoundingClientRect().bottom)"
             )
-            assert sum(bottom <= 900 for bottom in bottoms) >= 6, (query, bottoms)
+            notes = page.locator(".notes:visible").all_inner_texts()
+            assert sum(bottom <= 900 for bottom in bottoms) >= 6, (query, bottoms, notes)
 
 
 def test_back_returns_to_the_last_search_and_not_to_every_keystroke(reader: Reader) -> None:

@@ -21,6 +21,7 @@ from lore_server.query.query_service import QueryService
 from tests.harness import model_server
 from tests.harness.model_server import GEMINI, OPENAI, ModelServer, Reply, Wire, honest, statements
 from tests.harness.models import LOADED
+from tests.harness.projects import copy_project
 from tests.harness.secrets import secrets
 from tests.harness.trying import often
 
@@ -42,9 +43,15 @@ def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wir
 
 
 @pytest.fixture(scope="module")
-def app(sample: Path, contract: Contract) -> Iterator[App]:
+def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the sample project, whose files the tests change for a moment."""
+    return copy_project(sample, tmp_path_factory.mktemp("answers") / "ferry")
+
+
+@pytest.fixture(scope="module")
+def app(project: Path, contract: Contract) -> Iterator[App]:
     """Return an application whose index the tests share."""
-    shared = App(sample, Settings(), contract, LOADED)
+    shared = App(project, Settings(), contract, LOADED)
     yield shared
     shared.close()
 
@@ -102,7 +109,7 @@ def assert_consists_of_passages(reply: dict[str, Any], reason: str) -> None:
 
 
 @pytest.mark.requirement("NEO-027", "NEO-031")
-def test_an_answer_consists_of_verified_statements_with_exact_lines(run: Run, wire: Wire, sample: Path) -> None:
+def test_an_answer_consists_of_verified_statements_with_exact_lines(run: Run, wire: Wire, project: Path) -> None:
     with model_server.serving(wire.text(honest(FIRST, "It is capped."))) as fake:
         reply = ask(run(fake))
 
@@ -112,7 +119,7 @@ def test_an_answer_consists_of_verified_statements_with_exact_lines(run: Run, wi
     assert reply["references"]
     (cited,) = reply["citations"]
     first, last = cited["lines"]
-    assert cited["quote"] == "\n".join((sample / cited["source"]).read_text().split("\n")[first - 1 : last])
+    assert cited["quote"] == "\n".join((project / cited["source"]).read_text().split("\n")[first - 1 : last])
 
 
 def test_a_streamed_answer_is_the_same_as_one_that_arrives_at_once(run: Run, wire: Wire) -> None:
@@ -130,9 +137,9 @@ def test_a_streamed_answer_is_the_same_as_one_that_arrives_at_once(run: Run, wir
 
 @pytest.mark.requirement("NEO-029")
 def test_the_freshness_of_an_answer_includes_changes_while_it_was_written(
-    app: App, run: Run, wire: Wire, sample: Path
+    app: App, run: Run, wire: Wire, project: Path
 ) -> None:
-    added, before = sample / "docs" / "added.md", app.freshness.record()["changed_files"]
+    added, before = project / "docs" / "added.md", app.freshness.record()["changed_files"]
 
     def hear(text: str) -> None:
         added.write_text("# Added\n", encoding="utf-8")
@@ -167,16 +174,16 @@ def leave(text: str) -> None:
 
 @pytest.mark.parametrize("case", ["edited", "deleted", "link", "ignored", "large"])
 def test_of_a_file_that_changed_since_the_sync_only_the_present_text_goes_to_the_model(
-    run: Run, wire: Wire, sample: Path, tmp_path: Path, case: str
+    run: Run, wire: Wire, project: Path, tmp_path: Path, case: str
 ) -> None:
     secret = next(one.text for one in secrets(7) if "\n" not in one.text)
     with model_server.serving(wire.text(honest(FIRST))) as fake:
         asker = run(fake)
         first = ask(asker)["citations"][0]
-        file = sample / first["source"]
+        file = project / first["source"]
         before = file.read_text(encoding="utf-8")
         after = f"{before}\n".replace(first["quote"], f"{first['quote']} Since today, too: {secret}.")
-        ignoring = sample / ".gitignore"
+        ignoring = project / ".gitignore"
         try:
             if case == "edited":
                 file.write_text(f"New above.\n\n{after}", encoding="utf-8")
