@@ -70,6 +70,7 @@ def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_the_owner_listens_on_loopback(shell: Shell) -> None:
+    shell.run("sync")
     assert shell.owner is not None
     assert shell.owner.address.startswith("tcp:127.0.0.1:")
     assert shell.owner.address in shell.run("ps")

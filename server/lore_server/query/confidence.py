@@ -88,9 +88,7 @@ def _scripts(text: str) -> Counter[str]:
 
 def _common_scripts(candidates: Candidates) -> frozenset[str]:
     """Return the scripts of the best passages, without those of a few quoted words."""
-    found: Counter[str] = Counter()
-    for candidate in candidates.best:
-        found += _scripts(candidate.chunk.text)
+    found = _scripts("".join(candidate.chunk.text for candidate in candidates.best))
     return frozenset(script for script, count in found.items() if count >= COMMON * found.total())
 
 

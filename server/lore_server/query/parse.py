@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lore_etl.core.model import KnowledgeType
 from lore_etl.core.text import one_line
@@ -60,6 +61,7 @@ class Query:
     sought_types: frozenset[KnowledgeType]  # that the question names as its answer
 
 
+@lru_cache(64)  # a question may go to many projects
 def parse(text: str) -> Query:
     text = one_line(text)
     tokens = [token.removesuffix("()") for token in _NAME.findall(text)]
