@@ -6,13 +6,13 @@ closest projects are searched, and a result's score is its share of its project'
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
-from lore_etl.core.errors import AnswerNotFound, InvalidArgument, LoreError, UnknownOperation
+from lore_etl.core.errors import AnswerNotFound, Cancelled, InvalidArgument, LoreError, UnknownOperation
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
 from lore_server.app import App
@@ -30,6 +30,7 @@ SMALLEST = 200  # tokens of a reply
 THREADS = 4
 STATES = ("partial", "stale", "fresh")  # the state of the least fresh index is that of the reply
 Result = TypeVar("Result")
+Errors = dict[str, LoreError]  # of the projects that cannot be searched
 
 
 class Across:
@@ -57,8 +58,9 @@ class Across:
     def _search(self, names: Sequence[str], given: JSON) -> JSON:
         if given.get("cursor"):
             raise InvalidArgument("A search across projects has one page.", "Name one project, or use a larger limit.")
-        fits, failed = self._fits(names, given)
-        ranked, total = self._ranked(fits, given)
+        failed = Errors()
+        fits = self._fits(names, given, failed)
+        ranked, searched = self._ranked(fits, given, failed)
         counts = Counter(row["project"] for row in ranked)
         share = given["max_tokens"] // max(1, len(ranked))
 
@@ -66,28 +68,28 @@ class Across:
             part = {"limit": counts[name], "max_tokens": max(SMALLEST, share * counts[name])}
             return app.call(SEARCH, {**given, **part})
 
-        parts = {name: found.result() for name, found in self._start(details, counts).items()}
+        parts = self._each(details, counts, failed)
         shown = {(name, row["id"]): row for name, part in parts.items() for row in part["results"]}
         rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
-        self._add_importers(rows, list(fits)[:IMPORTING])
-        records = [part["freshness"] for part in parts.values()]
-        text = given["query"] if isinstance(given["query"], str) else given["query"][0]
-        doubt = {"doubt": DOUBT} if _confidence(fits) < DOUBTFUL else {}
+        self._add_importers(rows, list(fits)[:IMPORTING], failed)
+        records = [one["freshness"] for one in {**searched, **parts}.values()]
+        confidence = next(iter(fits.values())).confidence
         reply: JSON = {
-            "query": next((part["query"] for part in parts.values()), text[:300]),
-            "total": total,
+            "query": next(reply["query"] for reply in searched.values()),
+            "total": sum(reply["total"] for reply in searched.values()),
             "results": [],
-            "confidence": round(_confidence(fits), 3),
-            "freshness": min(records, key=lambda record: STATES.index(record["state"]), default={"state": "fresh"}),
-            **(doubt if rows else {"suggestion": SUGGESTION}),
+            "confidence": round(confidence, 3),
+            "freshness": min(records, key=lambda record: STATES.index(record["state"])),
+            **({"suggestion": SUGGESTION} if not rows else {"doubt": DOUBT} if confidence < DOUBTFUL else {}),
             **_degraded(failed),
         }
         reply["results"] = _fitting(rows, budget.room(given["max_tokens"], reply), given["max_tokens"])
-        if len(reply["results"]) < len(ranked):
-            reply["truncated"] = f"{len(ranked) - len(reply['results'])} results omitted: use a larger max_tokens."
+        wanted = sum(row["project"] not in failed for row in ranked)
+        if len(reply["results"]) < wanted:
+            reply["truncated"] = f"{wanted - len(reply['results'])} results omitted: use a larger max_tokens."
         return reply
 
-    def _add_importers(self, rows: Sequence[JSON], names: Iterable[str]) -> None:
+    def _add_importers(self, rows: Sequence[JSON], names: Iterable[str], failed: Errors) -> None:
         """Add to the classes and functions found the files of other projects that import them."""
 
         def exports(name: str, app: App) -> dict[str, Export | None]:
@@ -98,9 +100,9 @@ class Across:
             with app.index.gate.reading():
                 return {key: importers_of(app.index, one) for key, one in exported.items() if key[0] != name}
 
-        found = self._start(exports, {row["project"]: 0 for row in rows})
-        exported = {(name, id_): one for name, known in found.items() for id_, one in known.result().items() if one}
-        importing = {name: lines.result() for name, lines in self._start(importers, names if exported else ()).items()}
+        found = self._each(exports, {row["project"]: 0 for row in rows}, failed)
+        exported = {(name, id_): one for name, known in found.items() for id_, one in known.items() if one}
+        importing = self._each(importers, names if exported else (), failed)
         for row in rows:
             lines = ((name, known.get((row["project"], row["id"]))) for name, known in importing.items())
             texts = [row.get("relations"), *(f"in {name}, {line}" for name, line in lines if line)]
@@ -109,12 +111,13 @@ class Across:
 
     def _ask(self, names: Sequence[str], given: JSON, listener: Listener) -> JSON:
         """Return the answer of the project that fits best, with references to the passages of all."""
-        fits, failed = self._fits(names, given)
+        failed = Errors()
+        fits = self._fits(names, given, failed)
         search = self._contract[SEARCH]
         known = {name: value for name, value in given.items() if name in search.input_schema["properties"]}
-        ranked, _ = self._ranked(fits, {**search.accept(known), "limit": min(given["limit"], 20)})
+        ranked, _ = self._ranked(fits, {**search.accept(known), "limit": min(given["limit"], 20)}, failed)
         best = [row["project"] for row in ranked[:1]]
-        reply, answering = self._answered(dict.fromkeys((*best, *fits)), given, listener)
+        reply, answering = self._answered(dict.fromkeys((*best, *fits)), given, failed, listener)
         if reply["mode"] == "structural":  # a count or a list of one project
             reply["answer"] = f"In {answering}: {reply['answer']}"
         for citation in reply["citations"]:
@@ -124,7 +127,7 @@ class Across:
         left = budget.room(given["max_tokens"], {**reply, "references": []})
         return {**_degraded(failed), **reply, "references": budget.fitting(rows, left)}
 
-    def _answered(self, order: Iterable[str], given: JSON, listener: Listener) -> tuple[JSON, str]:
+    def _answered(self, order: Iterable[str], given: JSON, failed: Errors, listener: Listener) -> tuple[JSON, str]:
         """Return the first answer that was found, or else the first reply, of the best projects. Raises LoreError."""
         nothing, unknown = None, AnswerNotFound("There is no project to ask.")
         for name in islice(order, SEARCHED if "follow_up" not in given else None):
@@ -133,6 +136,10 @@ class Across:
                     reply = app.call(ASK, given, listener)
             except AnswerNotFound as error:
                 unknown = error
+            except (Cancelled, InvalidArgument):
+                raise
+            except LoreError as error:
+                failed[name] = error
             else:
                 if reply["found"]:
                     return reply, name
@@ -140,47 +147,43 @@ class Across:
                 nothing = nothing or ({**reply, "answer": here}, name)
         if nothing:
             return nothing
-        raise unknown
+        raise next(iter(failed.values()), unknown)
 
-    def _fits(self, names: Sequence[str], given: JSON) -> tuple[dict[str, Fit], dict[str, LoreError]]:
-        """Return how well each project fits, best first, and the errors of the others. Raises if all of them fail."""
-        fits, failed = dict[str, Fit](), dict[str, LoreError]()
-        for name, found in self._start(lambda _, app: app.fit(given), names).items():
-            try:
-                fits[name] = found.result()
-            except InvalidArgument:
-                raise
-            except LoreError as error:
-                failed[name] = error
-        if failed and not fits:
-            raise next(iter(failed.values()))
-        return dict(sorted(fits.items(), key=lambda item: -item[1].confidence)), failed
+    def _fits(self, names: Sequence[str], given: JSON, failed: Errors) -> dict[str, Fit]:
+        """Return how well each project fits, best first. Raises LoreError if all of them fail."""
+        fits = self._each(lambda _, app: app.fit(given), names, failed)
+        return dict(sorted(fits.items(), key=lambda item: -item[1].confidence))
 
-    def _ranked(self, fits: Mapping[str, Fit], given: JSON) -> tuple[list[JSON], int]:
-        """Return the best results of the projects that fit best, without excerpts, and the number of files found."""
-        best = _confidence(fits)
+    def _ranked(self, fits: Mapping[str, Fit], given: JSON, failed: Errors) -> tuple[list[JSON], dict[str, JSON]]:
+        """Return the best results of the projects that fit best, without excerpts, and the replies of each."""
+        best = next(iter(fits.values())).confidence
         likely = (name for name, fit in fits.items() if fit.confidence and fit.confidence >= LEAST_SHARE * best)
-        close = list(islice(likely, SEARCHED))
+        close = list(islice(likely, SEARCHED)) or list(fits)[:1]
         brief = {**given, "brief": True, "passages": 0, "explain": False, "facets": False, "max_tokens": 100_000}
-        rows, total = [], 0
-        for name, found in self._start(lambda _, app: app.answer(self._contract[SEARCH], brief), close).items():
-            reply = found.result()
-            total += reply["total"]
-            rows += list(_compared(name, reply["results"], fits[name].confidence))
-        return sorted(rows, key=lambda row: -row["score"])[: given["limit"]], total
+        replies = self._each(lambda _, app: app.answer(self._contract[SEARCH], brief), close, failed)
+        compared = (_compared(name, one["results"], fits[name].confidence) for name, one in replies.items())
+        return sorted(chain(*compared), key=lambda row: -row["score"])[: given["limit"]], replies
 
-    def _start(self, work: Callable[[str, App], Result], names: Iterable[str]) -> dict[str, Future[Result]]:
-        """Start work in each of these projects, with its name and its application."""
+    def _each(self, work: Callable[[str, App], Result], names: Iterable[str], failed: Errors) -> dict[str, Result]:
+        """Return the results of work in these projects, without those that fail. Raises LoreError if all fail."""
 
         def run(name: str) -> Result:
             with self._hold(name) as app:
                 return work(name, app)
 
-        return {name: self._pool.submit(copy_context().run, run, name) for name in names}
-
-
-def _confidence(fits: Mapping[str, Fit]) -> float:
-    return max((fit.confidence for fit in fits.values()), default=0.0)
+        results, errors = dict[str, Result](), Errors()
+        started = {name: self._pool.submit(copy_context().run, run, name) for name in names}
+        for name, one in started.items():
+            try:
+                results[name] = one.result()
+            except (Cancelled, InvalidArgument):
+                raise
+            except LoreError as error:
+                errors[name] = error
+        if errors and not results:
+            raise next(iter(errors.values()))
+        failed |= errors
+        return results
 
 
 def _compared(name: str, rows: Sequence[JSON], confidence: float) -> Iterator[JSON]:
@@ -205,6 +208,6 @@ def _fitting(rows: Sequence[JSON], room: int, max_tokens: int) -> list[JSON]:
     return budget.some([cut], room, "The first result", max_tokens)
 
 
-def _degraded(failed: Mapping[str, LoreError]) -> JSON:
+def _degraded(failed: Errors) -> JSON:
     names = ", ".join(f"{name} ({error.code})" for name, error in sorted(failed.items()))
     return {"degraded": budget.clipped(f"Not searched: {names}", 290)} if failed else {}
