@@ -243,3 +243,21 @@ def test_a_file_name_counts_unless_the_question_suggests_other_types_than_code()
 
     assert named("retry policy") == ["retry_policy.go", "docs/retry-policy.md"]
     assert named("how do I set the retry policy") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Port.Router.scope", "router.ex"),
+        ("Port.Router.Scope", "router/scope.ex"),
+        ("what does Port.Router.scope do", "router.ex"),
+        ("port.router.scope", "router/scope.ex"),  # in small letters, it may be either
+    ],
+)
+def test_of_two_full_names_that_differ_in_case_the_one_as_written_is_first(query: str, first: str) -> None:
+    module = make_chunk("router/scope.ex", "src", kind="module", symbols=("Port.Router.Scope",), class_name="Scope")
+    macro = make_chunk("router.ex", "src", kind="function", symbols=("Port.Router.scope",), class_name="Port.Router")
+
+    found = ranked(query, candidate(module, 0.6, 5.0), candidate(macro, 0.5, 4.0))
+
+    assert sources(found)[0] == first

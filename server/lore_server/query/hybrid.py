@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter, mul
+from operator import mul
 from pathlib import PurePosixPath
 from statistics import fmean
 
@@ -49,7 +49,6 @@ _TYPE_WEIGHTS = {
     KnowledgeType.RELEASE: "releasePenalty",
     KnowledgeType.LIBRARY: "libraryPenalty",
 }
-_PLACE, _SCORE = attrgetter("source", "chunk.lines"), attrgetter("score")
 _KIND_SURENESS = {
     **dict.fromkeys(CLASS_KINDS, 1.0), "impl": 0.8, "extension": 0.8, "function": 1.0, "method": 0.8, "module": 0.7
 }  # fmt: skip
@@ -106,12 +105,11 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             terms.append(("recency", weights["recency"] * 0.5**age_in_half_lives))
         why = [term for term in terms if term[1]]
         scored.append(Ranked(chunk.source, sum([value for _, value in why]), chunk, why))
-    scored.sort(key=_PLACE)  # decides between equal scores, because the next sorts are stable
-    scored.sort(key=_SCORE, reverse=True)
+    scored.sort(key=lambda passage: (-passage.score, passage.source, passage.chunk.lines))
     texts = [passage.chunk.text for passage in scored[:READ]]
     for passage, near in zip(scored, proximities(query.text, texts), strict=False):
         passage.add("proximity", (1 - share) * weights["proximity"] * near)
-    scored.sort(key=_SCORE, reverse=True)
+    scored.sort(key=lambda passage: -passage.score)
     return scored
 
 
@@ -164,15 +162,16 @@ def _definition(query: Query, chunk: Chunk) -> float:
         own = [""] if chunk.kind in CLASS_KINDS else [f".{part.casefold()}" for part in written]
         qualified += [f".{owner}{part}" for part in own]
     last_parts = {part.casefold() for part in written}
+    as_written = {part.casefold() for part in written if part in query.text}
     is_dotted = any("." in name for name in query.names)
     best = 0.0
     for name in query.names:
-        if is_dotted:
+        case = 1.0 if name.rpartition(".")[2] in as_written else OTHER_CASE
+        if is_dotted:  # in small letters as a whole, `gallery.canvas` may be a class
             full = any(defined.endswith(f".{name}") for defined in qualified) and "." in name
-            best = max(best, 1.0 if full else (0.3 if name in last_parts else 0.0))
+            best = max(best, (1.0 if name in query.text else case) * (1.0 if full else 0.3 * (name in last_parts)))
         elif name in last_parts:
-            is_as_written = any(part in query.text for part in written if part.casefold() == name)
-            best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9) * (1.0 if is_as_written else OTHER_CASE))
+            best = max(best, case * _KIND_SURENESS.get(chunk.kind, 0.9))
     return best
 
 
