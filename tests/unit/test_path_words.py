@@ -7,9 +7,9 @@ from lore_server.query.parse import parse
 from lore_server.query.path_words import (
     SAME_BEGINNING,
     file_name_matches,
-    former_versions,
     name_words,
     path_sureness,
+    set_aside,
     topic_matches,
 )
 from lore_server.query.ranking import HYBRID
@@ -107,7 +107,7 @@ def test_a_short_question_names_the_place_with_all_of_its_words(question: str, s
 def test_a_folder_of_an_earlier_version_beside_a_later_one_is_former(question: str, former: set[str]) -> None:
     sources = {"src/v1/parse.ts", "src/v3/types.ts", "src/v4/parse.ts", "api/v1/routes.ts", "legacy/parse.ts", "v2.md"}
 
-    assert former_versions(question, sources) == former
+    assert set_aside(question, sources) == former
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,31 @@ def test_a_folder_v1_beside_a_file_of_the_same_name_is_former(question: str, for
     """A folder `v2` is not: in Go, the files beside it are the older ones."""
     sources = {"lib/V1/fields.py", "lib/fields.py", "v1/main.py", "main.py", "v1/other.py"}
 
-    assert former_versions(question, sources) == former
-    assert former_versions(question, {"main.go", "v2/main.go"}) == set()
+    assert set_aside(question, sources) == former
+    assert set_aside(question, {"main.go", "v2/main.go"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("question", "aside"),
+    [
+        ("how are numbers rounded", {"manual/v1.8/n.md", "manual/v1.9/n.md", "docs/version-2.4/n.md"}),
+        ("how are numbers rounded in 1.9", {"manual/v1.8/n.md", "docs/version-2.4/n.md"}),
+        ("how are numbers rounded in v1.8?", {"manual/v1.9/n.md", "docs/version-2.4/n.md"}),
+        ("what changed between 2.4 and 3.0", {"manual/v1.8/n.md", "manual/v1.9/n.md"}),
+    ],
+)
+def test_a_version_with_several_numbers_is_compared_number_by_number(question: str, aside: set[str]) -> None:
+    manual = {f"manual/{name}/n.md" for name in ("v1.8", "v1.9", "v1.10", "dev")}
+
+    assert set_aside(question, manual | {"docs/version-2.4/n.md", "docs/version-3.0/n.md"}) == aside
+
+
+@pytest.mark.parametrize("folder", ["vendor", "lib/third_party", "node_modules"])
+def test_the_code_of_other_projects_is_set_aside_unless_the_question_names_its_folder(folder: str) -> None:
+    sources = {f"{folder}/decimal/round.c", "src/round.c", "src/vendors.c"}
+
+    assert set_aside("how are numbers rounded", sources) == {f"{folder}/decimal/round.c"}
+    assert set_aside(f"how are numbers rounded in {folder}", sources) == set()
 
 
 @pytest.mark.parametrize(("words", "counts"), [(3, True), (30, False)])

@@ -37,7 +37,7 @@ class TokenCounter:
         self.limit = limit - tokenizer.num_special_tokens_to_add(is_pair=False)
         self._special = _special(tokenizer)
         self._of_word = lru_cache(KNOWN_WORDS)(self._encoded)
-        self._of_run = lru_cache(KNOWN_WORDS)(self._in_run)
+        self._of_run = lru_cache(KNOWN_WORDS)(lambda run: sum(map(self._of_word, _WORD.findall(run))))
 
     def __reduce__(self) -> tuple[type[TokenCounter], tuple[Tokenizer, int]]:
         return TokenCounter, (self._tokenizer, self._input)  # a child process learns the words by itself
@@ -77,9 +77,6 @@ class TokenCounter:
 
     def _in_words(self, text: str) -> int:
         return self._encoded(text) if len(text) > LONG_LINE else sum(map(self._of_run, text.split()))
-
-    def _in_run(self, text: str) -> int:
-        return sum(map(self._of_word, _WORD.findall(text)))
 
     def _encoded(self, text: str) -> int:
         return sum(len(self._tokenizer.encode(piece, add_special_tokens=False)) for _, piece in self._pieces(text))

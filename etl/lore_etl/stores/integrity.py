@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -114,15 +114,12 @@ def obstacle(folder: Path) -> str | None:
     """Describe the problem that prevents all stores in this folder from working now; return None if there is none."""
     if shutil.disk_usage(folder).free < FULL_BYTES:
         return "the disk is full"
-    opened: list[int] = []
     try:
-        for _ in range(SPARE_FILES):
-            opened.append(os.open(os.devnull, os.O_RDONLY))
+        with ExitStack() as opened:
+            for _ in range(SPARE_FILES):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
         return (error.strerror or str(error)).lower()
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
     return None
 
 

@@ -169,9 +169,7 @@ class Registry:
 
     def _recorded(self, identity: Identity) -> str | None:
         use = self.folders.get(identity.folder)
-        if use is not None and use.remote == identity.remote:
-            return use.project
-        return self.remotes.get(identity.remote)
+        return use.project if use and use.remote == identity.remote else self.remotes.get(identity.remote)
 
     def using(self, project_id: str, identity: Identity, all_clones: bool = False) -> Registry:
         """Return the registry with the folder, or each clone of its remote, using the project."""

@@ -95,9 +95,7 @@ class Project:
     @property
     def state(self) -> str:
         """Return whether the project is `open` or `closed`, or the code of the error that prevents it."""
-        if self.problem is not None:
-            return self.problem.code
-        return "open" if self.app is not None else "closed"
+        return self.problem.code if self.problem else "open" if self.app else "closed"
 
 
 class Projects:

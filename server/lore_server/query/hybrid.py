@@ -16,7 +16,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.lineage import add_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import MAX_WORDS, Query
-from lore_server.query.path_words import file_name_matches, former_versions, name_words, path_sureness, topic_matches
+from lore_server.query.path_words import file_name_matches, name_words, path_sureness, set_aside, topic_matches
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms, Weights
 from lore_server.query.reference import is_version, lead, lead_with_named
@@ -73,7 +73,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     sources = {candidate.chunk.source for candidate in found}
     sure = path_sureness(query.text, {candidate.chunk.source for candidate in found if candidate.path})
     asked = name_words(query.text)
-    spelled, former = file_name_matches(asked, sources), former_versions(query.text, sources)
+    spelled, aside = file_name_matches(asked, sources), set_aside(query.text, sources)
     topics = topic_matches(query.text, sources)
     code_points = 0.0 if type_ or query.wanted_types else weights["codeMatch"]
     is_question = len(query.text.split()) <= MAX_WORDS
@@ -89,7 +89,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             ("sourcePathMatch", weights["sourcePathMatch"] * path * sure.get(chunk.source, 0.0)),
             ("fileNameMatch", weights["fileNameMatch"] * may_be_named * spelled[chunk.source]),
             ("topicMatch", weights["topicMatch"] * may_be_named * topics.get(chunk.source, 0.0)),
-            ("formerPenalty", weights["formerPenalty"] * (chunk.source in former)),
+            ("formerPenalty", weights["formerPenalty"] * (chunk.source in aside)),
             ("symbolMatch", weights["symbolMatch"] * _spelled_symbol(asked, chunk)),
             ("codeMatch", code_points * (chunk.type == KnowledgeType.SRC and not is_data)),
         ]

@@ -15,7 +15,9 @@ SAME_BEGINNING = 0.8  # `args` for `arguments` says less than the same word
 TOPIC_WORDS = 3  # `state provider` may be a name, a sentence is not
 GENERIC = frozenset({"base", "index", "init", "main", "mod", "readm", "doc"})  # stems of files named for their role
 FORMER = frozenset({"compat", "deprecated", "legacy"})
-_WORD = re.compile(r"\w+")
+FOREIGN = frozenset("vendor vendors vendored third_party third-party thirdparty 3rdparty node_modules".split())
+_WORD = re.compile(r"\w+(?:\.\d+)*")
+_VERSION = re.compile(r"(?:v|version-)(\d+(?:\.\d+)*)", re.ASCII)
 
 
 def path_sureness(question: str, sources: Iterable[str]) -> dict[str, float]:
@@ -60,29 +62,30 @@ def _topic_match(asked: frozenset[str], joined: frozenset[str], own: frozenset[s
     return 0.5 if is_place else 0.0
 
 
-def former_versions(question: str, sources: Collection[str]) -> set[str]:
-    """Return the sources in a folder for an earlier version, unless the question names it."""
+def set_aside(question: str, sources: Collection[str]) -> set[str]:
+    """Return the sources in a folder for an earlier version or another project, unless the question names it."""
     asked, paths = {*_WORD.findall(question.casefold())}, {source.casefold() for source in sources}
-    newest: dict[str, int] = {}
+    newest: dict[str, tuple[int, ...]] = {}
     folders: list[tuple[str, str, str]] = []
     for source in sources:
         names = source.casefold().split("/")[:-1]
         for place, name in enumerate(names):
-            if name not in asked:
-                above = "".join(f"{folder}/" for folder in names[:place])
-                newest[above] = max(newest.get(above, 0), _version(name))
+            above = "".join(f"{folder}/" for folder in names[:place])
+            newest[above] = max(newest.get(above, ()), _version(name))
+            if asked.isdisjoint((name, ".".join(map(str, _version(name))))):
                 folders.append((source, above, name))
-    former = set()
+    found = set()
     for source, above, name in folders:
         beside = above + source.casefold().removeprefix(f"{above}v1/")
-        # `v1` beside `v2`, or `v1/fields.py` beside `fields.py`
-        if name in FORMER or 0 < _version(name) < newest[above] or (name == "v1" and beside in paths):
-            former.add(source)
-    return former
+        # `v1.9` beside `v1.10`, or `v1/fields.py` beside `fields.py`
+        if name in FORMER | FOREIGN or () < _version(name) < newest[above] or (name == "v1" and beside in paths):
+            found.add(source)
+    return found
 
 
-def _version(name: str) -> int:
-    return int(name[1:]) if name.startswith("v") and name[1:].isdecimal() and name.isascii() else 0
+def _version(name: str) -> tuple[int, ...]:
+    found = _VERSION.fullmatch(name)
+    return tuple(map(int, found[1].split("."))) if found else ()
 
 
 def _likeness(word: str, asked: Collection[str]) -> float:
