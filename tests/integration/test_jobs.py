@@ -1,6 +1,7 @@
 """Builds as jobs: waiting, joining, progress and cancellation, with consistent searches meanwhile."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -135,6 +136,18 @@ def test_another_kind_of_job_has_to_wait(app: App, model: BlockedModel) -> None:
 
     with pytest.raises(Busy, match=job["id"]):
         manage(app, "delete", confirm=True)
+
+
+def test_no_job_is_running_for_whoever_has_waited_for_its_end(hash_app: App) -> None:
+    write_project(hash_app.index.root, {"a.md": "# Alpha\n"})
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # the threads take turns at every step, as on a busy machine
+    try:
+        for _ in range(30):
+            hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+            assert hash_app.jobs.running_id() is None
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app: App, model: BlockedModel) -> None:

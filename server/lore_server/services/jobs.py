@@ -201,13 +201,15 @@ class JobService:
         try:
             with span(f"job {job.action}"):
                 self._begin(job)
-                while (step := self._next_pass(job)) is not None:
+                step = self._next_pass(job)
+                while step is not None:
                     report = step(job)
                     with job.changed:
                         job.report = report if job.report is None else job.report.then(report)
                         job.passes += step == self._act
                         job.found = ""  # a request that joins the job now hears the plan of its own pass
                         job.changed.notify_all()
+                        step = self._next_pass(job)  # at once: whoever is told of the end may start another job
         except Cancelled as error:
             self._end(job, "cancelled", error)
         except Exception as error:  # noqa: BLE001 - the top of a thread: any error ends the job and is reported
