@@ -109,6 +109,18 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
         },
         {"Boat": (1, 2)},
     ),
+    "modules of rust that import all of each other": (
+        {
+            **{
+                f"src/m{n}.rs": "".join(f"use crate::m{other}::*;\n" for other in range(6))
+                + f"use crate::m{(n + 1) % 6}::Lost;\n"
+                for n in range(6)
+            },
+            "src/lib.rs": "pub use m0::Lost;\npub struct Boat;\n",
+            "src/user.rs": "use crate::{Boat, Lost};\nfn f(lost: Lost, boat: Boat) {}\n",
+        },
+        {"Boat": (2, 1)},
+    ),
     "a module that exports many": (
         {
             **{f"m{n}.ts": f"export class C{n} {{}}\n" for n in range(300)},

@@ -10,7 +10,6 @@ from posixpath import commonpath, dirname, join, normpath
 
 from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, ClassNode, FileFacts
 
-MAX_FOLLOWED = 20  # maximum number of imports to follow for a name
 MANIFEST = "manifest:"  # prefix of the family of a file that names a whole project, such as `go.mod`
 # families in which
 GLOBAL = frozenset("bash c dart elixir lua ruby sql swift".split())  # a class is known everywhere by its name
@@ -180,29 +179,30 @@ class Packages:
         full = _joined(file.imports[first][0], rest) if first in file.imports else base
         return f"{file.family}:{full}" if full in self._declared else full
 
-    def _find(self, path: str, scope: str, name: str, followed: int = 0) -> _Class | None:
+    def _find(self, path: str, scope: str, name: str, seen: set[tuple[str, str]] | None = None) -> _Class | None:
         """Return the class that `name` refers to within the class `scope` of a file, if it is in the project."""
+        seen = set() if seen is None else seen  # the files that re-export it, and the names there
         while scope:
             scope = scope.rpartition(".")[0]
             local = _joined(scope, name)
             inside = self._own.get((path, local))
             if inside is None and scope and self._facts[path].family in GLOBAL:
-                inside = self._at(path, local, followed)
+                inside = self._at(path, local, seen)
             if inside is not None:
                 return inside
-        return next((found for key in self._keys(path, name) if (found := self._at(path, key, followed))), None)
+        return next((found for key in self._keys(path, name) if (found := self._at(path, key, seen))), None)
 
-    def _at(self, path: str, key: str, followed: int) -> _Class | None:
+    def _at(self, path: str, key: str, seen: set[tuple[str, str]]) -> _Class | None:
         """Return the nearest class with this package and name, else the class that the package re-exports."""
         family = self._facts[path].family
         candidates = self._known.get((family, key), ())
         if candidates:
             return _nearest(path, candidates)
         package, _, name = key.rpartition(".")
-        if followed < MAX_FOLLOWED and family == "rust":
-            for other in self._files.get((family, package), ()):
-                if name in self._facts[other].imports:
-                    return self._find(other, "", name, followed + 1)
+        for other in self._files.get((family, package), ()) if family == "rust" else ():
+            if name in self._facts[other].imports and (other, name) not in seen:
+                seen.add((other, name))
+                return self._find(other, "", name, seen)
         return None
 
     def _keys(self, path: str, name: str) -> Iterator[str]:
