@@ -28,6 +28,11 @@ FILES = {
     "## Gas\n\nAnother gas may be chosen:\n\n```\nship.open({smoke: {gas: 'sulphur'}})\n```\n",
     "docs/hulls.md": "# Hulls\n\nEach hull is built of oak.\n\n## Fire-safety\n\nTar and pitch are kept ashore.\n\n"
     "## Water resistance\n\nCaulk keeps it out.\n\n## Paint\n\nBlack.\n",
+    "docs/galley.md": "# Galley\n\n<h3 id='salt'>\nHow do I keep meat fresh?\n</h3>\n\nSee [salt](salt.md).\n\n"
+    "<h3>How do I keep water fresh?</h3>\n\nCopper coins in the barrel do it.\n",
+    "docs/water.md": "# Barrels\n\nTo keep a barrel of fresh water, tie it:\n\n```\nbarrel.tie('fresh water')\n```\n",
+    "docs/words.md": "# Words\n\n## What's a `Deadeye`?\n\n`Deadeye` stands for a round block. It has three holes.\n",
+    "lib/deadeye.js": "/** A Deadeye is made of elm. */\nfunction Deadeye () {\n  return 'deadeye'\n}\n",
     "docs/charts.md": "# Charts\n\nCharts keep the depths of a coast in one roll.\n\n## Portability\n\nThe roll has "
     "the same lines on each ship: copy it in Lisbon and read it in Bergen.\n\n## Ink\n\nInk is made of oak galls, "
     "and a chart is locked while it is drawn.\n",
@@ -108,6 +113,13 @@ def test_another_form_of_a_word_in_a_heading_is_evidence(app: App, question: str
 
     assert reply["found"] is True
     assert reply["citations"][0]["heading"] == "Charts > Portability"
+
+
+def test_a_question_as_a_heading_is_answered_by_its_section(app: App) -> None:
+    water, deadeye = ask(app, "How do I keep water fresh?"), ask(app, "What is a Deadeye?")
+
+    assert "Copper coins" in water["citations"][0]["quote"]
+    assert deadeye["answer"].startswith("`Deadeye` stands for a round block. [1]")
 
 
 @pytest.mark.parametrize("question", ["is it fire safe", "Is it water resistant?"])

@@ -139,6 +139,8 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
         ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),
         ("How do I keep parcels in PostgreSQL?", "`PostgreSQL` occurs nowhere in this knowledge base."),
         ("How do I juggle parcels?", "`juggle` occurs nowhere in this knowledge base."),
+        ("Does Crane support auctions of parcels?", "`auctions` occurs nowhere in this knowledge base."),
+        ("When is Crane 4 released?", "`Crane 4` occurs nowhere in this knowledge base."),
         ("Which structs implement billing.Invoicer?", "`billing.Invoicer` occurs nowhere in this knowledge base."),
     ],
 )
@@ -157,6 +159,9 @@ def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, se
         ("deploy Crane to Nimbus with a token", None),
         ("Zephyr in the log of Crane", None),
         ("parcels of carriers.Adapter for Crane on the conveyor lanes", None),
+        ("parcels of carriers.Balloon for Crane on the conveyor lanes", "carriers.Balloon"),
+        ("Does Crane 3 move parcels on a Conveyor 7?", None),
+        ("Does Crane 5 move parcels on a Conveyor 7?", "Crane 5"),
     ],
 )
 def test_a_search_doubts_a_query_with_a_name_that_is_nowhere(crane_app: App, query: str, name: str | None) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from lore_etl.stores.tokenizer import MAX_TERM, terms
 from lore_server.query.parse import MAX_WORDS, looks_like_name, parse, wanted_types
+from lore_server.query.reference import Reference
 from lore_server.query.subjects import nouns
 
 
@@ -85,7 +86,8 @@ def test_very_long_words_are_not_terms() -> None:
     [
         ("how do I deploy Crane to Heroku", ["Crane", "Heroku"]),
         ("Kafka: how do I read it?", []),
-        ("How do I use IE 11 with PostgreSQL?", ["IE", "PostgreSQL"]),
+        ("How do I use IE 11 with PostgreSQL?", ["IE 11", "PostgreSQL"]),
+        ("Does HTTP 1.1 keep 4 lines or Lane 4x open?", ["HTTP", "Lane"]),
         ("where is retry_worker_pool used", ["retry_worker_pool"]),
         ("How is the day's file written? With Rust?", ["Rust"]),
     ],
@@ -105,7 +107,7 @@ def test_other_words_are_no_names() -> None:
 
 
 def test_what_was_looked_up_is_no_name() -> None:
-    assert nouns("what is in src/Retry.py", ["src/retry.py"]) == []
+    assert nouns("what is in src/Retry.py of #7", [Reference("file", "src/retry.py"), Reference("ticket", "#7")]) == []
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
     subject = _subject(question)
     if subject is None:
         return []
-    title, begin = rf"{subject}[`*_]*\s*(?:\([^)\n]*\):?)?[ \t]*", r"(?:^|[.!?]\s+)"
-    signature = rf"[`*_]*(?:[\w$]+\.)*{title}[`*_]*(?:(?:=>|->|:).*)?"
+    title, begin = rf"(?:what(?:['’]s| is| are) )?{subject}[`*_]*\s*(?:\([^)\n]*\):?)?[ \t]*", r"(?:^|[.!?]\s+)"
+    signature = rf"[`*_]*(?:[\w$]+\.)*{title}[`*_]*\??(?:(?:=>|->|:).*)?"
     heading = rf"^#+\s+{signature}$|^{title}\n([=~^\"'*+.:-])\1{{2,}}$"
     forms = (heading, begin + _says_what(subject), rf"{begin}{subject}{_IS}|{_CALLED}{subject}\b")
     declared = rf"(?:\*/|(?://|#).*)\n[ \t]*(?:[\w@]+[ \t]+)*{subject}\b(?:\??[ \t]*[:=;({{<]|[ \t]+\w+$)"

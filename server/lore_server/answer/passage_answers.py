@@ -14,7 +14,7 @@ from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import Fact, extended_class, structural_names
+from lore_server.answer.class_questions import Fact, extended_class
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
@@ -83,7 +83,7 @@ class PassageAnswers:
         named = [one for one in found.named if any(among is None or chunk.id in among for chunk in one.passages)]
         missing = " ".join(one.missing for one in found.named if not one.passages)
         share = share_of(stems(question), self._index.keywords.rarity)
-        known = nouns(question, [name for one in found.named for name in (one.name, one.name.lstrip("#"))])
+        known = nouns(question, found.named)
         fact = first_release(question, self._index)
         refusal = missing or (None if fact else self._refusal(found, known, not is_follow_up))
         if refusal and not named:
@@ -96,7 +96,7 @@ class PassageAnswers:
         else:
             near = [one.chunk for one in found.passages if one.score >= NEAR * found.passages[0].score]
             first = [fact[1]] if fact else defining(question, lambda: self._likely(found))
-            first = first or steps(question, near, share) or list(_headed(found))[:1]
+            first = first or list(_headed(found))[:1] or steps(question, near, share)
             passages = choose(found, first, limit, room)
             left = room - sum(len(passage.chunk.text) for passage in passages)
             passages = widened(passages, max(0, left), self._index.catalogue.of_source)
@@ -128,17 +128,12 @@ class PassageAnswers:
 
     def _refusal(self, found: SearchOutcome, known: Sequence[Noun], are_words_counted: bool) -> str | None:
         """Return why the index has no answer; None if it may have one."""
-        names = structural_names(found.query.text)
-        parts = {part.casefold() for name in names for part in (name, *name.split("."))}
-        if names and not any(self._index.keywords.holding([part]) for part in parts):
-            return ABSENT.format(names[0])
         if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
             return f"There is no {asked['kind']} `{asked['name']}` in this knowledge base."
-        is_unsure = not found.is_foreign and _similarity(found) < SIMILAR
-        if not found.is_foreign and (
-            noun := absent(known, self._index, are_words_counted and is_unsure and found.confidence < UNSURE)
-        ):
+        words = [one for one in known if are_words_counted and found.confidence < UNSURE and not one.is_name]
+        if not found.is_foreign and (noun := found.unknown or absent(words, self._index)):
             return ABSENT.format(noun)
+        is_unsure = not found.is_foreign and _similarity(found) < SIMILAR
         is_likely = found.confidence >= LEAST and (not is_unsure or self._is_supported(found))
         if not is_likely and not any(_headed(found)):
             return NOT_JUDGED if found.is_foreign else NOT_HERE

@@ -14,7 +14,7 @@ from lore_server.query.wording import wording
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
-_TITLE = re.compile(r"^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$", re.MULTILINE)
+_TITLE = re.compile(r"^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>", re.MULTILINE)
 _VERSION = re.compile(
     r"^\W*(?:[A-Za-z][\w.-]* )?(?:release |version )?v?(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE
 )
@@ -62,8 +62,8 @@ def release_of(chunk: Chunk) -> str | None:
 
 
 def titles(text: str) -> Iterator[str]:
-    """Yield the headings in a text in Markdown or reStructuredText."""
-    yield from (match[1] or match[2] for match in _TITLE.finditer(text))
+    """Yield the headings in a text in Markdown, HTML or reStructuredText."""
+    yield from (match[match.lastindex or 0] for match in _TITLE.finditer(text))
 
 
 def _stating(chunk: Chunk, words: re.Pattern[str], verb: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from lore_etl.sources.source import syntax_of
 from lore_etl.stores.catalogue_rows import check
 from lore_server.query.parse import Query, looks_like_name
 from lore_server.query.ranking import Ranked, Weights
+from lore_server.query.wording import wording
 
 MAX_ANCESTORS = 6  # of one class, nearest first
 FOUND = 5  # the best files, whose ancestors are added
@@ -27,21 +28,7 @@ MAX_FILES = 50
 SHOWN = 3  # users in a short line
 NOT_COVERED = "calls of methods through objects, dynamic calls, and names that several definitions share"
 MAX_WORDS = 16  # a longer text describes a situation in which classes extend others
-_ASKS = r"(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?)"
-_EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
-_DOWNWARDS = re.compile(
-    rf"\b{_ASKS}\b.{{0,60}}\b(?:{_EXTENDS}|kinds? of|above|below)\b|^\W*(?:extends|inherits|derives|sub-?classes)\s"
-    r"|\b(?:sub-?class(?:es)?|child(?:ren)?(?: class(?:es)?)?|descendants?|implementations?|implementers?) of\b"
-    r"|\bderived (?:class(?:es)? )?(?:of|from)\b",
-    re.IGNORECASE,
-)
-_UPWARDS = re.compile(
-    r"\b(?:base|super|parent)[ -]?class(?:es)?\b|\b(?:parents?|ancestors?) of\b|\binherited\b"
-    r"|\bwhat (?:does|do|did) .{1,60} (?:extend|inherit|derive)|\bthat \S+ inherits\b"
-    r"|\bfrom (?:which|what) class\b.{1,80}\b(?:inherit|derive|get|come)|\bnot define itself\b"
-    r"|\bwhere (?:does|do|is|are|did)\b.{1,80}\b(?:inherit|get\b.{1,60}\bfrom)",
-    re.IGNORECASE,
-)
+_FORM = wording("classes")
 NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
 _HYPHENATED = re.compile(r"(?<![\w$.-])[A-Za-z_$][\w$]*(?:-[\w$]+)+(?:\.[\w$-]+)*")  # `my-view`; most are words
 
@@ -135,8 +122,8 @@ def _move(by_source: dict[str, Ranked], chunk: Chunk, target: float, share: floa
 
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
     """Return the classes below, or for such questions above, the classes that a question names, nearest first."""
-    asks_upwards = bool(_UPWARDS.search(text))
-    if len(text.split()) > MAX_WORDS or not (asks_upwards or _DOWNWARDS.search(text)):
+    asks_upwards = bool(_FORM["above"].search(text))
+    if len(text.split()) > MAX_WORDS or not (asks_upwards or _FORM["below"].search(text)):
         return []
     found: dict[str, str] = {}
     for name in classes_in(text, hierarchy):

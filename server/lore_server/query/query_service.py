@@ -218,9 +218,10 @@ class QueryService:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
     def fit(self, retrieved: Retrieved) -> confidence.Fit:
-        question, best = retrieved.query.text, [one.chunk for one in retrieved.candidates.best]
-        found = confidence.fit(question, retrieved.candidates, self._index.keywords.rarity)
-        return found._replace(unknown=subjects.unknown(question, best, self._index))
+        text = retrieved.query.text
+        best, known = [one.chunk for one in retrieved.candidates.best], subjects.nouns(text, retrieved.named)
+        found = confidence.fit(text, retrieved.candidates, self._index.keywords.rarity)
+        return found._replace(unknown=subjects.unknown(known, best, self._index))
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
         """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""

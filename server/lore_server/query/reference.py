@@ -12,24 +12,15 @@ from lore_etl.stores.tokenizer import STOPWORDS, name_parts, phrase_words
 from lore_server.query.parse import MAX_WORDS, Query
 from lore_server.query.path_words import TOPIC_WORDS
 from lore_server.query.ranking import Ranked
+from lore_server.query.wording import wording
 
 _TICKET = re.compile(r"(?:^|[^\w&/])(?:#|(?:issue|ticket|pull request|pr|bug|gh)[ #-]{1,2})(\d{1,9})\b", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
 _PATH = re.compile(r"(?<![\w/.:-])[\w.@+~-]*(?:/[\w.@+~-]+)+")
 TERM = "referenceMatch"  # of a document that the query names
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
-_CHANGED_IN = re.compile(
-    r"\b(?:chang\w+|new|fix\w*|add\w*|remov\w*|deprecat\w*|releas\w*|happened)\b.{0,40}?"
-    r"\b(?:in|with|by|since|of|for)\s+(?:the\s+)?v?(\d+(?:\.\d+)+(?:-[\w.]+)?)",
-    re.IGNORECASE,
-)
 _FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/(-])")
-ASKING = re.compile(
-    r"\b(?:releases?|versions?|tickets?|issues?|pull requests?|prs?|bugs?|gh|files?|modules?|about|chang\w+|new|"
-    r"happen\w*|introduc\w*|commands?|means?|fix\w*|add\w*|remov\w*|deprecat\w*|contain\w*|contents?|describ\w*|"
-    r"say|says|does|tell|explain\w*|summari[sz]\w*|purpose|propos\w*|defin\w*|notes?|log|since)\b",
-    re.IGNORECASE,
-)
+_CHANGED_IN, ASKING = map(wording("references").__getitem__, ("changed_in", "asking"))
 _QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)|\bcommand ([\w-]+(?: [\w-]+){1,3}) (?:do|mean)\b")
 ABSENT = "`{}` occurs nowhere in this knowledge base."
 DEFINITIONS = 20  # more chunks that define a name do not tell which is meant

@@ -6,11 +6,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk
+from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.sources.source import syntax_of
 from lore_etl.stores.tokenizer import STOPWORDS, name_parts
 from lore_server.query.parse import looks_like_name
-from lore_server.query.reference import ASKING, spelled
+from lore_server.query.reference import ASKING, Reference, spelled
+from lore_server.query.wording import wording
 
 FEW_FILES = 3
 MANY = 100  # passages
@@ -24,6 +26,8 @@ _LINK = re.compile(r"\]\([^()\s]*\)")
 _ITEM = r"[`*_\[\"']{0,3}[A-Z][\w.+#-]*(?: [A-Z\d][\w.+#-]*){0,3}[`*_\]\"']{0,3}"
 _IN_LINE = rf"{_ITEM}(?:(?:,\s+|,?\s+(?:and|or|&)\s+|\n[-*+] ){_ITEM}){{2,}}"
 _LIST = re.compile(rf"{_IN_LINE}|^[ \t]*[-*+] [^\w\n]*{_ITEM}[^\w\n]*$", re.MULTILINE)  # or an item is only a name
+_GENERAL = re.compile("|".join((ASKING.pattern, wording("follow_up")["generic"].pattern)), re.IGNORECASE)
+_NUMBER = re.compile(r" \d+(?![\w.])")
 _OPENING = re.compile(r"(?:^|[.?!:]\s)\W*$")
 
 
@@ -34,19 +38,20 @@ class Noun(NamedTuple):
     is_name: bool
 
 
-def nouns(question: str, named: Iterable[str] = ()) -> list[Noun]:
+def nouns(question: str, named: Iterable[Reference] = ()) -> list[Noun]:
     """Return the names in a question (not at the beginning of a sentence), and its words; none that are `named`."""
-    for name in named:
-        question = re.sub(re.escape(name), " ", question, flags=re.IGNORECASE)
+    for one in named:
+        question = re.sub(f"#?{re.escape(one.name.lstrip('#'))}", " ", question, flags=re.IGNORECASE)
     found = []
     for token in _TOKEN.finditer(question):
         word, before = re.sub("['’]s$", "", token[0]), question[: token.start()]
         is_opening = _OPENING.search(before) is not None
         is_name = looks_like_name(word) or (word[0].isupper() and len(word) > 1 and not is_opening)
         if word.casefold() not in STOPWORDS and (
-            is_name or (len(word) > 3 and "’" not in word.replace("'", "’") and not ASKING.fullmatch(word))
+            is_name or (len(word) > 3 and "’" not in word.replace("'", "’") and not _GENERAL.fullmatch(word))
         ):
-            found.append(Noun(word, is_name))
+            number = _NUMBER.match(question, token.end()) if is_name else None
+            found.append(Noun(word + number[0] if number else word, is_name))
     return found
 
 
@@ -55,18 +60,34 @@ def forms(text: str) -> tuple[str, str]:
     return text, f"{text}ty"
 
 
-def absent(found: Sequence[Noun], index: Index, are_words_counted: bool) -> str | None:
-    """Return the first name that occurs nowhere in the index; or word, if words count, that occurs in no form."""
-    ordered, holding = sorted(found, key=lambda noun: not noun.is_name), index.keywords.holding
-    some = (n for n in ordered if n.is_name or (are_words_counted and not any(holding([one]) for one in forms(n.text))))
-    return next((noun.text for noun in some if not holders(noun.text, index)), None)
+def absent(found: Iterable[Noun], index: Index) -> str | None:
+    """Return the first of these names that occurs nowhere in the index, or word that occurs in no form."""
+    holding = index.keywords.holding
+    some = (noun.text for noun in found if noun.is_name or not any(holding([form]) for form in forms(noun.text)))
+    return next((name for name in some if not _occurs(name, index)), None)
 
 
-def unknown(question: str, passages: Sequence[Chunk], index: Index) -> str | None:
-    """Return the first name in a question that occurs nowhere in the index; most occur in these passages."""
-    names = [noun for noun in nouns(question) if noun.is_name and "." not in noun.text]
+def _occurs(name: str, index: Index) -> bool:
+    """Return whether a name occurs, or the last part of a qualified one is defined.
+
+    `Vue 4` occurs nowhere if only other numbers follow `Vue`, but `Java 21` may run what names no version of Java.
+    """
+    plain, _, number = name.partition(" ")
+    those = holders(plain, index)
+    if number and those:
+        both = islice(index.keywords.holding([plain.casefold(), number]), MANY)
+        texts = (f"{_facts(one)} {one.text}" for one in (*index.catalogue.chunks(both).values(), *those))
+        has = re.compile(rf"(?<![^\W_]){re.escape(plain)}[ /-]?v?(\d+)", re.IGNORECASE)
+        numbers = {found for text in texts for found in has.findall(text)}
+        return not numbers or number in numbers
+    return bool(those) or ("." in plain and bool(index.keywords.defined([last_part(plain)])))
+
+
+def unknown(found: Sequence[Noun], passages: Sequence[Chunk], index: Index) -> str | None:
+    """Return the first of these names that occurs nowhere in the index; most occur in these passages."""
+    names = [noun for noun in found if noun.is_name]
     text = " ".join(f"{chunk.source} {chunk.text}" for chunk in passages).casefold() if names else ""
-    return absent([noun for noun in names if noun.text.casefold() not in text], index, False)
+    return absent([noun for noun in names if noun.text.casefold() not in text], index)
 
 
 def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_lists_enough: bool) -> Place | None:
@@ -74,7 +95,7 @@ def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_l
 
     Of a name that is nowhere a word of its own, such as Heroku in `heroku/stack:20`, these are all passages.
     """
-    for name in (noun.text for noun in found if noun.is_name):
+    for name in (noun.text.partition(" ")[0] for noun in found if noun.is_name):
         is_shown = any(_mentions(name, one) for one in shown)
         if is_shown and are_lists_enough:
             continue
