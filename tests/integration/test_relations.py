@@ -148,3 +148,60 @@ def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(ap
     assert [(row["source"], row["lines"]) for row in used["citations"]] == [("src/boat.py", [1, 1])]
     assert broken["mode"] != "structural"  # no file names it
     assert "Quay" in made["answer"]
+
+
+CALLS: dict[str, str | bytes] = {
+    "src/winch.py": "class Winch:\n    def _reel(self) -> int:\n        return 1\n\n    def turn(self) -> int:\n"
+    "        # _reel() is quick\n        return self._reel() + 1\n",
+    "src/Crane.java": "class Crane {\n    private void lower(int by) {\n        stop();\n    }\n\n    void run() {\n"
+    "        this.lower(2);\n    }\n}\n",
+    "src/rig.rs": "struct Rig;\n\nimpl Rig {\n    fn haul(&self) -> u8 {\n        1\n    }\n\n"
+    "    fn go(&self) -> u8 {\n        Self::haul(self)\n    }\n}\n",
+    "src/boom.ts": "export class Boom {\n    private swing<T>(by: T) {\n        return by;\n    }\n\n    run() {\n"
+    "        return this.swing<number>(3);\n    }\n}\n",
+    "tests/test_winch.py": "def test_reel() -> None:\n    assert Winch()._reel() == 1\n",
+    "docs/winch.md": "# Winch\n\nCall `_reel()` and `stow()` to reel.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "places"),
+    [
+        ("Who calls Winch._reel?", "_reel", ["src/winch.py:7", "tests/test_winch.py:2"]),
+        ("callers of the method `_reel`", "_reel", ["src/winch.py:7", "tests/test_winch.py:2"]),
+        ("what calls lower()", "lower", ["src/Crane.java:2", "src/Crane.java:7"]),
+        ("where is Rig::haul called?", "haul", ["src/rig.rs:9"]),
+        ("who calls swing", "swing", ["src/boom.ts:2", "src/boom.ts:7"]),
+        ("who calls stow()?", "stow", []),
+        ("who calls for help", "for", []),
+    ],
+)
+def test_who_calls_a_member_is_answered_with_the_lines_that_have_its_name(
+    app: App, question: str, name: str, places: list[str]
+) -> None:
+    write_project(app.index.root, CALLS)
+    sync(app)
+
+    reply = app.call("ask_knowledge_base", {"query": question})
+
+    lines = [f"{row['source']}:{row['lines'][0]}" for row in reply["citations"]]
+    assert reply["answer"].startswith(f"`{name}(` is written in at least {len(places)} line") == bool(places)
+    assert lines == places or not places
+
+
+EQUALS: dict[str, str | bytes] = {
+    **{f"{part}/gate.py": f"class Gate:\n    name = '{part}'\n" for part in ("air", "lake", "sea")},
+    **{f"app/user{n}.py": "from lake.gate import Gate\n\n\ndef use() -> Gate:\n    return Gate()\n" for n in range(3)},
+    "app/other.py": "from air.gate import Gate\n\n\ndef use() -> Gate:\n    return Gate()\n",
+    "first/open_lock.ts": "export function openLock() {\n    return 1;\n}\n",
+    "second/doors.ts": "export function openLock() {\n    return 2;\n}\n",
+    "web/main.ts": "import {openLock} from '../second/doors';\n\nopenLock();\n",
+}
+
+
+@pytest.mark.parametrize(("name", "first"), [("Gate", "lake/gate.py"), ("openLock", "second/doors.ts")])
+def test_the_most_used_of_several_definitions_of_a_name_comes_first(app: App, name: str, first: str) -> None:
+    write_project(app.index.root, EQUALS)
+    sync(app)
+
+    assert app.call("query_documents", {"query": name})["results"][0]["source"] == first

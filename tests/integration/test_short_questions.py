@@ -19,6 +19,10 @@ PROJECT = {
     "src/grid/body.py": "from src.grid.base import Base\n\n\nclass Grid(Base):\n    pass\n",
     "docs/commands/up.md": "# up\n\nFerry goes through build, deploy and release.\n",
     "docs/commands/down.md": "# down\n\nFerry stops and removes everything.\n",
+    "docs/settings.md": "# Settings\n\nA captain can change what the boat records:\n\n- the names of guests\n"
+    "- the route of each day\n- wind, tide, and height of waves at noon, in metres above those of May\n- logs of weeks",
+    "CHANGELOG.md": "# Changelog of Ferry\n\n## 2.1.0\n\n- Ropes are longer\n\n## 2.0.0\n\n- Boats are faster\n",
+    "src/core/logbook.py": "def sign(page: int) -> None:\n    print('logbook', page)\n",
     "docs/ferry.md": "# Ferry\n\nFerry is a program for boats. It works on any boat.\n",
     **{f"docs/old/page{n}.md": f"# Page {n}\n\n{BANNER}\n\n## Berth {n}\n\nPlaces {n}.\n" for n in range(12)},
     "docs/locks.md": "# Locks\n\nThe locks of the waterway are maintained by the harbour in May.\n",
@@ -35,6 +39,8 @@ app = app_fixture(PROJECT)
         ("how does ferry up work", "docs/commands/up.md"),
         ("how does ferry down work", "docs/commands/down.md"),
         ("maintained locks", "docs/locks.md"),
+        ("change log", "CHANGELOG.md"),
+        ("the log book", "src/core/logbook.py"),
     ],
 )
 def test_a_short_question_finds_what_it_names_first(app: App, query: str, first: str) -> None:

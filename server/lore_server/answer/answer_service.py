@@ -14,7 +14,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.catalogue_rows import User, members_of
 from lore_server.answer.change_answers import ChangeAnswers
-from lore_server.answer.class_questions import class_fact, place_fact
+from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
 from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.pack import SHOWN, Passage, pack
 from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer, passage_citation, reference
@@ -84,7 +84,9 @@ class AnswerService:
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
         known: WrittenAnswer | None = None
         fact = class_fact(question, self._index.hierarchy, self._members, self._users) if is_wide else None
-        if fact := fact or (place_fact(question, self._index) if is_wide else None):
+        if is_wide and fact is None:
+            fact = place_fact(question, self._index) or calls_fact(question, self._index)
+        if fact:
             known = self._passages.from_tree(fact)
         elif is_wide:
             known = self._changes.answer(question, found)

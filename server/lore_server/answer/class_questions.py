@@ -8,7 +8,9 @@ from lore_etl.core.model import ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.catalogue_rows import User
+from lore_etl.stores.tokenizer import STOPWORDS
 from lore_server.query.lineage import NAME, classes_in
 from lore_server.query.parse import looks_like_name
 from lore_server.query.reference import DEFINITIONS
@@ -20,6 +22,7 @@ MAX_WORDS = 20  # a longer question describes a situation in which classes exten
 MAX_NAMED = 60
 SHOWN_USERS = 10
 MAX_MEANT = 5  # definitions of one name
+MAX_READ = 500  # passages
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
@@ -64,7 +67,9 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
             return Fact(f"{count}: {_listed(places)}. Which of them do you mean?", places[:MAX_NAMED])
         nodes += same
     if asks_users:
-        return _users_or_place(question, nodes, tree, members_of, users_of)
+        asked = question.replace("::", ".")
+        whole = [node for node in nodes if not re.search(rf"\b{re.escape(last_part(node.name))}\.\w", asked)]
+        return _users(question, whole, tree, users_of)
     if not nodes:
         return None
     if asks_origin and (fact := _origin(question, nodes, tree, members_of)):
@@ -97,17 +102,10 @@ def _called(token: str, question: str, tree: Hierarchy) -> tuple[list[ClassNode]
     return chosen or found, f"{len(found)} classes are called `{token}`{there}"
 
 
-def structural_names(question: str) -> list[str]:
-    """Return the identifiers in a question about inheritance or for a definition; none for other questions."""
-    is_structural = any(_FORM[name].search(question) for name in ("upwards", "downwards", "defined"))
-    if len(question.split()) > MAX_WORDS or not is_structural:
-        return []
-    return [name for name in NAME.findall(question) if looks_like_name(name)]
-
-
 def place_fact(question: str, index: Index) -> Fact | None:
     """Return where a function or value that a question names is defined, outside of tests if possible."""
-    name = next(iter(structural_names(question) if _FORM["defined"].search(question) else ()), "")
+    is_asked = _FORM["defined"].search(question) and len(question.split()) <= MAX_WORDS
+    name = next(filter(looks_like_name, NAME.findall(question)), "") if is_asked else ""
     found = index.catalogue.chunks(index.keywords.defining([last_part(name)], DEFINITIONS)).values() if name else ()
     own = [chunk for chunk in found if any(is_named(full, name) for full in chunk.symbols)]
     own = [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
@@ -115,6 +113,23 @@ def place_fact(question: str, index: Index) -> Fact | None:
     places = tuple(DefinedPlace(name, *place) for place in sorted(first.items()))
     where = " and ".join(f"{place.source} {{{n}}}" for n, place in enumerate(places, start=1))
     return Fact(f"`{name}` is defined in {where}.", places) if 0 < len(places) <= MAX_MEANT else None
+
+
+def calls_fact(question: str, index: Index) -> Fact | None:
+    """Return the lines with calls by a name that a question asks about: on which objects is not recorded."""
+    asked = _FORM["called"].search(question) if _FORM["used"].search(question) else None
+    name = last_part(asked["name"].replace("::", ".").rstrip(".:")) if asked else ""
+    if not name or name in STOPWORDS or len(question.split()) > MAX_WORDS or _FORM["uses"].search(question):
+        return None
+    no_call = rf"\s*(?:#|//|/?\*|--)|.*\b(?:def|func|fn|function|fun)\s+(?:\([^()]*\)\s*)?{re.escape(name)}\b"
+    call = re.compile(rf"(?!{no_call}).*(?<![\w$]){re.escape(name)}(?:(?:::)?<[^<>()]*>)?\(")
+    chunks = index.catalogue.chunks(sorted(index.keywords.holding([name.casefold()]))[:MAX_READ]).values()
+    code = sorted((chunk.type == KnowledgeType.TEST, chunk.source, chunk.lines[0], chunk.text) for chunk in chunks)
+    lines = ((source, n, text) for _, source, first, all_ in code for n, text in enumerate(all_.split("\n"), first))
+    found = dict.fromkeys(line[:2] for line in lines if syntax_of(line[0]) not in PROSE and call.match(line[2]))
+    places = tuple(DefinedPlace(f"{source}:{line}", source, (line, line)) for source, line in found)
+    text = f"`{name}(` is written in at least {counted(len(places), 'line')}; what it is called on is not recorded"
+    return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED]) if places else None
 
 
 def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:
@@ -158,21 +173,6 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
         texts.append(re.sub(r"\{(\d+)\}", lambda number: f"{{{int(number[1]) + len(places)}}}", below.text))
         places += below.places
     return Fact(" ".join(texts), tuple(places)) if texts and len(found) <= MAX_MEANT else None
-
-
-def _users_or_place(
-    question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_of: MembersOf, users_of: UsersOf
-) -> Fact | None:
-    """Return the users of what the question names; of a member of a class, only its place, as they are not recorded."""
-    asked = question.replace("::", ".")
-    named = {one: re.search(rf"\b{re.escape(last_part(one.name))}\.(\w+)", asked) for one in nodes}
-    if fact := _users(question, [one for one, member in named.items() if not member], tree, users_of):
-        return fact
-    for node, member in named.items():
-        if member and (place := _member(node, {member[1]}, members_of)):
-            why = "is a member, and calls through objects are not recorded"
-            return Fact(f"`{place.name}` {{1}} {why}: search for `{member[1]}`.", (place,))
-    return None
 
 
 def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:

@@ -57,9 +57,8 @@ _BETWEEN_WORDS = re.compile(r"[-_. ]+")
 
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
     """Return all candidates with their scores and score terms, best first."""
-    is_only_name = query.is_bare_name and not (query.text.isalpha() and query.text.islower())  # `grid` is a topic too
     symbols = (symbol for candidate in candidates.found for symbol in candidate.chunk.symbols)
-    if is_only_name and any(symbol.rpartition(".")[2].casefold() in query.names for symbol in symbols):
+    if query.asks_definition and any(symbol.rpartition(".")[2].casefold() in query.names for symbol in symbols):
         share = 0.0  # the spelling of a name that is defined says more than its meaning
     else:
         share = vector_share(query, candidates, weights)
@@ -82,7 +81,8 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
         is_data = chunk.source.rpartition(".")[2].casefold() in DATA
-        may_be_named = asks_code and chunk.type in NAMED_AFTER_SUBJECT and not is_data
+        is_notes = chunk.type == KnowledgeType.RELEASE  # `change log` names CHANGELOG.md
+        may_be_named = (is_notes or (asks_code and chunk.type in NAMED_AFTER_SUBJECT)) and not is_data
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
@@ -94,7 +94,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             ("codeMatch", code_points * (chunk.type == KnowledgeType.SRC and not is_data)),
         ]
         if query.names:
-            sureness = _definition(query, chunk) * (BARE_NAME if is_only_name else 1.0)
+            sureness = _definition(query, chunk) * (BARE_NAME if query.asks_definition else 1.0)
             terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
         is_named = chunk.type == KnowledgeType.LIBRARY and names_library(query.text, chunk)
         terms += _type_terms(query, chunk.type, type_, weights, is_named) if is_named else of_type[chunk.type]
@@ -125,6 +125,7 @@ def rank(
     heads: Mapping[str, Chunk] | None = None,  # first chunks of documents that replaced others, by source
     named: Mapping[str, Chunk] | None = None,  # those of documents that the question names, by source
     changed: Mapping[str, float] | None = None,  # how well the commits of a file match, by source
+    used: Mapping[str | None, int] | None = None,  # how many files use what a file defines by the name in the query
 ) -> list[Ranked]:
     """Return the files by score, best first, with further files that may be added by their chunks."""
 
@@ -136,6 +137,7 @@ def rank(
     sought = [result for result in by_source.values() if result.chunk.type in query.sought_types]
     lead(by_source, "soughtMatch", sought)
     lead_with_named(query, by_source, of_type(named))
+    _lead_with_most_used(by_source, used or {})
     add_ancestors(query, passages, by_source, of_type(parents), weights)
     _lift_relatives(by_source, [chunk for chunk in relatives if type_ in (None, chunk.type)], weights)
     lower_outdated(by_source, of_type(heads), today, weights)
@@ -150,6 +152,13 @@ def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[st
     found = [file for file in by_source.values() if file.source in changed and file.chunk.type in types]
     for file, share in zip(found, shares_of_best([changed[file.source] for file in found]), strict=True):
         file.add("historyMatch", weight * share)
+
+
+def _lead_with_most_used(by_source: Mapping[str, Ranked], used: Mapping[str | None, int]) -> None:
+    """Put the file whose definition is used most before the others that define the name."""
+    defining = {source: file for source, file in by_source.items() if dict(file.why).get("namePartMatch")}
+    most = max((used.get(source, 0) for source in defining), default=0)
+    lead(defining, "usedMatch", [file for source, file in defining.items() if most and used.get(source) == most])
 
 
 def _definition(query: Query, chunk: Chunk) -> float:

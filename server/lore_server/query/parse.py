@@ -10,13 +10,7 @@ from lore_etl.stores.tokenizer import significant
 from lore_server.query.wording import wording
 
 MAX_WORDS = 25  # a longer text is not a question
-_QUESTION = re.compile(
-    r"^\W*(?:how|why|what|which|where|when|who|whom|whose|can|could|may|must|should|will|would|do|does|did|is|are|am|was"
-    r"|were|has|have|show|find|list|give|tell|explain|describe)\b|\?\W*$"
-    r"|[,.;:\u2013-] (?:and )?(?:how|what|why|where|which|when|who) "
-    r"(?:do|does|did|can|could|should|would|must|will|is|are|was|were|has|have)\b",
-    re.IGNORECASE,
-)
+_QUESTION = wording("references")["question"]
 _OPENING = re.compile(r"\W*(?:(?:an?|the)\s+)?\S+", re.IGNORECASE)
 _SOUGHT, _WANTED = (
     tuple((name.split(), re.compile(rf"\b(?:{form.pattern})\b", re.IGNORECASE)) for name, form in wording(part).items())
@@ -37,7 +31,8 @@ def wanted_types(text: str) -> frozenset[KnowledgeType]:
     # only a question may have it later: `tests of the parser` asks for tests, `Fix tests of the parser` does not
     opening = _OPENING.match(text)
     end = opening.end() if opening and not _QUESTION.search(text) else len(text)
-    return frozenset(KnowledgeType(one) for types, form in _WANTED if form.search(text, 0, end) for one in types)
+    found = ((types, form.search(text)) for types, form in _WANTED)
+    return frozenset(KnowledgeType(one) for types, match in found if match and match.start() < end for one in types)
 
 
 def sought_types(text: str) -> frozenset[KnowledgeType]:
@@ -59,6 +54,10 @@ class Query:
     is_bare_name: bool
     wanted_types: frozenset[KnowledgeType]  # that the wording of the question suggests
     sought_types: frozenset[KnowledgeType]  # that the question names as its answer
+
+    @property
+    def asks_definition(self) -> bool:
+        return self.is_bare_name and not (self.text.isalpha() and self.text.islower())  # `grid` is a topic too
 
 
 @lru_cache(64)  # a question may go to many projects

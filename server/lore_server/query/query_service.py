@@ -288,8 +288,17 @@ class QueryService:
             heads=self._openings(passage.chunk.superseded_by for passage in passages),
             named={chunk.source: chunk for one in reversed(retrieved.named) for chunk in reversed(one.passages)},
             changed=self._history.matches(query.text) if self._history else {},
+            used=self._used(query.text) if query.asks_definition else {},
         )
         return passages, similar.spread(outdated.below_sources(files, self._index.catalogue.of_source))
+
+    def _used(self, name: str) -> dict[str | None, int]:
+        """Return how many files use, or classes extend, each class or function of this name, by its file."""
+        tree, users = self._index.hierarchy, self._index.catalogue.users
+        functions = lineage.functions_named(self._index, name.removesuffix("()"))
+        used: dict[str | None, int] = {full.rpartition(":")[0]: len(users(full)) for full in functions}
+        classes = lineage.classes_in(name, tree)
+        return used | {tree.nodes[full].source: len(users(full)) + len(tree.children(full)) for full in classes}
 
     def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunk that opens each of these classes, by class name."""

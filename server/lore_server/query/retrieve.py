@@ -26,6 +26,7 @@ from lore_etl.models.embedder import Vectors
 from lore_etl.pipeline.sync import emptiness
 from lore_etl.stores.snapshot import Derived
 from lore_server.query.parse import Query
+from lore_server.query.path_words import TOPIC_WORDS
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import definitions
 
@@ -119,7 +120,7 @@ def retrieve(
     index.keywords.verify()
     if not index.keywords.count():
         raise IndexDamaged("The keyword index has lost its chunks.")
-    text = query.text
+    text = query.text if len(query.words) > TOPIC_WORDS else f"{query.text} {''.join(query.words)}"  # `change log`
     by_word = index.keywords.search(text, limit, type_, among)
     by_name = [id_ for id_ in definitions(query, index.keywords) if among is None or id_ in among]
     watch.end("keywords")
