@@ -8,6 +8,17 @@ from lore_server.app import App
 from tests.harness.calls import app_fixture
 
 FILES = {
+    "NEWS": "Ship News\n\n"
+    + "".join(
+        f"Changes in {version}\n\n * the oars are {how}\n\n * "
+        + "the crew repeats the song of the sea " * 40
+        + f"\n\n{end}"
+        for version, how, end in (
+            ("1.9.0", "longer", ""),
+            ("1.8.2", "lighter", " * added the sternPost() of elm\n\nOars of 1.8.1 are made of ash.\n\n"),
+            ("1.7.0", "new", " * the keel is older than 1.6.0\n"),
+        )
+    ),
     "CHANGES/CHANGES-2.1.md": "# Changes\n\n## v2.1.10 (2024-05-01)\n\n- Quays have numbers.\n\n"
     "## v2.1.4(2024-02-24)\n\n### Quay\n\n- [Fix the leak of the bilge pump](https://example.org/pull/9)\n",
     "docs/mooring.rst": "Mooring\n=======\n\nHow ships are tied to a quay.\n\n.. _spring-lines:\n\nSpring lines\n"
@@ -54,6 +65,16 @@ def test_a_version_is_found_under_a_heading_with_a_v(app: App, question: str) ->
 
     assert reply["answer"].startswith("`CHANGES/CHANGES-2.1.md` has the notes of 2.1.4 [1].")
     assert "bilge pump" in reply["citations"][0]["quote"]
+
+
+def test_the_releases_of_a_plain_text_are_known_by_lines_of_their_own(app: App) -> None:
+    added = ask(app, "which release added sternPost()?")
+    changed = ask(app, "What changed in 1.8.2?")
+    missing = [ask(app, f"What changed in {version}?")["answer"] for version in ("1.8.1", "1.6.0")]
+
+    assert added["answer"].startswith("The earliest release note here that names `sternPost` is that of 1.8.2 [1].")
+    assert changed["answer"].startswith("`NEWS` has the notes of 1.8.2 [1].")
+    assert [text.partition(" in")[0] for text in missing] == ["There is no release 1.8.1", "There is no release 1.6.0"]
 
 
 def test_a_verb_within_a_link_belongs_to_its_release(app: App) -> None:

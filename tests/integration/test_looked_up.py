@@ -73,6 +73,7 @@ FILES = {
         for host in ("north", "south", "east", "west", "centre")
     },
     "go.mod": "module example.org/crane\n\ngo 1.21\n",
+    "tools/wheel.py": "from belt import Roller\n\n\nclass Wheel(Roller):\n    pass\n",
     "ui/Widget.mjs": widget("Crane.ui.Widget", "", ""),
     **{
         f"ui/{part}/Panel.mjs": widget(
@@ -159,6 +160,7 @@ def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, se
         ("deploy Crane to Nimbus with a token", None),
         ("Zephyr in the log of Crane", None),
         ("parcels of carriers.Adapter for Crane on the conveyor lanes", None),
+        ("parcels of the kind belt.Roller for Crane on the conveyor lanes", None),
         ("parcels of carriers.Balloon for Crane on the conveyor lanes", "carriers.Balloon"),
         ("Does Crane 3 move parcels on a Conveyor 7?", None),
         ("Does Crane 5 move parcels on a Conveyor 7?", "Crane 5"),

@@ -18,7 +18,7 @@ from lore_server.answer.class_questions import Fact, extended_class
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
-from lore_server.answer.release_facts import first_release, release_of, titles
+from lore_server.answer.release_facts import first_release, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
@@ -26,7 +26,7 @@ from lore_server.query.path_words import name_words
 from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
-from lore_server.query.reference import ABSENT, Reference, asks_only_for
+from lore_server.query.reference import ABSENT, Reference, asks_only_for, titles
 from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, nouns
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import whole_lines, with_fields

@@ -8,16 +8,13 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.stores.tokenizer import phrase_words
-from lore_server.query.reference import spelled
+from lore_server.query.reference import BEFORE_VERSION, spelled, titles
 from lore_server.query.wording import wording
 
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
-_TITLE = re.compile(r"^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>", re.MULTILINE)
-_VERSION = re.compile(
-    r"^\W*(?:[A-Za-z][\w.-]* )?(?:release |version )?v?(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE
-)
+_VERSION = re.compile(rf"^\W*{BEFORE_VERSION}(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE)
 
 
 def asked_event(question: str) -> tuple[str, str] | None:
@@ -44,7 +41,7 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         notes = [
             (version, chunk)
             for chunk in index.catalogue.chunks(ids).values()
-            for version in _stating(chunk, words, done[:3])
+            for version in _stating(chunk, index, words, done[:3])
         ]
         if notes:
             version, chunk = min(notes, key=lambda note: (_order(note[0]), note[1].lines))
@@ -54,23 +51,23 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
 
 
 def release_of(chunk: Chunk) -> str | None:
+    """Return the version that a passage of release notes is about; empty if none is before it."""
     path = PurePosixPath(chunk.source)
     if chunk.type != KnowledgeType.RELEASE and not _FORM["notes"].search(path.stem):
         return None
     places = (*reversed(chunk.heading), chunk.title, path.stem)
-    return next((match[1] for match in map(_VERSION.search, places) if match), None)
+    return next((match[1] for match in map(_VERSION.search, places) if match), "")
 
 
-def titles(text: str) -> Iterator[str]:
-    """Yield the headings in a text in Markdown, HTML or reStructuredText."""
-    yield from (match[match.lastindex or 0] for match in _TITLE.finditer(text))
-
-
-def _stating(chunk: Chunk, words: re.Pattern[str], verb: str) -> Iterator[str]:
+def _stating(chunk: Chunk, index: Index, words: re.Pattern[str], verb: str) -> Iterator[str]:
     """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings."""
     version, place = release_of(chunk), " ".join(chunk.heading).casefold()
-    for part in _PART.split(chunk.text) if version else ():
-        for title in titles(part):
+    if version == "":  # plain text has no headings: the last version in an earlier passage
+        earlier = [one.text for one in index.catalogue.of_source(chunk.source) if one.lines < chunk.lines]
+        named = [match[1] for match in map(_VERSION.search, titles("\n\n".join(earlier))) if match]
+        version = named[-1] if named else ""
+    for part in _PART.split(chunk.text) if version is not None else ():
+        for title in titles(f"{part}\n\n"):
             found = _VERSION.search(title)  # a passage has the notes of several short releases
             version, place = (found[1], "") if found else (version, f"{place} {title.casefold()}")
         if version and words.search(part) and (not verb or re.search(rf"\b{verb}", f"{place} {part}".casefold())):

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.keywords import KeywordStore
 from lore_etl.stores.tokenizer import STOPWORDS, name_parts, phrase_words
 from lore_server.query.parse import MAX_WORDS, Query
@@ -19,6 +20,12 @@ _LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
 _PATH = re.compile(r"(?<![\w/.:-])[\w.@+~-]*(?:/[\w.@+~-]+)+")
 TERM = "referenceMatch"  # of a document that the query names
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
+BEFORE_VERSION = r"(?:[A-Za-z][\w.-]* )?(?:release |version )?(?:in |for )?v?"
+_TITLE = re.compile(
+    r"^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>"
+    rf"|(?<![^\n]\n)^({BEFORE_VERSION}\d+(?:\.\d+)+[^\n.]{{0,40}})\n(?=\n|\s*[-*+] )",
+    re.MULTILINE | re.IGNORECASE,
+)
 _FILE = re.compile(r"(?<![\w/.:@-])(?:[\w.@+~-]*/)*[\w@+~-][\w.@+~-]*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/(-])")
 _CHANGED_IN, ASKING = map(wording("references").__getitem__, ("changed_in", "asking"))
 _QUOTED = re.compile(r"(?<!`)`([\w$-][^`\n]{1,78}[^`\s])`(?!`)|\bcommand ([\w-]+(?: [\w-]+){1,3}) (?:do|mean)\b")
@@ -52,8 +59,13 @@ class Reference(NamedTuple):
             return re.search(rf"(?:#|\bgh-|/(?:issues|pull)/){number}\b", chunk.text, re.IGNORECASE) is not None
         if self.kind == "text":
             return spelled(self.name).search(" ".join((chunk.text, chunk.title, *chunk.heading))) is not None
-        titles = (*chunk.heading, chunk.text.split("\n", 1)[0]) if chunk.text.startswith("#") else chunk.heading
-        return any(is_version(self.name, found[0].removeprefix("v")) for t in titles for found in _VERSION.finditer(t))
+        places = (*chunk.heading, *(titles(chunk.text) if syntax_of(chunk.source) in PROSE else ()))
+        return any(is_version(self.name, found[0].removeprefix("v")) for t in places for found in _VERSION.finditer(t))
+
+
+def titles(text: str) -> Iterator[str]:
+    """Yield the headings in Markdown, HTML or reStructuredText, and the lines of plain text that name a release."""
+    yield from (match[match.lastindex or 0] for match in _TITLE.finditer(text))
 
 
 def spelled(name: str, is_whole: bool = False) -> re.Pattern[str]:

@@ -68,7 +68,7 @@ def absent(found: Iterable[Noun], index: Index) -> str | None:
 
 
 def _occurs(name: str, index: Index) -> bool:
-    """Return whether a name occurs, or the last part of a qualified one is defined.
+    """Return whether a name occurs, or is a known class, or the last part of a qualified one is defined.
 
     `Vue 4` occurs nowhere if only other numbers follow `Vue`, but `Java 21` may run what names no version of Java.
     """
@@ -80,7 +80,8 @@ def _occurs(name: str, index: Index) -> bool:
         has = re.compile(rf"(?<![^\W_]){re.escape(plain)}[ /-]?v?(\d+)", re.IGNORECASE)
         numbers = {found for text in texts for found in has.findall(text)}
         return not numbers or number in numbers
-    return bool(those) or ("." in plain and bool(index.keywords.defined([last_part(plain)])))
+    is_defined = "." in plain and index.keywords.defined([last_part(plain)])
+    return bool(those or is_defined or plain in index.hierarchy.nodes)
 
 
 def unknown(found: Sequence[Noun], passages: Sequence[Chunk], index: Index) -> str | None:
