@@ -30,9 +30,8 @@ _DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")
 # the sign for wrong is kept; without it, the rule would have the opposite meaning
 _RIGHT = re.compile(r"✅\N{VARIATION SELECTOR-16}?")
 _LABEL = re.compile(
-    r"^[ \t>*_+-]*(?:\d{1,9}[.)][ \t*_]*)?"
-    r"(?:files?|locations?|implementations?|files (?:modified|to (?:create|modify)))[ \t*_]*:[ \t*_]*(?P<rest>.*)$",
-    re.IGNORECASE,
+    r"(?i)^[ \t>*_+-]*(?:\d{1,9}[.)][ \t*_]*)?"
+    r"(?:files?|locations?|implementations?|files (?:modified|to (?:create|modify)))[ \t*_]*:[ \t*_]*(?P<rest>.*)$"
 )
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 _ITEM = re.compile(r"^[ \t]*[-*+][ \t]+(?P<rest>.*)$")

@@ -31,9 +31,7 @@ SHORT_BYTES = 1_000  # the keys of wallets have no fixed part: only short texts 
 LONG_LINE = 500  # the patterns for a key's lines need quadratic time
 # Their matches are whole keys and JSON objects: `_without_private_keys` and the rules for names replace less.
 _WHOLE_FILES = ("private-key", "gcp-application-default-credentials", "gcp-service-account")
-_KEY_BEGIN = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|^[ \t#*>|]{0,40}Private-Lines: \d+", re.MULTILINE
-)
+_KEY_BEGIN = re.compile(r"(?m)-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|^[ \t#*>|]{0,40}Private-Lines: \d+")
 _KEY_WORDS = ("PRIVATE KEY", "Private-Lines: ")  # every match of `_KEY_BEGIN` contains one; both are found quickly
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|^[ \t#*>|]{0,40}Private-MAC:")
 _KEY_LINE = re.compile(r"^[\s#*/>|\"'+]*?([A-Za-z0-9+/=]+)(?:\\[nr]|[\s\\\"',;+])*$")

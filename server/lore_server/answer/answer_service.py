@@ -83,13 +83,10 @@ class AnswerService:
         reply = with_fields(reply, searched=question if question != request.text else "", doubt=found.doubt)
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
         known: WrittenAnswer | None = None
-        fact = class_fact(question, self._index.hierarchy, self._members, self._users) if is_wide else None
-        if is_wide and fact is None:
-            fact = place_fact(question, self._index) or calls_fact(question, self._index)
-        if fact:
-            known = self._passages.from_tree(fact)
-        elif is_wide:
-            known = self._changes.answer(question, found)
+        if is_wide:
+            fact = class_fact(question, self._index.hierarchy, self._members, self._users)
+            fact = fact or place_fact(question, self._index) or calls_fact(question, self._index)
+            known = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
         if known is None and found.named and not any(one.passages for one in found.named):
             known = self._passages.from_passages(found, limit, max_tokens)  # nothing that a model could quote
         if known is not None:

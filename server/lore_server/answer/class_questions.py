@@ -58,17 +58,15 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     if not (asks_origin or upwards or downwards or asks_place or asks_users or asks_list):
         return None
     nodes: list[ClassNode] = []
-    words = [word.strip("`'\"?!.,:;()[]") for word in question.split()]
-    owners = [word.rpartition(".")[0] for word in words if asks_users and not classes_in(word, tree)]
-    for token in dict.fromkeys(words + owners):
+    for token in dict.fromkeys(word.strip("`'\"?!.,:;()[]") for word in question.split()):
         same, count = _called(token, question, tree)
         if len(same) > 1 and not (asks_place and not (upwards or downwards)):
             places = _places(same)
             return Fact(f"{count}: {_listed(places)}. Which of them do you mean?", places[:MAX_NAMED])
         nodes += same
     if asks_users:
-        asked = question.replace("::", ".")
-        whole = [node for node in nodes if not re.search(rf"\b{re.escape(last_part(node.name))}\.\w", asked)]
+        of_member = r"\b{}(?:\.|::)\w"
+        whole = [one for one in nodes if not re.search(of_member.format(re.escape(last_part(one.name))), question)]
         return _users(question, whole, tree, users_of)
     if not nodes:
         return None
@@ -124,9 +122,10 @@ def calls_fact(question: str, index: Index) -> Fact | None:
     no_call = rf"\s*(?:#|//|/?\*|--)|.*\b(?:def|func|fn|function|fun)\s+(?:\([^()]*\)\s*)?{re.escape(name)}\b"
     call = re.compile(rf"(?!{no_call}).*(?<![\w$]){re.escape(name)}(?:(?:::)?<[^<>()]*>)?\(")
     chunks = index.catalogue.chunks(sorted(index.keywords.holding([name.casefold()]))[:MAX_READ]).values()
-    code = sorted((chunk.type == KnowledgeType.TEST, chunk.source, chunk.lines[0], chunk.text) for chunk in chunks)
-    lines = ((source, n, text) for _, source, first, all_ in code for n, text in enumerate(all_.split("\n"), first))
-    found = dict.fromkeys(line[:2] for line in lines if syntax_of(line[0]) not in PROSE and call.match(line[2]))
+    code = [chunk for chunk in chunks if syntax_of(chunk.source) not in PROSE]
+    code.sort(key=lambda one: (one.type == KnowledgeType.TEST, one.source, one.lines))
+    lines = ((one.source, n, text) for one in code for n, text in enumerate(one.text.split("\n"), one.lines[0]))
+    found = dict.fromkeys((source, line) for source, line, text in lines if call.match(text))
     places = tuple(DefinedPlace(f"{source}:{line}", source, (line, line)) for source, line in found)
     text = f"`{name}(` is written in at least {counted(len(places), 'line')}; what it is called on is not recorded"
     return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED]) if places else None

@@ -38,12 +38,8 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         call = r"\(" if f"{name}()" in question else ""
         words = re.compile(spelled(name, is_whole=True).pattern + call, re.IGNORECASE)
         ids = index.keywords.holding(phrase_words(name)) if phrase_words(name) else ()
-        notes = [
-            (version, chunk)
-            for chunk in index.catalogue.chunks(ids).values()
-            for version in _stating(chunk, index, words, done[:3])
-        ]
-        if notes:
+        chunks = index.catalogue.chunks(ids).values()
+        if notes := [(version, one) for one in chunks for version in _stating(one, index, words, done[:3])]:
             version, chunk = min(notes, key=lambda note: (_order(note[0]), note[1].lines))
             what = f"`{name}` as {done}" if done else f"`{name}`"
             return f"The earliest release note here that names {what} is that of {version}", chunk

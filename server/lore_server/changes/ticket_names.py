@@ -10,9 +10,7 @@ _REQUEST = re.compile(r"(?<![^\s\w/(\[,;:.-])!(\d{1,9})\b")
 _REQUESTS = "merge_requests"
 """The folder of GitLab's merge requests, which are numbered separately from issues: `!12` and `#12` are different."""
 _KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
-_CLOSING = re.compile(
-    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(?:issue[ \t]+)?#(\d{1,9})\b", re.IGNORECASE
-)
+_CLOSING = re.compile(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(?:issue[ \t]+)?#(\d{1,9})\b")
 
 
 def names(message: str) -> set[str]:

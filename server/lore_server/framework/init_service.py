@@ -140,9 +140,7 @@ def template() -> str:
     return "".join(parts)
 
 
-_GENERAL = re.compile(
-    r"^(?:readme|changelog|changes|license|contributing|code.of.conduct|security|index)\b", re.IGNORECASE
-)
+_GENERAL = re.compile(r"(?i)^(?:readme|changelog|changes|license|contributing|code.of.conduct|security|index)\b")
 _PLAIN = re.compile(r"\w[\w .,-]{2,59}")
 """A title that is safe to paste into any shell, because projects are untrusted."""
 MIN_SUBCLASSES = 2

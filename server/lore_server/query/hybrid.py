@@ -36,6 +36,7 @@ OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
 LONG_NAME = 3  # words
 NAMED_PLACE = 0.8  # topic match of a file that a question names by its file and folder
+NOTES = (KnowledgeType.RELEASE,)  # `change log` names CHANGELOG.md
 NAMED_AFTER_SUBJECT = (KnowledgeType.SRC, KnowledgeType.GUIDE)
 DATA = frozenset("css csv htm html json jsonl less lock scss svg toml txt xml yaml yml".split())
 """Endings of files that are data, styles or a frame for a script, not code that answers a question."""
@@ -81,8 +82,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
         is_data = chunk.source.rpartition(".")[2].casefold() in DATA
-        is_notes = chunk.type == KnowledgeType.RELEASE  # `change log` names CHANGELOG.md
-        may_be_named = (is_notes or (asks_code and chunk.type in NAMED_AFTER_SUBJECT)) and not is_data
+        may_be_named = not is_data and chunk.type in (NAMED_AFTER_SUBJECT if asks_code else NOTES)
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
@@ -125,7 +125,7 @@ def rank(
     heads: Mapping[str, Chunk] | None = None,  # first chunks of documents that replaced others, by source
     named: Mapping[str, Chunk] | None = None,  # those of documents that the question names, by source
     changed: Mapping[str, float] | None = None,  # how well the commits of a file match, by source
-    used: Mapping[str | None, int] | None = None,  # how many files use what a file defines by the name in the query
+    used: Mapping[str, int] | None = None,  # how many files use what a file defines by the name in the query
 ) -> list[Ranked]:
     """Return the files by score, best first, with further files that may be added by their chunks."""
 
@@ -154,7 +154,7 @@ def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[st
         file.add("historyMatch", weight * share)
 
 
-def _lead_with_most_used(by_source: Mapping[str, Ranked], used: Mapping[str | None, int]) -> None:
+def _lead_with_most_used(by_source: Mapping[str, Ranked], used: Mapping[str, int]) -> None:
     """Put the file whose definition is used most before the others that define the name."""
     defining = {source: file for source, file in by_source.items() if dict(file.why).get("namePartMatch")}
     most = max((used.get(source, 0) for source in defining), default=0)

@@ -52,12 +52,9 @@ class Query:
     versions: tuple[str, ...]
     releases: tuple[str, ...]  # the versions that are the subject of the question, not mentioned in passing
     is_bare_name: bool
+    asks_definition: bool  # `grid` is a topic too
     wanted_types: frozenset[KnowledgeType]  # that the wording of the question suggests
     sought_types: frozenset[KnowledgeType]  # that the question names as its answer
-
-    @property
-    def asks_definition(self) -> bool:
-        return self.is_bare_name and not (self.text.isalpha() and self.text.islower())  # `grid` is a topic too
 
 
 @lru_cache(64)  # a question may go to many projects
@@ -68,8 +65,9 @@ def parse(text: str) -> Query:
     words = tuple(dict.fromkeys(significant(word for word in all_words if len(word) > 1)))
     is_bare = " " not in text and len(tokens) == 1 and tokens[0] == text.removesuffix("()")
     names = [token for token in tokens if is_bare or looks_like_name(token)]
-    versions = tuple(dict.fromkeys(_normal_version(version) for version in _VERSION.findall(text)))
-    releases = {_normal_version(version) for version in (text, *_RELEASE.findall(text))}
+    folded = text.casefold()
+    versions = tuple(dict.fromkeys(version.removeprefix("v") for version in _VERSION.findall(folded)))
+    releases = {version.removeprefix("v") for version in (folded, *_RELEASE.findall(folded))}
     return Query(
         text=text,
         words=words,
@@ -77,6 +75,7 @@ def parse(text: str) -> Query:
         versions=versions,
         releases=tuple(version for version in versions if version in releases),
         is_bare_name=is_bare,
+        asks_definition=is_bare and not (text.isalpha() and text.islower()),
         wanted_types=wanted_types(text),
         sought_types=sought_types(text),
     )
@@ -91,7 +90,3 @@ def _spellings(name: str) -> tuple[str, ...]:
     """Return the name as given, and its last part: the last name, or of a path the name of the file."""
     folded = name.casefold()
     return folded, folded.rpartition("/")[2] if "/" in folded else _SPLIT.split(folded)[-1]
-
-
-def _normal_version(text: str) -> str:
-    return text.casefold().removeprefix("v")

@@ -218,10 +218,9 @@ class QueryService:
         return self._index.snapshot.read(FILES, None, lambda: indexed_files(self._index))
 
     def fit(self, retrieved: Retrieved) -> confidence.Fit:
-        text = retrieved.query.text
-        best, known = [one.chunk for one in retrieved.candidates.best], subjects.nouns(text, retrieved.named)
+        text, best = retrieved.query.text, [one.chunk for one in retrieved.candidates.best]
         found = confidence.fit(text, retrieved.candidates, self._index.keywords.rarity)
-        return found._replace(unknown=subjects.unknown(known, best, self._index))
+        return found._replace(unknown=subjects.unknown(subjects.nouns(text, retrieved.named), best, self._index))
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:
         """Return the fit of the best passages of each leg, without a ranking. Raises the errors of `candidates`."""
@@ -292,13 +291,13 @@ class QueryService:
         )
         return passages, similar.spread(outdated.below_sources(files, self._index.catalogue.of_source))
 
-    def _used(self, name: str) -> dict[str | None, int]:
+    def _used(self, name: str) -> dict[str, int]:
         """Return how many files use, or classes extend, each class or function of this name, by its file."""
         tree, users = self._index.hierarchy, self._index.catalogue.users
         functions = lineage.functions_named(self._index, name.removesuffix("()"))
-        used: dict[str | None, int] = {full.rpartition(":")[0]: len(users(full)) for full in functions}
-        classes = lineage.classes_in(name, tree)
-        return used | {tree.nodes[full].source: len(users(full)) + len(tree.children(full)) for full in classes}
+        places = {full: full.rpartition(":")[0] for full in functions}
+        places |= {full: str(tree.nodes[full].source) for full in lineage.classes_in(name, tree)}
+        return {source: len(users(full)) + len(tree.children(full)) for full, source in places.items()}
 
     def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunk that opens each of these classes, by class name."""

@@ -45,8 +45,7 @@ def nouns(question: str, named: Iterable[Reference] = ()) -> list[Noun]:
     found = []
     for token in _TOKEN.finditer(question):
         word, before = re.sub("['’]s$", "", token[0]), question[: token.start()]
-        is_opening = _OPENING.search(before) is not None
-        is_name = looks_like_name(word) or (word[0].isupper() and len(word) > 1 and not is_opening)
+        is_name = looks_like_name(word) or (word[0].isupper() and len(word) > 1 and not _OPENING.search(before))
         if word.casefold() not in STOPWORDS and (
             is_name or (len(word) > 3 and "’" not in word.replace("'", "’") and not _GENERAL.fullmatch(word))
         ):

@@ -28,9 +28,8 @@ _TOKEN = re.compile(
 )
 _UNCLOSED = re.compile(rf'(?<!\S)-?(?:(?:{"|".join(_EXAMPLES)}):)?"[^\s"][^"]*$')
 _PASTED = re.compile(
-    r'\s*(?:[{<]|\[\s*["{\[\d]|\[?(?:trace|debug|info|notice|warn|warning|error|fatal|critical)\b\]?[\s:]'
-    r"|\d{4}-\d\d-\d\d[T ]|\d+\.\d+\.\d+\.\d+\s)",
-    re.IGNORECASE,
+    r'(?i)\s*(?:[{<]|\[\s*["{\[\d]|\[?(?:trace|debug|info|notice|warn|warning|error|fatal|critical)\b\]?[\s:]'
+    r"|\d{4}-\d\d-\d\d[T ]|\d+\.\d+\.\d+\.\d+\s)"
 )
 _MEMBER = re.compile(r'"[^"]*"\s*:')
 _DAY = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")

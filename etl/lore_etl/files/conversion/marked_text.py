@@ -14,8 +14,7 @@ _PLACE = re.compile(r"#+ (?:(?:Page|Slide) \d+|Sheet .*)")
 _WORD = re.compile(r"\b(?!page\b)[^\W\d_]{3}", re.IGNORECASE)
 _PROGRAM = re.compile(r"^Microsoft (?:Word|Excel|PowerPoint) - ")
 _INVENTED = re.compile(
-    r"\W*(?:anonymous|unspecified|unknown|no title|title|none|null|(?:untitled|document)(?: document)?[ -]?\d*)?\W*",
-    re.I,
+    r"(?i)\W*(?:anonymous|unspecified|unknown|no title|title|none|null|(?:untitled|document)(?: document)?[ -]?\d*)?\W*"
 )
 """Titles of documents that nobody has given a title, such as `(anonymous)`."""
 
