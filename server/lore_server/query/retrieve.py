@@ -124,7 +124,7 @@ def retrieve(
     by_word = index.keywords.search(text, limit, type_, among)
     by_name = [id_ for id_ in definitions(query, index.keywords) if among is None or id_ in among]
     watch.end("keywords")
-    question = question or embedded(index, text)
+    question = question or embedded(index, query.text)
     vector, degraded = question.vector, question.degraded
     rows = dict[str, float]()
     if vector is not None and not _check_model(index):
