@@ -121,6 +121,14 @@ CASES: dict[str, tuple[Files, dict[str, tuple[int, int]]]] = {
         },
         {"Boat": (2, 1)},
     ),
+    "a long chain of modules of rust that re-export a name": (
+        {
+            **{f"src/m{n}.rs": f"pub use crate::m{n + 1}::Lost;\n" for n in range(1_500)},
+            "src/lib.rs": "pub use m0::Lost;\npub struct Boat;\n",
+            "src/user.rs": "use crate::{Boat, Lost};\nfn f(lost: Lost, boat: Boat) {}\n",
+        },
+        {"Boat": (2, 1)},
+    ),
     "a module that exports many": (
         {
             **{f"m{n}.ts": f"export class C{n} {{}}\n" for n in range(300)},

@@ -10,6 +10,7 @@ from posixpath import commonpath, dirname, join, normpath
 
 from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, ClassNode, FileFacts
 
+MAX_FOLLOWED = 100  # files that re-export a name: each one is a step deeper
 MANIFEST = "manifest:"  # prefix of the family of a file that names a whole project, such as `go.mod`
 # families in which
 GLOBAL = frozenset("bash c dart elixir lua ruby sql swift".split())  # a class is known everywhere by its name
@@ -200,7 +201,7 @@ class Packages:
             return _nearest(path, candidates)
         package, _, name = key.rpartition(".")
         for other in self._files.get((family, package), ()) if family == "rust" else ():
-            if name in self._facts[other].imports and (other, name) not in seen:
+            if name in self._facts[other].imports and (other, name) not in seen and len(seen) < MAX_FOLLOWED:
                 seen.add((other, name))
                 return self._find(other, "", name, seen)
         return None
