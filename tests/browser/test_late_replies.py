@@ -78,6 +78,29 @@ def test_a_class_opens_although_the_index_changes_while_it_loads(reader: Reader,
     expect(page.get_by_role("treeitem")).to_have_count(2)
 
 
+def test_only_a_chosen_class_is_scrolled_to_on_a_phone_not_one_that_a_sync_loads_again(
+    browser: Browser, project: Path
+) -> None:
+    low = {"width": 360, "height": 240}
+    with serving(project) as url, reading(browser, url, viewport=low, reduced_motion="reduce") as reader:
+        tree = LateReply(reader.page, r"/api/knowledge/hierarchy\?max_tokens")
+        page = reader.open("#/classes/ship.Ship")
+        card = page.locator(".class-card")
+        expect(card.locator("h2")).to_have_text("Ship")
+        tree.wait()
+        tree.release()
+        expect(page.get_by_role("treeitem")).to_have_count(1)
+        assert page.evaluate("scrollY") > 0
+        page.evaluate("scrollTo(0, 0)")
+
+        write_project(project, {"ship.py": "class Ship:\n    name = 'Sea'\n\n    def sail(self) -> None:\n        pass\n"})
+        run_lore("sync", cwd=project)
+
+        expect(card.locator(".members")).to_contain_text("sail")
+        reader.settled()
+        assert page.evaluate("scrollY") == 0
+
+
 def test_the_class_tree_is_the_one_that_was_requested_last(reader: Reader, project: Path) -> None:
     page = reader.open("#/health")
     late = LateReply(page, r"/api/knowledge/hierarchy\?max_tokens")

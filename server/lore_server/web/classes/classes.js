@@ -18,7 +18,7 @@ export function view() {
   const card = el("section", { class: "card class-card", "aria-label": "Class", tabindex: "-1" });
   const tree = treeOf("Classes", rowText, open, toggle);
   const body = el("div", { class: "beside classes-body", hidden: true }, el("div", { class: "tree-side" }, tree.element), card);
-  const state = { forest: null, name: "", shut: new Set() };
+  const state = { forest: null, name: "", isAwaited: false, shut: new Set() };
   const all = resource({ part: filter, load, show: showForest, fail: (problem, again) => ((body.hidden = true), fill(trouble, failure(problem, again))), of: "index" });
   const one = resource({ part: card, load: loadClass, show: showClass, fail: (problem, again) => fill(card, failure(problem, again)), of: "index" });
 
@@ -77,8 +77,7 @@ export function view() {
     const { found } = loaded;
     state.name = found.root;
     fill(card, classCard(loaded));
-    if (matchMedia("(max-width: 760px)").matches) reveal(card, "start");
-    say(`${shortName(found.root)}: ${plural(found.total - 1, "subclass", "subclasses")}, ${plural(found.members?.length ?? 0, "member")}.`);
+    if (state.isAwaited) say(`${shortName(found.root)}: ${plural(found.total - 1, "subclass", "subclasses")}, ${plural(found.members?.length ?? 0, "member")}.`);
     openChosen();
   }
 
@@ -88,10 +87,13 @@ export function view() {
     openTo(state.forest, state.name);
     draw();
     tree.select(state.forest.nodes.get(state.name));
+    if (!state.isAwaited || one.isLoading()) return; // the reader has not chosen it: it was loaded again
+    state.isAwaited = false;
+    if (matchMedia("(max-width: 760px)").matches) reveal(card, "start");
   }
 
   function show({ path }) {
-    state.name = path;
+    Object.assign(state, { name: path, isAwaited: true });
     if (!state.forest || all.problem() || all.isStale()) all.ask();
     if (path) return one.ask(path);
     one.leave();
