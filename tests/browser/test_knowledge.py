@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Dialog, Page, Route, expect
 from tests.harness import http_client
 from tests.harness.browser import PHONE, Reader, barriers, reading
 from tests.harness.commands import LONG_SECONDS, SECONDS
+from tests.harness.evaluation import commit, git
 from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import write_project
 
@@ -70,8 +71,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path, home: Path) -> Iterator[str]:
+    with serving(folder, LORE_HOME=str(home)) as url:
         yield url
 
 
@@ -460,6 +466,18 @@ def test_the_history_shows_author_time_and_change_and_a_change_can_be_reverted(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Revert")
     expect(page.locator(".diff-line.added", has_text="watch")).to_be_visible()
     assert "watch" in content(url, "history")
+
+
+def test_the_message_of_a_commit_keeps_its_lines(reader: Reader, post: Post, home: Path) -> None:
+    begun(post, "lines")
+    repository = next(home.rglob(".git")).parent
+    commit(repository, "Say why\n\n- the first reason\n- the second reason\n\nSee the guide.")
+    page = reader.open(at("change", "lines", commit=git(repository, "rev-parse", "HEAD").strip()))
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("Say why")
+    message = page.locator(".changes .message")
+    expect(message).to_be_visible()
+    expect(message).to_have_js_property("innerText", "- the first reason\n- the second reason\n\nSee the guide.")
 
 
 def test_a_change_with_later_edits_is_not_reverted_and_the_hint_names_the_remedy(reader: Reader, post: Post) -> None:

@@ -67,9 +67,10 @@ export function view() {
   return { content, title: () => "Change", show };
 }
 
-function explained(commit) {
-  const [, ...more] = commit.message.trim().split(/\n+/);
-  return more.length > 0 && el("p", { class: "quiet" }, more.join(" "));
+/** Return the message of a commit below its subject, with its lines. */
+function explained({ message }) {
+  const more = message.split("\n").slice(1).join("\n").trim();
+  return more && el("p", { class: "quiet message" }, more);
 }
 
 /** Return the display name of a path in the folder: guide.md, main.md, or a description. */
