@@ -279,8 +279,11 @@ def test_a_missing_target_is_reported_with_advice(reader: Reader) -> None:
 
     page.goto(f"{reader.url}/#/source/docs/worker.md")
     expect(alert).to_contain_text("Did you mean docs/workers.md")
+    alert.get_by_role("link", name="docs/workers.md").click()
+    expect(page.locator("article.prose h3").first).to_be_visible()
     page.goto(f"{reader.url}/#/classes/Wroker")
-    expect(alert).to_contain_text("Did you mean")
+    alert.get_by_role("link", name="ferry.worker.Worker").click()
+    expect(page.locator(".class-card h2")).to_have_text("Worker")
 
 
 def test_every_error_has_advice_for_a_reader_of_the_page(reader: Reader) -> None:

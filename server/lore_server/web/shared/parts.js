@@ -1,15 +1,23 @@
 // What several views show: advice and notes, links to documents, rendered text, marked words, judgements.
 
-import { advice, codes, count, editorLink, el, fill, link, plural, say, STATE, token } from "./base.js";
+import { advice, codes, count, editorLink, el, fill, go, link, plural, say, STATE, token } from "./base.js";
 import * as api from "./server.js";
 import { currentJob, known as state, startSync } from "./server.js";
 
 const SYNCED = new Set(["INDEX_DAMAGED", "CATALOGUE_DAMAGED", "MODEL_MISMATCH", "CANCELLED"]);
 
-/** Return the contract's advice for readers of the page, after the server's "Did you mean" suggestion if it has one. */
-export function adviceOf({ code, hint = "" }) {
-  const near = hint.startsWith("Did you mean") ? `${hint} ` : "";
-  return near + (advice[code] ?? "Try again. If that does not help, look at Health.");
+const SUGGESTED = { DOCUMENT_NOT_FOUND: "source", CLASS_NOT_FOUND: "classes" }; // the view of the names in a suggestion
+
+/** Return the contract's advice for readers of the page. */
+export const adviceOf = ({ code }) => advice[code] ?? "Try again. If that does not help, look at Health.";
+
+/** Return the server's "Did you mean" suggestion if it has one, with files and classes as links. */
+function suggestionOf({ code, hint = "" }) {
+  const [, names] = hint.match(/^Did you mean (.+)\?$/) ?? [];
+  if (!names) return null;
+  const view = SUGGESTED[code];
+  const parts = view ? names.split(", ").map((name, at) => [at > 0 && ", ", el("a", { href: link(view, name) }, name)]) : codes(names);
+  return ["Did you mean ", parts, "? "];
 }
 
 // Notes about results: doubtful or degraded replies, a stale or partial index, and failures.
@@ -44,7 +52,7 @@ export function failure(problem, retry, advice = adviceOf(problem)) {
     "div",
     { class: "note bad failure", role: "alert" },
     el("strong", {}, codes(problem.message || "Something went wrong in the page.")),
-    el("p", {}, codes(advice)),
+    el("p", {}, suggestionOf(problem), codes(advice)),
     el("p", { class: "quiet" }, el("code", {}, problem.code ?? problem.name), problem.trace && [" · trace ", el("code", {}, problem.trace)]),
     SYNCED.has(problem.code) && actionButton("Sync", syncHere),
     problem.code === "SYNC_GUARD" && actionButton("Sync and delete them", () => startSync({ allow_mass_delete: true }), "danger"),
@@ -54,7 +62,11 @@ export function failure(problem, retry, advice = adviceOf(problem)) {
 
 const actionButton = (name, click, kind = "") => el("button", { type: "button", class: `button ${kind}`, on: { click } }, name);
 
-const syncHere = () => ((location.hash = link("index")), startSync());
+/** Show the index and start a sync there. */
+function syncHere() {
+  go(link("index"));
+  startSync();
+}
 
 /** Show the state before the first sync, or how far it is. */
 export function emptyIndex(problem) {
