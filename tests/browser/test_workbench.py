@@ -170,6 +170,35 @@ def test_the_index_shows_the_last_builds_and_what_was_left_out(reader: Reader, f
     assert barriers(page) == []
 
 
+def test_passages_that_nearly_repeat_each_other_are_found_on_request_and_joined_by_their_files(
+    browser: Browser, tmp_path: Path
+) -> None:
+    chapters = [" ".join(f"Step {n + part} moors the boat at berth {n}." for n in range(12)) for part in (0, 50)]
+    guide = f"# Mooring\n\n## By day\n\n{chapters[0]}\n\n## By night\n\n{chapters[1]}\n"
+    by_hand = "[owner]\nauto_sync_files = 0\n"
+    files = {"lore.toml": by_hand, "new/mooring.md": guide, "old/mooring.md": guide.replace("berth 3.", "pier 3.")}
+    project = write_project(tmp_path / "depot", files)
+    run_lore("sync", "--no-daemon", cwd=project)
+    with serving(project) as url, reading(browser, url) as reader:
+        page = reader.open("#/index")
+        card = page.locator(".copies")
+        expect(card.locator(".near-copies li")).to_have_count(0)
+        card.get_by_role("button", name="Find near-copies").click()
+        expect(card.get_by_role("status")).to_have_text("4 of 4 passages nearly repeat another one.")
+        row = card.locator(".near-copies > li")
+        expect(row).to_have_count(1)
+        expect(row.locator("summary")).to_contain_text("4 passages")
+        row.locator("summary").click()
+        assert barriers(page) == []
+
+        (project / "old/mooring.md").unlink()
+        run_lore("sync", "--allow-mass-delete", cwd=project)
+        expect(card.get_by_role("status")).to_have_text("The index has changed since these were found.")
+        card.get_by_role("button", name="Find near-copies").click()
+        expect(card.get_by_role("status")).to_have_text("0 of 2 passages nearly repeat another one.")
+        expect(row).to_have_count(0)
+
+
 def test_what_a_sync_would_read_is_listed_before_it_is_started(browser: Browser, tmp_path: Path) -> None:
     by_hand = {"lore.toml": "[owner]\nauto_sync_files = 0\n"}
     project = write_project(

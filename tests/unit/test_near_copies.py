@@ -1,5 +1,7 @@
 """Of near-copies, only the best is among the first results, unless the question asks for each of them."""
 
+import random
+
 import pytest
 
 from lore_server.query import similar
@@ -73,3 +75,34 @@ def test_results_with_the_same_passage_may_be_copies(other: str) -> None:
 )
 def test_passages_that_only_end_alike_or_have_another_type_are_not_compared(text: str, type_: str) -> None:
     assert suspects([result("a.md", TEXT), result("b.md", text, type_)]) == []
+
+
+def prose(seed: int, words: int = 60, changed: int = 0) -> str:
+    """Return a text of random words, of which the first ones are others than in the text with the same seed."""
+    chance = random.Random(seed)
+    found = [f"w{chance.randrange(5_000)}" for _ in range(words)]
+    return " ".join([*(f"changed{n}" for n in range(changed)), *found[changed:]])
+
+
+def test_texts_that_nearly_repeat_each_other_are_groups_of_which_the_one_with_most_text_comes_first() -> None:
+    texts = [prose(1), prose(2), prose(3), prose(2, changed=2), prose(3, changed=3), prose(3).upper(), prose(4)]
+
+    assert similar.repeated(texts) == [[2, 4, 5], [1, 3]]
+
+
+def test_texts_with_half_of_their_words_in_common_and_short_texts_are_no_near_copies() -> None:
+    assert similar.repeated([prose(1), prose(1, changed=30), "import os", "import os", "", ""]) == []
+
+
+def test_nearly_all_near_copies_among_thousands_of_texts_are_found() -> None:
+    pairs = [(prose(seed, changed=0), prose(seed, changed=3)) for seed in range(300)]
+    others = [prose(seed) for seed in range(300, 2_000)]
+
+    found = similar.repeated([text for pair in pairs for text in pair] + others)
+
+    assert all(len(group) == 2 and group[1] == group[0] + 1 < 600 for group in found)
+    assert len(found) >= 297
+
+
+def test_many_copies_of_a_text_are_one_group() -> None:
+    assert similar.repeated([prose(1, changed=n % 3) for n in range(3_000)]) == [list(range(3_000))]

@@ -7,6 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from zlib import crc32
+
+import numpy as np
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query import reference
@@ -15,6 +18,9 @@ from lore_server.query.ranking import Ranked
 TAIL = 24  # characters: passages with different ends are not compared
 FIRST = 5  # results of which none is a near-copy of another
 NEAR = 0.75  # the share of common words from which two passages are near-copies
+FEWEST = 20  # different words of a passage; the words of shorter ones are often the same
+_ORDERS, _BAND = 32, 4  # orders of all words, and those in which the first words of two passages are the same
+_FACTORS = np.random.default_rng(0).integers(2**63, size=(_ORDERS, 1), dtype=np.uint64) | np.uint64(1)
 MEANT = frozenset({reference.TERM, "releaseExactMatch", "structureMatch"})  # asked for one by one
 _EXACT = frozenset({KnowledgeType.RELEASE, KnowledgeType.TICKET})  # versions and numbers are their subject
 _VERSION = re.compile(r"\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+)+\b")
@@ -58,14 +64,45 @@ def _first(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
     for result in ranked:
         if len(first) == FIRST:
             break
-        own = frozenset(result.chunk.text.casefold().split())
+        own = _words(result.chunk.text)
         is_meant = any(term in MEANT for term, _ in result.why)
-        if not is_meant and any(len(own & others) >= NEAR * len(own | others) for others in words):
+        if not is_meant and any(_is_near(own, others) for others in words):
             near.append(result)
         else:
             first.append(result)
             words.append(own)
     return first, near
+
+
+def repeated(texts: Sequence[str]) -> list[list[int]]:
+    """Return groups of the numbers of texts that nearly repeat another one; those that repeat most come first.
+
+    Two texts are compared if they begin with the same words in four of 32 orders (MinHash): 95 % of all near-copies.
+    """
+    firsts: dict[int, bytes] = {}
+    for number, text in enumerate(texts):
+        if len(words := _words(text)) >= FEWEST:
+            hashes = np.fromiter(map(crc32, map(str.encode, words)), np.uint64, len(words))
+            firsts[number] = (hashes * _FACTORS).min(axis=1).tobytes()
+    groups = {number: [number] for number in firsts}
+    for band in range(0, 8 * _ORDERS, 8 * _BAND):
+        alike: dict[bytes, int] = {}
+        for number, first in firsts.items():
+            other = alike.setdefault(first[band : band + 8 * _BAND], number)
+            if groups[other] is not groups[number] and _is_near(_words(texts[other]), _words(texts[number])):
+                small, large = sorted((groups[other], groups[number]), key=len)
+                large += small
+                groups.update(dict.fromkeys(small, large))
+    found = [sorted(group) for number, group in groups.items() if group[1:] and number == group[0]]
+    return sorted(found, key=lambda group: -sum(len(texts[number]) for number in group[1:]))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.casefold().split())
+
+
+def _is_near(words: frozenset[str], others: frozenset[str]) -> bool:
+    return len(words & others) >= NEAR * len(words | others)
 
 
 def _alike(ranked: Iterable[Ranked], key: Callable[[Chunk], str]) -> list[list[Ranked]]:

@@ -196,9 +196,11 @@ class DocumentRowRecord(TypedDict):
     title: str
     lines: list[int]
     hash: str
+    group: NotRequired[int]
 
 class DocumentListRecord(TypedDict):
     total: int
+    compared: NotRequired[int]
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
     freshness: FreshnessRecord

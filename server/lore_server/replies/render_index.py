@@ -131,7 +131,11 @@ def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
 
 
 def documents(result: records.DocumentListRecord) -> ReplyText:
-    rows = [f"{document['id']}  {document['type']:9} {_place(document)}" for document in result["documents"]]
+    rows = [
+        f"{document['id']}  {document['type']:9} {_place(document)}"
+        + (f"  (group {document['group']})" if "group" in document else "")
+        for document in result["documents"]
+    ]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 

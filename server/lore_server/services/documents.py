@@ -17,8 +17,10 @@ from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import syntax_of
 from lore_etl.stores.catalogue_rows import members_of
+from lore_etl.stores.snapshot import Derived
 from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory
+from lore_server.query import similar
 from lore_server.query.freshness import Freshness
 from lore_server.query.lineage import functions_named, not_covered
 from lore_server.query.syntax import ALL
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 
 MOST_PLACES = 20  # of one call
+MOST_COMPARED = 50_000  # chunks: a few seconds
+COPIES = Derived[dict[str, int]]("near-copies", kept=4)
 _ROW = ("id", "type", "source", "title", "lines", "hash")
 
 
@@ -48,17 +52,35 @@ class DocumentService:
         limit: int,
         offset: int,
         max_tokens: int,
+        near_copies: bool,
         source: str | None = None,
         cursor: str | None = None,
     ) -> records.DocumentListRecord:
         self._index.require()
-        mark = self._mark("documents", type, source)
+        mark = self._mark("documents", type, source, str(near_copies))
         start = budget.offset_of(cursor, mark) if cursor else offset
-        total, chunks = self._index.catalogue.page(None if type == ALL else type, source, limit, start)
-        found = [{**chunk.record(), "hash": chunk.content_hash} for chunk in chunks]
-        rows = [{name: record[name] for name in _ROW} for record in found]
+        only = None if type == ALL else type
+        total, chunks = self._index.catalogue.page(only, source, limit, start)
+        groups: dict[str, int] = {}
         reply: records.DocumentListRecord = {"total": total, "documents": [], "freshness": self._freshness.brief()}
+        if near_copies:
+            reply["compared"] = min(total, MOST_COMPARED)
+            groups = self._index.snapshot.read(COPIES, (only, source), lambda: self._near_copies(only, source))
+            ids = list(groups)[start : start + limit]
+            by_id = self._index.catalogue.chunks(ids)
+            total, chunks = len(groups), [by_id[id_] for id_ in ids]
+            reply["total"] = total
+        found = [{**chunk.record(), "hash": chunk.content_hash} for chunk in chunks]
+        rows = [paging.with_fields({name: row[name] for name in _ROW}, group=groups.get(row["id"])) for row in found]
         return paging.of_rows(reply, "documents", rows, paging.Page(start, total, mark), max_tokens)
+
+    def _near_copies(self, type_: str | None, source: str | None) -> dict[str, int]:
+        """Return the chunks that nearly repeat others, group by group, with the number of their group."""
+        rows = self._index.catalogue.every_row()
+        ids = [row[2] for row in rows if type_ in (None, row[1]) and source in (None, row[0])][:MOST_COMPARED]
+        texts = self._index.catalogue.texts(ids)
+        groups = similar.repeated([texts[id_] for id_ in ids])
+        return {ids[place]: number for number, group in enumerate(groups, 1) for place in group}
 
     def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> records.DocumentRecord:
         """Return one chunk. Raises DocumentNotFound."""

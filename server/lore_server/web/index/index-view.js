@@ -1,5 +1,6 @@
 // The index: its content, the last or running build, and the files.
 
+import { copiesPanel } from "./copies.js";
 import { filesPanel } from "./files.js";
 import { jobPanel, problemLists } from "./job-panel.js";
 import { manageMenu } from "./manage.js";
@@ -21,7 +22,7 @@ export function view() {
   const builds = el("section", { class: "card builds" });
   const body = el("div", { class: "index-body", hidden: true },
     el("div", {}, el("section", { class: "card types-card" }, el("h2", {}, "Chunks by type"), types), leftOut),
-    el("div", {}, builds, files.element)); // the files come later and need room below
+    el("div", {}, builds, copiesPanel(), files.element)); // the files come later and need room below
 
   JOB.hear(({ job }) => {
     sync.disabled = job?.state === "running";

@@ -25,6 +25,9 @@ export const hierarchy = (query, signal) => call("GET", "/api/knowledge/hierarch
 /** Return a page of the indexed files. */
 export const sources = (query, signal) => call("GET", "/api/sources", { query, signal });
 
+/** Return a page of the indexed passages, without their texts. */
+export const passages = (query, signal) => call("GET", "/api/documents", { query, signal });
+
 /** Return a file with the lines of its chunks. */
 export const source = (query, signal) => call("GET", "/api/source", { query, signal });
 
