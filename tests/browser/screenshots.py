@@ -101,7 +101,7 @@ def main() -> None:
         project = Path(folder) / "ferry"
         shutil.copytree(SAMPLE, project)
         _commit(project)
-        with serving(project, LORE_HOME=f"{folder}/home") as url:
+        with serving(project, LORE_HOME=f"{folder}/home", LORE_CACHE=f"{folder}/cache") as url:
             _picture_of_a_sync(browser, url)
             commit = _written(url, project)
             _ask(url)
@@ -138,13 +138,21 @@ def _picture_of_a_sync(browser: Browser, url: str) -> None:
         reader.expected += ["409"]
         page = reader.open("#/index")
         page.get_by_role("button", name="Sync", exact=True).click()
-        expect(page.locator(".stage[data-state=running]")).to_contain_text(" of ", timeout=120_000)
+        embedding = page.locator(".stage[data-state=running]", has_text="embedding")
+        expect(embedding).to_contain_text("left", timeout=120_000)
         _picture(page, "sync")
         expect(page.locator(".job .state")).to_have_text("done", timeout=120_000)
         expect(page.locator(".files td").first).to_be_visible()
         _picture(page, "index")
         page.set_viewport_size(PHONE)
         _picture(page, "index-phone")
+        page.get_by_role("button", name="Find near-copies").click()
+        expect(page.locator(".copies .said[role=status]")).to_contain_text("nearly repeat")
+        page.locator(".copies").evaluate("(card) => card.scrollIntoView()")
+        _picture(page, "copies-phone")
+        page.set_viewport_size(WINDOW)
+        page.locator(".copies").evaluate("(card) => card.scrollIntoView()")
+        _picture(page, "copies")
 
 
 def _picture_of_the_app(browser: Browser, url: str) -> None:

@@ -19,7 +19,7 @@ TAIL = 24  # characters: passages with different ends are not compared
 FIRST = 5  # results of which none is a near-copy of another
 NEAR = 0.75  # the share of common words from which two passages are near-copies
 FEWEST = 20  # different words of a passage; the words of shorter ones are often the same
-_ORDERS, _BAND = 32, 4  # orders of all words, and those in which the first words of two passages are the same
+_ORDERS, _BAND = 48, 4  # orders of all words, in bands
 _FACTORS = np.random.default_rng(0).integers(2**63, size=(_ORDERS, 1), dtype=np.uint64) | np.uint64(1)
 MEANT = frozenset({reference.TERM, "releaseExactMatch", "structureMatch"})  # asked for one by one
 _EXACT = frozenset({KnowledgeType.RELEASE, KnowledgeType.TICKET})  # versions and numbers are their subject
@@ -75,25 +75,21 @@ def _first(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
 
 
 def repeated(texts: Sequence[str]) -> list[list[int]]:
-    """Return groups of the numbers of texts that nearly repeat another one; those that repeat most come first.
+    """Return groups of the numbers of texts that nearly repeat their first one; those that repeat most come first.
 
-    Two texts are compared if they begin with the same words in four of 32 orders (MinHash): 95 % of all near-copies.
+    MinHash: texts are compared if their first words are the same in all orders of a band, as for 99 % of near-copies.
     """
-    firsts: dict[int, bytes] = {}
+    groups: dict[int, list[int]] = defaultdict(list)
+    leaders: dict[bytes, int] = {}
     for number, text in enumerate(texts):
         if len(words := _words(text)) >= FEWEST:
             hashes = np.fromiter(map(crc32, map(str.encode, words)), np.uint64, len(words))
-            firsts[number] = (hashes * _FACTORS).min(axis=1).tobytes()
-    groups = {number: [number] for number in firsts}
-    for band in range(0, 8 * _ORDERS, 8 * _BAND):
-        alike: dict[bytes, int] = {}
-        for number, first in firsts.items():
-            other = alike.setdefault(first[band : band + 8 * _BAND], number)
-            if groups[other] is not groups[number] and _is_near(_words(texts[other]), _words(texts[number])):
-                small, large = sorted((groups[other], groups[number]), key=len)
-                large += small
-                groups.update(dict.fromkeys(small, large))
-    found = [sorted(group) for number, group in groups.items() if group[1:] and number == group[0]]
+            keys = [band.tobytes() for band in (hashes * _FACTORS).min(axis=1).reshape(-1, _BAND)]
+            known = dict.fromkeys(leaders[key] for key in keys if key in leaders)
+            leader = next((one for one in known if _is_near(_words(texts[one]), words)), number)
+            groups[leader].append(number)
+            leaders |= dict.fromkeys(keys, leader)
+    found = [group for group in groups.values() if group[1:]]
     return sorted(found, key=lambda group: -sum(len(texts[number]) for number in group[1:]))
 
 

@@ -131,11 +131,7 @@ def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
 
 
 def documents(result: records.DocumentListRecord) -> ReplyText:
-    rows = [
-        f"{document['id']}  {document['type']:9} {_place(document)}"
-        + (f"  (group {document['group']})" if "group" in document else "")
-        for document in result["documents"]
-    ]
+    rows = [f"{document['id']}  {document['type']:9} {_place(document)}" for document in result["documents"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
@@ -278,6 +274,7 @@ def health(result: records.HealthRecord) -> ReplyText:
 
 
 def _place(row: Mapping[str, Any]) -> str:
-    """Return the place of a passage or file, after its project if several were asked."""
+    """Return the place of a passage or file, after its project if several were asked, and its group of near-copies."""
     project = f"{row['project']}: " if "project" in row else ""
-    return f"{project}{row['source']}:{span(row['lines'])}"
+    group = f"  (group {row['group']})" if "group" in row else ""
+    return f"{project}{row['source']}:{span(row['lines'])}{group}"

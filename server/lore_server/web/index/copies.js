@@ -44,7 +44,7 @@ export function copiesPanel() {
   });
 
   return el("section", { class: "card copies" },
-    el("div", { class: "job-head" }, el("h2", {}, "Near-copies"), find), el("p", { class: "quiet" }, MEANING), said, list, more);
+    el("div", { class: "job-head" }, el("h2", {}, "Near-copies"), find), el("p", { class: "said" }, MEANING), said, list, more);
 }
 
 /** Join the groups of passages that are in the same files: {sources, groups, lines}; those that repeat most lines come first. */
