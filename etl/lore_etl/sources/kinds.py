@@ -61,9 +61,7 @@ Prps = source_of("prps", KnowledgeType.PRP, "**/{PRPs,prps}/**/*.md")  # product
 Adrs = source_of("adrs", KnowledgeType.ADR, "**/{adr,adrs,ADR,decisions,architecture-decisions}/*.md")
 Knowledge = source_of("knowledge", KnowledgeType.KNOWLEDGE, "**/knowledge/**/*.md")
 Blogs = source_of(  # articles and slides, which describe the state at their date
-    "blogs",
-    KnowledgeType.BLOG,
-    "**/{blog,blogs,_posts,deck,decks,slides,slide-decks,presentations,talks}/**/*.md",
+    "blogs", KnowledgeType.BLOG, "**/{blog,blogs,_posts,deck,decks,slides,slide-decks,presentations,talks}/**/*.md"
 )
 PythonCode = source_of("python", KnowledgeType.SRC, "*.py", "*.pyi")
 JavaScriptCode = source_of("javascript", KnowledgeType.SRC, f"*.{_SCRIPTS}", "*.vue", "*.svelte")

@@ -128,8 +128,7 @@ def _compared(comparison: Comparison) -> JSON:
 def tune(
     session: Session,
     folders: Annotated[
-        list[Path] | None,
-        Argument(metavar="[DIR]...", help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv."),
+        list[Path] | None, Argument(metavar="[DIR]...", help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv.")
     ] = None,
     from_git: GitOption = False,
     split: SplitOption = None,

@@ -21,8 +21,7 @@ def session_start(
     session: Session,
     url: UrlOption = None,
     memory_dir: Annotated[
-        list[Path] | None,
-        Option("--memory-dir", help="Folder with memory files; can be repeated.", metavar="DIR"),
+        list[Path] | None, Option("--memory-dir", help="Folder with memory files; can be repeated.", metavar="DIR")
     ] = None,
     dry_run: Annotated[bool, Option("-n", "--dry-run", help="List what would be sent, without sending it.")] = False,
     all: Annotated[bool, Option("-a", "--all", help="Also send unchanged files.")] = False,
@@ -57,12 +56,7 @@ def searched(session: Session) -> None:
 
 
 @command
-def search(
-    session: Session,
-    query: str,
-    url: UrlOption = None,
-    group: GroupsOption = None,
-) -> None:
+def search(session: Session, query: str, url: UrlOption = None, group: GroupsOption = None) -> None:
     """Search the knowledge server that the hook sends to, in its database's query syntax."""
     from lore_server.hook.knowledge_server import target_of
 

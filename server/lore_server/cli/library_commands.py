@@ -105,13 +105,7 @@ def add_docs(
 
 
 def _wanted(
-    root: Path,
-    source: str,
-    from_: Path | None,
-    name: str | None,
-    version: str | None,
-    max_pages: int,
-    is_private: bool,
+    root: Path, source: str, from_: Path | None, name: str | None, version: str | None, max_pages: int, is_private: bool
 ) -> DocSet:
     """Return the documentation that the arguments describe. Raises UsageError."""
     from lore_server.library_docs.doc_set import FOLDER, SITE, DocSet, as_name, as_version, checked_name

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 ToolsetsOption = Annotated[
-    str,
-    Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),
+    str, Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge.")
 ]
 TypeOption = Annotated[str, Option("-t", "--type", help="Only this document type.")]
 BriefOption = Annotated[bool, Option("--brief", help="Show file names and lines without text.")]
@@ -80,8 +79,7 @@ def init(
 
 @command
 def sync(
-    session: Session,
-    allow_mass_delete: Annotated[bool, Option(help="Allow deleting over 30 % of the index.")] = False,
+    session: Session, allow_mass_delete: Annotated[bool, Option(help="Allow deleting over 30 % of the index.")] = False
 ) -> None:
     """Update the index to match the project's files."""
     session.announce()
@@ -135,8 +133,7 @@ def search(
 def ask(
     session: Session,
     query: Annotated[
-        list[str] | None,
-        Argument(metavar="[WORD]...", help="Words of the question; only --save works without any."),
+        list[str] | None, Argument(metavar="[WORD]...", help="Words of the question; only --save works without any.")
     ] = None,
     type: TypesOption = None,
     limit: Annotated[int, Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
@@ -173,9 +170,7 @@ def ask(
 
 @command
 def hierarchy(
-    session: Session,
-    root: str,
-    depth: Annotated[int | None, Option(help="Levels of subclasses; default: all.")] = None,
+    session: Session, root: str, depth: Annotated[int | None, Option(help="Levels of subclasses; default: all.")] = None
 ) -> None:
     """Show a class and its subclasses."""
     session.call("get_class_hierarchy", root=root, depth=depth, max_tokens=WHOLE)

@@ -58,8 +58,7 @@ def install(
         bool, Option("--instructions", help="Tell agents in AGENTS.md (or the client's file) when to use Lore.")
     ] = False,
     skill: Annotated[
-        bool,
-        Option("--skill", help="Also add a skill, a search subagent and a hook, as far as the client has them."),
+        bool, Option("--skill", help="Also add a skill, a search subagent and a hook, as far as the client has them.")
     ] = False,
     yes: Annotated[bool, Option("-y", "--yes", help="Do not ask before writing those.")] = False,
 ) -> None:

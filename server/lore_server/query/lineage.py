@@ -66,11 +66,7 @@ def wanted_ancestors(query: Query, passages: Sequence[Ranked]) -> list[str]:
 
 
 def add_ancestors(
-    query: Query,
-    passages: Sequence[Ranked],
-    by_source: dict[str, Ranked],
-    heads: Mapping[str, Chunk],
-    weights: Weights,
+    query: Query, passages: Sequence[Ranked], by_source: dict[str, Ranked], heads: Mapping[str, Chunk], weights: Weights
 ) -> None:
     """Insert the ancestors of named classes directly below these, and some of those of found classes further down."""
     share = min(1.0, max(0.0, weights["inheritanceBoost"]))

@@ -75,10 +75,7 @@ class QueryService:
     """Answers queries from one index with the configured ranking, which can use the history of the project."""
 
     def __init__(
-        self,
-        index: Index,
-        today: Callable[[], datetime.date] = datetime.date.today,
-        history: History | None = None,
+        self, index: Index, today: Callable[[], datetime.date] = datetime.date.today, history: History | None = None
     ) -> None:
         self._index, self._today, self._history = index, today, history
         self._settings = settings = index.settings.query

@@ -136,10 +136,7 @@ def rest(count: int, label: str) -> str:
 
 
 def filled(
-    ask: Callable[[JSON], JSON],
-    again: Callable[[JSON], JSON],
-    arguments: JSON,
-    rendered: Callable[[JSON], ReplyText],
+    ask: Callable[[JSON], JSON], again: Callable[[JSON], JSON], arguments: JSON, rendered: Callable[[JSON], ReplyText]
 ) -> JSON:
     """Return the longest reply that fits; if a model wrote none of it, ask `again` with a budget that uses the rest."""
     tokens: int = arguments["max_tokens"]
