@@ -1,7 +1,8 @@
 """Measure the page of a running server in a real Chromium: `python -m benchmarks.page URL FILE [SEARCHES]`.
 
 FILE is an indexed file with many lines. Times from a reply to its paint include waiting for the processor; the time of
-scripts, styles and layout for each search does not depend on other programs.
+scripts, styles and layout for each search does not depend on other programs. The page is loaded with an empty cache,
+and again while each request takes 100 ms longer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 from statistics import median
 from typing import Any
 
-from playwright.sync_api import CDPSession, Page
+from playwright.sync_api import Browser, CDPSession, Page
 
 from tests.harness.browser import running
 
@@ -19,14 +20,15 @@ WORDS = (
     "observable theme button field form container toolbar calendar chart route history state"
 ).split()  # fmt: skip
 VIEWS = {
-    "#/search": ".start", "#/knowledge": ".papers", "#/index": ".files td", "#/classes": "[role=treeitem]",
-    "#/insights": ".insights-body", "#/health": ".verdict[data-status]",
+    "#/search": ".start", "#/ask": ".ask .ask-row", "#/knowledge": ".papers",
+    "#/index": ".files td", "#/classes": "[role=treeitem]", "#/insights": ".insights-body",
+    "#/health": ".verdict[data-status]",
 }  # fmt: skip
 SEARCH = """async (query) => {
   performance.clearResourceTimings();
   const list = document.querySelector(".results");
   const drawn = new Promise((done) => new MutationObserver((_, observer) => {
-    if (!list.querySelector(".result") || list.classList.contains("old")) return;
+    if (!list.querySelector(".result, .empty") || list.classList.contains("old")) return;
     observer.disconnect();
     requestAnimationFrame(() => { const channel = new MessageChannel();
       channel.port1.onmessage = () => done(performance.now()); channel.port2.postMessage(null); });
@@ -50,6 +52,28 @@ SHOW = """async ([fragment, content]) => {
   await new Promise(requestAnimationFrame);
   return performance.now() - started;
 }"""
+LATENCY_MS = 100
+FIRST = """for (const [name, selector] of [["boxPaintedAt", "#q"], ["resultPaintedAt", ".result"]]) {
+  new MutationObserver((_, observer) => {
+    if (!document.querySelector(selector)) return;
+    observer.disconnect();
+    requestAnimationFrame(() => { const channel = new MessageChannel();
+      channel.port1.onmessage = () => (window[name] = performance.now()); channel.port2.postMessage(null); });
+  }).observe(document, { childList: true, subtree: true });
+}"""
+PAINTED = """async (name) => {
+  while (!(name in window)) await new Promise(requestAnimationFrame);
+  return window[name];
+}"""
+TRANSFERRED = """() => performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
+    .map(({ transferSize }) => transferSize)"""
+COPIES = """async () => {
+  const started = performance.now();
+  const said = document.querySelector(".copies [role=status]");
+  document.querySelector(".copies button").click();
+  while (!said.textContent.includes("nearly repeat")) await new Promise(requestAnimationFrame);
+  return [performance.now() - started, said.textContent];
+}"""
 
 
 def main() -> None:
@@ -57,6 +81,7 @@ def main() -> None:
     url, file = sys.argv[1:3]
     searches = int(sys.argv[3]) if len(sys.argv) > 3 else 200
     with running() as browser:
+        _measure_loading(browser, url)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         cdp = page.context.new_cdp_session(page)
         cdp.send("Performance.enable")
@@ -68,6 +93,30 @@ def main() -> None:
         for line in (1, 29_000, 15_000):
             took = page.evaluate(SHOW, [f"#/source/{file}?line={line}", f"#L{line}"])
             print(f"{file}:{line}: {took:.0f} ms, {page.evaluate('document.querySelectorAll(`*`).length')} nodes")
+        page.evaluate(SHOW, ["#/index", ".copies button"])
+        print("near-copies: {:.0f} ms, {}".format(*page.evaluate(COPIES)))
+
+
+def _measure_loading(browser: Browser, url: str) -> None:
+    """Print the weight of the first view and of a first search, and the times until box and result are painted."""
+    for address, part in (("#/search", "box"), ("#/search?q=worker", "result")):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})  # its cache is empty
+        page.add_init_script(FIRST)
+        cdp = page.context.new_cdp_session(page)
+        page.goto(f"{url}/{address}")
+        print(f"{address}, loaded first: {_painted(page, part)}")
+        slow = {"offline": False, "latency": LATENCY_MS, "downloadThroughput": -1, "uploadThroughput": -1}
+        cdp.send("Network.enable")
+        cdp.send("Network.emulateNetworkConditions", slow)
+        page.reload()
+        print(f"{address}, loaded again with a latency of {LATENCY_MS} ms: {_painted(page, part)}")
+        page.close()
+
+
+def _painted(page: Page, part: str) -> str:
+    took = page.evaluate(PAINTED, f"{part}PaintedAt")
+    sizes = page.evaluate(TRANSFERRED)
+    return f"the {part} is painted after {took:.0f} ms; {len(sizes)} requests, {sum(sizes) / 1000:.1f} kB"
 
 
 def _measure_searches(page: Page, cdp: CDPSession, searches: int) -> None:
