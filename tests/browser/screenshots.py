@@ -1,6 +1,7 @@
 """Take pictures of the page for the documentation: `python -m tests.browser.screenshots`, with the sample project.
 
-They show each view on a desk and on a phone, the search in the dark theme, a running sync, and the app of an answer.
+They show each view on a desk and on a phone, the search in the dark theme, a running sync, near-copies, and the app of
+an answer.
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ def main() -> None:
                 _pictures(browser, url, name, fragment.format(commit=commit), content)
             _view(browser, url, "dark", *VIEWS["search"], viewport=WINDOW, color_scheme="dark")
             _picture_of_the_app(browser, url)
+            _pictures_of_near_copies(browser, url, project)
         run_lore("stop", cwd=project)
 
 
@@ -146,13 +148,23 @@ def _picture_of_a_sync(browser: Browser, url: str) -> None:
         _picture(page, "index")
         page.set_viewport_size(PHONE)
         _picture(page, "index-phone")
-        page.get_by_role("button", name="Find near-copies").click()
-        expect(page.locator(".copies .said[role=status]")).to_contain_text("nearly repeat")
-        page.locator(".copies").evaluate("(card) => card.scrollIntoView()")
-        _picture(page, "copies-phone")
-        page.set_viewport_size(WINDOW)
-        page.locator(".copies").evaluate("(card) => card.scrollIntoView()")
-        _picture(page, "copies")
+
+
+def _pictures_of_near_copies(browser: Browser, url: str, project: Path) -> None:
+    (project / "docs/archive").mkdir()
+    for name in ("retries.md", "workers.md"):
+        text = (project / "docs" / name).read_text()
+        (project / "docs/archive" / name).write_text(text.replace("job", "task", 3))
+    sync = {"action": "sync", "wait_seconds": 60}
+    httpx2.post(f"{url}/api/db/data/manage", json=sync, headers=bearer(project), timeout=90).raise_for_status()
+    for name, size in (("copies", WINDOW), ("copies-phone", PHONE)):
+        with reading(browser, url, reduced_motion="reduce", viewport=size) as reader:
+            page = reader.open("#/index")
+            page.get_by_role("button", name="Find near-copies").click()
+            page.locator(".near-copies summary").first.click()
+            reader.settled()
+            page.locator(".copies").evaluate("(card) => card.scrollIntoView()")
+            _picture(page, name)
 
 
 def _picture_of_the_app(browser: Browser, url: str) -> None:

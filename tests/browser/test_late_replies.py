@@ -93,7 +93,9 @@ def test_only_a_chosen_class_is_scrolled_to_on_a_phone_not_one_that_a_sync_loads
         assert page.evaluate("scrollY") > 0
         page.evaluate("scrollTo(0, 0)")
 
-        write_project(project, {"ship.py": "class Ship:\n    name = 'Sea'\n\n    def sail(self) -> None:\n        pass\n"})
+        write_project(
+            project, {"ship.py": "class Ship:\n    name = 'Sea'\n\n    def sail(self) -> None:\n        pass\n"}
+        )
         run_lore("sync", cwd=project)
 
         expect(card.locator(".members")).to_contain_text("sail")

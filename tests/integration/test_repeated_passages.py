@@ -19,7 +19,7 @@ FILES = {
     "new/mooring.md": f"# Mooring\n\n{STEPS} Then rest.\n",
     "new/fares.md": f"# Fares\n\n{FARES}\n",
     "old/fares.md": f"# Fares\n\n{FARES}\n",
-    "docs/own.md": "# Own\n\nThe lighthouse keeper writes down each ship that passes, its flag, its cargo and its captain, "
+    "docs/own.md": "# Own\n\nThe lighthouse keeper writes down each ship that passes, its flag, its cargo and captain, "
     "and sends the list to the harbour master every evening by radio, or by pigeon in a storm.\n",
 }
 app = app_fixture(FILES)

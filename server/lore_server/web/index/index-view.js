@@ -110,7 +110,7 @@ function leftOutOf({ inventory, problems }) {
 function buildsOf(rows) {
   return [
     el("h2", {}, "Last builds"),
-    el("table", { class: "list" },
+    rows.length === 0 ? el("p", { class: "quiet" }, "None yet.") : el("table", { class: "list" },
       el("thead", {}, el("tr", {}, ["When", "Because of", "Took", "Files", "New", "Changed", "Deleted"].map((name, at) => el("th", { scope: "col", class: at > 1 ? "figure" : "" }, name)))),
       el("tbody", {}, rows.map((build) => el("tr", {},
         el("td", {}, timeOf(build.started_at), build.state !== "done" && el("span", { class: `state ${build.state}` }, build.state)),
