@@ -163,7 +163,7 @@ def _pictures_of_near_copies(browser: Browser, url: str, project: Path) -> None:
             page.get_by_role("button", name="Find near-copies").click()
             page.locator(".near-copies summary").first.click()
             reader.settled()
-            page.locator(".copies").evaluate("(card) => card.scrollIntoView()")
+            page.locator(".copies-card").evaluate("(card) => card.scrollIntoView()")
             _picture(page, name)
 
 

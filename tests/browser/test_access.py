@@ -90,6 +90,26 @@ def test_a_phone_shows_each_view_without_scrolling_sideways(browser: Browser, ur
         assert reader.shifts() == []
 
 
+@pytest.mark.parametrize(("width", "scale"), [(320, 1), (640, 2), (1_920, 1)], ids=["320", "zoom of 200 %", "1920"])
+def test_no_view_scrolls_sideways_from_320_to_1920_pixels_or_at_twice_the_size(
+    browser: Browser, url: str, width: int, scale: int
+) -> None:
+    with reading(browser, url, viewport={"width": width, "height": 800}, device_scale_factor=scale) as reader:
+        for name in VIEWS:
+            page = loaded(reader, name)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+
+
+@pytest.mark.parametrize("name", ["search", "ask", "document"])
+def test_what_is_read_is_printed_without_what_is_pressed(reader: Reader, name: str) -> None:
+    page = loaded(reader, name)
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.locator(VIEWS[name][1]).first).to_be_visible()
+    for control in (".top", ".ask-row", ".outline", ".on-demand", ".modes"):
+        expect(page.locator(f"{control}:visible")).to_have_count(0)
+    expect(page.locator("body")).to_have_css("background-color", "rgb(250, 250, 248)")
+
+
 FORCED = {
     "search": {
         ".nav a[aria-current]": "element.removeAttribute('aria-current')",

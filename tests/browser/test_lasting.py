@@ -29,6 +29,18 @@ SMALL = """() => [...document.querySelectorAll("a, button, summary, select, inpu
     .map((element) => `${element.className}: ${element.textContent.slice(0, 40)}`)"""
 
 
+VIEWS = {
+    "#/ask?q=When does it cross?": ".citations li", "#/index": ".files td", "#/classes": "[role=treeitem]",
+    "#/insights": ".insights-body .card", "#/health": ".verdict[data-status]", "#/knowledge": ".papers .title",
+    "#/source/sound/pilot.py": ".line", "#/knowledge/history?project=depot": ".commits .title",
+}  # fmt: skip
+OTHERS = {
+    "#/ask?q=When does it cross?": "#/ask?q=Is it free?",
+    "#/source/sound/pilot.py": "#/source/docs/ferry.md?view=source",
+}
+"""Other addresses of the same view, which it has not loaded yet."""
+
+
 @pytest.fixture(scope="module")
 def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(folder, LORE_HOME=str(tmp_path_factory.mktemp("home"))) as url:
@@ -64,6 +76,28 @@ def test_a_search_recovers_by_itself_when_the_server_answers_again(reader: Reade
     expect(page.locator(".result .title").first).to_have_text("Pilot")
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["a view seen before", "a view never seen"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_says_what_it_waits_for_and_continues_by_itself(reader: Reader, view: str, is_known: bool) -> None:
+    reader.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch"]
+    page = reader.open(view if is_known else "#/search")
+    expect(page.locator(".top .pill")).to_have_attribute("data-state", "fresh")
+    reader.settled()
+    page.context.set_offline(True)
+    go(page, "#/search?q=pilot")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not respond")
+    expect(page.locator(".pill")).to_contain_text("no response")
+    go(page, OTHERS.get(view, view))
+    if not is_known:
+        expect(page.get_by_role("alert").locator("visible=true").first).to_contain_text("The server does not respond")
+
+    page.context.set_offline(False)
+
+    expect(page.locator(".pill")).to_have_attribute("data-state", "fresh")
+    expect(page.locator(VIEWS[view]).locator("visible=true").first).to_be_visible()
+    expect(page.get_by_role("alert").locator("visible=true")).to_have_count(0)
+
+
 def test_a_first_visit_says_that_nothing_is_indexed_and_then_how_far_the_first_sync_is(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -83,6 +117,14 @@ def test_a_first_visit_says_that_nothing_is_indexed_and_then_how_far_the_first_s
 def test_the_remaining_time_follows_the_last_seconds(reader: Reader) -> None:
     page = reader.open("#/index")
     expect(page.locator(".files td").first).to_be_visible()
+    page.evaluate(
+        """() => {
+            performance.now = () => 500;
+            const progress = { stage: "embedding", done: 1, total: 2 };
+            const detail = { id: "earlier", action: "sync", state: "running", seconds: 1, ...progress };
+            document.dispatchEvent(new CustomEvent("lore:latest-job", { detail }));
+        }"""
+    )
     tell(page, {"stage": "embedding", "done": 100, "total": 400, "rate": 1, "eta_seconds": 300}, 1_000)
     tell(page, {"stage": "embedding", "done": 250, "total": 400, "rate": 1, "eta_seconds": 150}, 16_000)
     expect(page.locator(".stage", has_text="embedding")).to_contain_text("250 of 400 · 10/s · 15 s left")

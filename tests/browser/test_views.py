@@ -216,6 +216,8 @@ def test_the_history_of_a_file_or_of_the_lines_of_a_member_is_shown_with_its_tic
         panel.get_by_role("link").first.click()
         expect(page).to_have_url(re.compile(r"issues/issue-12\.md$"))
         expect(panel).to_be_hidden()
+        page.get_by_role("button", name="History").click()
+        expect(panel.locator("strong")).to_contain_text(["Cap the delay"])
 
 
 RETRY = """\

@@ -10,10 +10,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_moved_on import go, written
+from tests.harness import http_client
 from tests.harness.browser import Reader, barriers, reading
 from tests.harness.commands import run_lore
+from tests.harness.evaluation import git
 from tests.harness.hostile import SECRETS
-from tests.harness.interfaces import serving
+from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import write_project
 
 WIDE = {"width": 1440, "height": 900}
@@ -155,6 +157,40 @@ def test_four_clicks_and_a_key_review_two_documents_of_today_and_revert_one(
     expect(page.locator(".papers .title", has_text="Tides")).to_have_count(0)
 
 
+def test_a_memory_is_in_the_timeline_with_a_way_to_revert_it(reader: Reader, url: str, folder: Path) -> None:
+    memory = {"name": "tide-table", "body": "The tide table of the sound is wrong in May."}
+    http_client.post(f"{url}/api/memories", json=memory, headers=bearer(folder)).raise_for_status()
+    page = reader.open("#/search")
+    page.locator(".news section", has_text="Written by agents").get_by_role("link", name="tide-table").click()
+    expect(page.locator(".diff-line.added", has_text="wrong in May")).to_be_visible()
+
+    page.get_by_role("button", name="Revert…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revert", exact=True).click()
+
+    expect(page.locator(".notes:visible")).to_contain_text("Reverted")
+    found = http_client.post(f"{url}/api/memories/search", json={"query": "tide table of the sound"}).json()
+    assert memory["name"] not in [result["name"] for result in found["results"]]
+
+
+def test_the_storage_of_knowledge_shows_its_state_and_is_synchronized(browser: Browser, tmp_path: Path) -> None:
+    project, home, remote = (
+        write_project(tmp_path / "depot", {"a.md": "# A\n"}),
+        tmp_path / "home",
+        tmp_path / "far.git",
+    )
+    git(tmp_path, "init", "--quiet", "--bare", str(remote))
+    with serving(project, LORE_HOME=str(home)) as url, reading(browser, url) as reader:
+        reader.expected += ["409"]  # there is no index
+        written(url, project, "alpha")
+        git(home, "remote", "add", "origin", str(remote))
+        page = reader.open("#/knowledge")
+        storage = page.locator(".storage")
+        expect(storage).to_contain_text("main")
+        storage.get_by_role("button", name="Sync").click()
+        expect(page.locator("#said")).to_contain_text("synchronized")
+        assert git(remote, "log", "--format=%s", "main") == git(home, "log", "--format=%s")
+
+
 def test_the_index_shows_the_last_builds_and_what_was_left_out(reader: Reader, folder: Path) -> None:
     page = reader.open("#/index")
     builds = page.locator(".builds tbody tr")
@@ -181,7 +217,7 @@ def test_passages_that_nearly_repeat_each_other_are_found_on_request_and_joined_
     run_lore("sync", "--no-daemon", cwd=project)
     with serving(project) as url, reading(browser, url) as reader:
         page = reader.open("#/index")
-        card = page.locator(".copies")
+        card = page.locator(".copies-card")
         expect(card.locator(".near-copies li")).to_have_count(0)
         card.get_by_role("button", name="Find near-copies").click()
         expect(card.get_by_role("status")).to_have_text("4 of 4 passages nearly repeat another one.")

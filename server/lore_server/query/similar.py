@@ -19,8 +19,8 @@ TAIL = 24  # characters: passages with different ends are not compared
 FIRST = 5  # results of which none is a near-copy of another
 NEAR = 0.75  # the share of common words from which two passages are near-copies
 FEWEST = 20  # different words of a passage; the words of shorter ones are often the same
-_ORDERS, _BAND = 48, 4  # orders of all words, in bands
-_FACTORS = np.random.default_rng(0).integers(2**63, size=(_ORDERS, 1), dtype=np.uint64) | np.uint64(1)
+_BAND = 4  # orders of all words, each by another factor of their hashes; there are twelve bands
+_FACTORS = np.random.default_rng(0).integers(2**63, size=(12 * _BAND, 1), dtype=np.uint64) | np.uint64(1)
 MEANT = frozenset({reference.TERM, "releaseExactMatch", "structureMatch"})  # asked for one by one
 _EXACT = frozenset({KnowledgeType.RELEASE, KnowledgeType.TICKET})  # versions and numbers are their subject
 _VERSION = re.compile(r"\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+)+\b")

@@ -61,18 +61,17 @@ class DocumentService:
         start = budget.offset_of(cursor, mark) if cursor else offset
         only = None if type == ALL else type
         total, chunks = self._index.catalogue.page(only, source, limit, start)
-        groups: dict[str, int] = {}
         reply: records.DocumentListRecord = {"total": total, "documents": [], "freshness": self._freshness.brief()}
+        groups: dict[str, int] = {}
         if near_copies:
-            reply["compared"] = min(total, MOST_COMPARED)
             groups = self._index.snapshot.read(COPIES, (only, source), lambda: self._near_copies(only, source))
+            reply["total"], reply["compared"] = len(groups), min(total, MOST_COMPARED)
             ids = list(groups)[start : start + limit]
             by_id = self._index.catalogue.chunks(ids)
-            total, chunks = len(groups), [by_id[id_] for id_ in ids]
-            reply["total"] = total
+            chunks = [by_id[id_] for id_ in ids]
         found = [{**chunk.record(), "hash": chunk.content_hash} for chunk in chunks]
         rows = [paging.with_fields({name: row[name] for name in _ROW}, group=groups.get(row["id"])) for row in found]
-        return paging.of_rows(reply, "documents", rows, paging.Page(start, total, mark), max_tokens)
+        return paging.of_rows(reply, "documents", rows, paging.Page(start, reply["total"], mark), max_tokens)
 
     def _near_copies(self, type_: str | None, source: str | None) -> dict[str, int]:
         """Return the chunks that nearly repeat others, group by group, with the number of their group."""

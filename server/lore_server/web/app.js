@@ -1,6 +1,6 @@
 // Compose the page: views, routing, and the frame around them.
 
-import { agoOf, base, byId, count, el, fill, go, headingsOf, JOB, link, loadView, parse, placeOf, plural, project, rememberPlace, SEARCH_WANTED, SETTLED, sourceLink, span, STATE } from "./shared/base.js";
+import { agoOf, base, byId, count, el, fill, go, headingsOf, JOB, link, loadView, parse, placeOf, plural, project, rememberPlace, SEARCH_WANTED, SETTLED, sourceLink, span, STATE, UNREACHABLE } from "./shared/base.js";
 import { failure } from "./shared/parts.js";
 import { currentJob, known, resource, search, watchState } from "./shared/server.js";
 import { searchView } from "./search/search.js";
@@ -72,7 +72,14 @@ function add(name, view) {
 /** Say why a view cannot be shown: the server is down, or has been upgraded since the page was loaded. */
 function unloaded() {
   const content = [el("h1", {}, "This view is not loaded"), failure({ code: "NO_ANSWER", message: "The server does not respond, or is of a newer version." }, () => location.reload())];
-  return { content, title: () => "Not loaded", show: () => {}, isTemporary: true };
+  const view = { content, title: () => "Not loaded", show: () => {}, isTemporary: true };
+  let isDown = known.isUp === false;
+  STATE.hear(() => {
+    if (isDown && known.isUp && shown === view) location.reload();
+    isDown = known.isUp === false;
+  });
+  UNREACHABLE.tell(); // so that the stream looks for the server
+  return view;
 }
 
 function leave(view) {

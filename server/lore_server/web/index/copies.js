@@ -43,7 +43,7 @@ export function copiesPanel() {
     if (ended && state.rows.length) said.textContent = "The index has changed since these were found.";
   });
 
-  return el("section", { class: "card copies" },
+  return el("section", { class: "card copies-card" },
     el("div", { class: "job-head" }, el("h2", {}, "Near-copies"), find), el("p", { class: "said" }, MEANING), said, list, more);
 }
 

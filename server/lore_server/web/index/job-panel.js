@@ -69,12 +69,12 @@ function stageRow(name) {
 }
 
 const RECENT_MS = 20_000;
-let seen = []; // the progress of the stage: [time, stage, done]
+let seen = []; // the progress of a stage of a job: [time, both, done]
 
 /** Return the rate and the remaining time, by the last seconds: stages are slow at first and for long texts. */
 function pace(job) {
-  const now = performance.now();
-  seen = [...seen.filter(([at, stage, done]) => stage === job.stage && done <= job.done && now - at < RECENT_MS), [now, job.stage, job.done]];
+  const [now, both] = [performance.now(), `${job.id} ${job.stage}`];
+  seen = [...seen.filter(([at, of, done]) => of === both && done <= job.done && now - at < RECENT_MS), [now, both, job.done]];
   const [[since, , before]] = seen;
   const recent = now - since > RECENT_MS / 2 ? ((job.done - before) * 1000) / (now - since) : job.rate;
   if (!recent) return [];
