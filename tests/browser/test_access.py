@@ -100,12 +100,12 @@ def test_no_view_scrolls_sideways_from_320_to_1920_pixels_or_at_twice_the_size(
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
-@pytest.mark.parametrize("name", ["search", "ask", "document"])
+@pytest.mark.parametrize("name", ["search", "ask", "document", "index"])
 def test_what_is_read_is_printed_without_what_is_pressed(reader: Reader, name: str) -> None:
     page = loaded(reader, name)
     page.emulate_media(media="print", color_scheme="dark")
     expect(page.locator(VIEWS[name][1]).first).to_be_visible()
-    for control in (".top", ".ask-row", ".outline", ".on-demand", ".modes"):
+    for control in (".top", ".ask-row", ".outline", ".on-demand", ".modes", ".button"):
         expect(page.locator(f"{control}:visible")).to_have_count(0)
     expect(page.locator("body")).to_have_css("background-color", "rgb(250, 250, 248)")
 
