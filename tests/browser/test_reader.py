@@ -47,6 +47,7 @@ FILES = {
     "docs/bells.md": "# Bells\n\n## The `toll()` function\n\nThe clapper of a bell needs:\n\n- a rope\n\n- oil\n",
     "bell.py": BELL,
     "docs/guide.md": f"{GUIDE}## Fares\n\n```python\ndef fare():\n    return 1\n```\n",
+    "docs/charter.md": "---\nowner: harbour\nreview: [may, june]\n---\n\n# Charter\n\nIt is signed.\n",
     "docs/log.md": LOG,
     "docs/pier.md": "![A picture](pier.png)\n\n# Pier\n\n## Steps\n\nThey are wet.\n",
     "buoys.py": CODE,
@@ -102,6 +103,14 @@ def test_a_ticket_is_shown_with_its_number_state_labels_people_and_dates(reader:
     assert barriers(page) == []
     page.get_by_role("link", name="Source").click()
     expect(page.locator("#L4")).to_contain_text("state: CLOSED")
+
+
+def test_the_front_matter_of_a_guide_is_a_table_above_it(reader: Reader) -> None:
+    page = reader.open("#/source/docs/charter.md")
+    rows = page.get_by_role("table", name="Front matter").get_by_role("row")
+    expect(rows).to_have_text(["ownerharbour", "reviewmay, june"])
+    expect(page.locator("article.prose")).to_have_text(re.compile("It is signed"))
+    assert barriers(page) == []
 
 
 def test_a_guide_is_rendered_and_its_outline_follows_the_reader(reader: Reader) -> None:

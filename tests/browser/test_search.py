@@ -305,6 +305,28 @@ def test_six_results_are_visible_in_a_window_of_900_pixels(browser: Browser, url
             assert sum(bottom <= 900 for bottom in bottoms) >= 6, (query, bottoms, notes)
 
 
+def test_a_result_is_a_file_with_its_symbol_first_its_path_once_and_prose_of_at_most_75_characters(
+    reader: Reader,
+) -> None:
+    page = reader.open("#/search?q=retry policy")
+    code = page.locator(".result", has_text="ferry/retry.py:").first
+    expect(code.locator("h2")).to_contain_text("RetryPolicy")
+    expect(code.locator(".path", has_text="ferry/retry.py")).to_have_count(1)
+    expect(code.locator(".further-passages a")).to_have_count(2)
+    reader.settled()
+    paths = page.locator(".result .where .path").all_text_contents()  # rows far below are not laid out
+    assert len({path.partition(":")[0] for path in paths}) == len(paths)
+    widths = page.locator(".excerpt:not(.code)").evaluate_all(
+        """(all) => all.map((excerpt) => {
+            const ruler = excerpt.appendChild(document.createElement("div"));
+            ruler.style.width = "75ch";
+            return excerpt.offsetWidth - ruler.offsetWidth;
+        })"""
+    )
+    assert widths
+    assert max(widths) <= 1
+
+
 def test_back_returns_to_the_last_search_and_not_to_every_keystroke(reader: Reader) -> None:
     reader.page.add_init_script(NO_PAUSES)
     page = reader.open("#/search")

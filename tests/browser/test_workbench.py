@@ -157,6 +157,14 @@ def test_four_clicks_and_a_key_review_two_documents_of_today_and_revert_one(
     expect(page.locator(".papers .title", has_text="Tides")).to_have_count(0)
 
 
+def test_a_question_that_found_nothing_is_on_the_start_page(reader: Reader, url: str) -> None:
+    question = "Which licence does the lighthouse of Atlantis need?"
+    http_client.post(f"{url}/api/knowledge/ask", json={"query": question}).raise_for_status()
+    page = reader.open("#/search")
+    unanswered = page.locator(".news section", has_text="Questions without an answer")
+    expect(unanswered.get_by_role("link", name=question)).to_be_visible()
+
+
 def test_a_memory_is_in_the_timeline_with_a_way_to_revert_it(reader: Reader, url: str, folder: Path) -> None:
     memory = {"name": "tide-table", "body": "The tide table of the sound is wrong in May."}
     http_client.post(f"{url}/api/memories", json=memory, headers=bearer(folder)).raise_for_status()
@@ -327,7 +335,7 @@ def test_one_stream_tells_health_so_no_view_asks_for_it(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
-def test_the_new_views_have_no_barriers(browser: Browser, url: str, scheme: str) -> None:
+def test_no_view_has_a_barrier_in_any_colours(browser: Browser, url: str, scheme: str) -> None:
     options = {"forced_colors": "active"} if scheme == "forced" else {"color_scheme": scheme}
     with reading(browser, url, viewport=WIDE, **options) as reader:
         for fragment, content in {
@@ -337,6 +345,12 @@ def test_the_new_views_have_no_barriers(browser: Browser, url: str, scheme: str)
             "#/index": ".builds tbody tr",
             "#/source/sound/pilot.py?view=passages": ".chunk-head",
             f"#/ask?q={QUESTION}": ".citations li",
+            "#/health": ".verdict[data-status]",
+            "#/insights": ".insights-body .card",
+            "#/knowledge": ".papers .title",
+            "#/knowledge/document?file=alpha.md": ".knowledge-document h1",
+            "#/knowledge/edit?file=alpha.md": "#paper-text",
+            "#/knowledge/history?project=depot": ".commits .title",
         }.items():
             page = reader.open(fragment)
             expect(page.locator(content).first).to_be_visible()
