@@ -68,8 +68,7 @@ class TokenCounter:
         if len(text) <= PIECE or self._special is None:
             yield 0, text
             return
-        for piece in _PIECE.finditer(text):
-            yield piece.start(), piece.group()
+        yield from ((piece.start(), piece.group()) for piece in _PIECE.finditer(text))
 
     def _has_words(self, text: str) -> bool:
         """Return whether the words of a text can be counted one by one."""

@@ -243,7 +243,7 @@ def load_settings(project: Path, extra: Path | None = None) -> Settings:
 
 def _explained(error: ValidationError) -> ConfigError:
     first = error.errors()[0]
-    key = ".".join(_shown(part) for part in first["loc"])
+    key = ".".join(re.sub(r"[^\w.:-]", "?", str(part)[:80], flags=re.ASCII) for part in first["loc"])  # untrusted
     if first["type"] != "extra_forbidden":
         return ConfigError(f"Configuration key `{key}`: {first['msg']}.")
     model: type[BaseModel] = Settings
@@ -253,8 +253,3 @@ def _explained(error: ValidationError) -> ConfigError:
     near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
     hint = f"Did you mean `{near[0]}`?" if near else f"Known keys here: {', '.join(known)}."
     return ConfigError(f"Unknown configuration key `{key}`.", hint)
-
-
-def _shown(part: int | str) -> str:
-    """Return a key that is safe to print, since a stranger may have chosen it."""
-    return re.sub(r"[^\w.:-]", "?", str(part)[:80], flags=re.ASCII)

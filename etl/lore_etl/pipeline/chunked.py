@@ -61,8 +61,7 @@ def all_chunked(
         if first is None:
             return
         left, tokens = chain((first,), left), load_tokens()
-        for document in islice(left, alone if ask else None):
-            yield document, chunked(document, tokens)
+        yield from ((document, chunked(document, tokens)) for document in islice(left, alone if ask else None))
         if ask is None:
             return
         waiting = deque[tuple[Batch, Reply]]()

@@ -19,7 +19,7 @@ _WORDS = "one two three four five six seven eight nine ten eleven twelve".split(
 _VALUES = {word: float(number) for number, word in enumerate(_WORDS, start=1)}
 _NUMBER = rf"(?:\d+(?:[.,]\d+)*|\b(?:{'|'.join(_WORDS)})\b)"
 _QUANTITY = re.compile(
-    rf"(?<![\w.#/-])(?:{_NUMBER}, )*(?:{_NUMBER},? (?:and|or) )?{_NUMBER}(?: |-)?(%|[a-z]{{2,}})", re.IGNORECASE
+    rf"(?i)(?<![\w.#/-])(?:{_NUMBER}, )*(?:{_NUMBER},? (?:and|or) )?{_NUMBER}(?: |-)?(%|[a-z]{{2,}})"
 )
 _ONE_NUMBER = re.compile(_NUMBER, re.IGNORECASE)
 _BREAK = re.compile(r"(?<=[.!?;])\s+|\n\s*(?=[-*+|#>]|\d+\.\s)|\n\s*\n")

@@ -239,9 +239,8 @@ def trust(
         approve_settings(root, requested)
         is_changed = is_approved = True
     if session.as_json:
-        settings = [
-            {"key": key, "value": _plain(value), "reason": RULES[key].reason} for key, value in requested.items()
-        ]
+        plain = json.loads(json.dumps(requested, default=str))
+        settings = [{"key": key, "value": value, "reason": RULES[key].reason} for key, value in plain.items()]
         print_json({"project": str(root), "approved": is_approved, "changed": is_changed, "settings": settings})
     elif is_changed:
         output.line("Approved." if is_approved else "The approval is withdrawn.")
@@ -255,9 +254,5 @@ def _settings(requested: JSON, is_approved: bool) -> Iterator[str]:
         return
     yield f"{CONFIG_NAME} contains settings that only you can allow{' (approved)' if is_approved else ''}:"
     for key, value in requested.items():
-        yield f"  {key} = {json.dumps(_plain(value))}"  # ASCII, because the value is untrusted
+        yield f"  {key} = {json.dumps(value, default=str)}"  # ASCII, because the value is untrusted
         yield f"      {RULES[key].reason}"
-
-
-def _plain(value: object) -> object:
-    return json.loads(json.dumps(value, default=str))

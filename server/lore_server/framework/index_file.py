@@ -73,15 +73,12 @@ def _checks(
     """Yield the kind, the document and the path of every check, and whether it passed."""
     executed = [(entry, entry.spec) for entry in entries if entry.spec and entry.is_done]
     for entry, spec in executed:
-        for path in spec.implementations:
-            yield "missing_implementation", entry, path, exists(path)
+        yield from (("missing_implementation", entry, path, exists(path)) for path in spec.implementations)
     known = {ending for entry in entries if entry.group in PATTERNS for ending in endings(entry.path)}
     for entry, spec in executed:
-        for path in spec.examples:
-            yield "missing_pattern", entry, path, path in known or exists(path)
+        yield from (("missing_pattern", entry, path, path in known or exists(path)) for path in spec.examples)
     first = {entry.path: entry for entry in reversed(entries)}
-    for path in sorted(first):
-        yield "changed_since_index", first[path], path, path not in changed
+    yield from (("changed_since_index", first[path], path, path not in changed) for path in sorted(first))
 
 
 class Output:

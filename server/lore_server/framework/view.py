@@ -259,8 +259,7 @@ def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapp
 def endings(path: str) -> Iterator[str]:
     """Yield the path and its endings at each folder, any of which may refer to the file."""
     parts = path.split("/")
-    for start in range(len(parts) - 1):
-        yield "/".join(parts[start:])
+    yield from ("/".join(parts[start:]) for start in range(len(parts) - 1))
 
 
 def _names(path: str) -> Iterator[str]:

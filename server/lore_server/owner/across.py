@@ -62,10 +62,12 @@ class Across:
         fits = self._fits(names, given, failed)
         ranked, searched = self._ranked(fits, given, failed)
         counts = Counter(row["project"] for row in ranked)
-        share = given["max_tokens"] // max(1, len(ranked))
 
         def details(name: str, app: App) -> JSON:
-            part = {"limit": counts[name], "max_tokens": max(SMALLEST, share * counts[name])}
+            part = {
+                "limit": counts[name],
+                "max_tokens": max(SMALLEST, given["max_tokens"] * counts[name] // len(ranked)),
+            }
             return app.call(SEARCH, {**given, **part})
 
         parts = self._each(details, counts, failed)

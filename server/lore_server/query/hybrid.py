@@ -36,7 +36,6 @@ OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # a query that is only a name asks for its definition, so it counts double
 LONG_NAME = 3  # words
 NAMED_PLACE = 0.8  # topic match of a file that a question names by its file and folder
-NOTES = (KnowledgeType.RELEASE,)  # `change log` names CHANGELOG.md
 NAMED_AFTER_SUBJECT = (KnowledgeType.SRC, KnowledgeType.GUIDE)
 DATA = frozenset("css csv htm html json jsonl less lock scss svg toml txt xml yaml yml".split())
 """Endings of files that are data, styles or a frame for a script, not code that answers a question."""
@@ -82,7 +81,7 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     for candidate, (vector, keyword, path), day in zip(found, fuse(found, share), days, strict=True):
         chunk = candidate.chunk
         is_data = chunk.source.rpartition(".")[2].casefold() in DATA
-        may_be_named = not is_data and chunk.type in (NAMED_AFTER_SUBJECT if asks_code else NOTES)
+        may_be_named = not is_data and chunk.type in (NAMED_AFTER_SUBJECT if asks_code else (KnowledgeType.RELEASE,))
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),

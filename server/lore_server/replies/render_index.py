@@ -48,8 +48,7 @@ def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
     heading = f"  {result['heading']}" if result["heading"] else ""
     head = f"{number}. {_place(result)}  [{kind(result)}]  {result['score']:.1f}{heading}  ({result['id']})"
     yield f"{head}{changed(result)}{outdated(result)}"
-    for term in result.get("why", ()):
-        yield f"   {term['value']:+8.2f} {term['term']}"
+    yield from (f"   {term['value']:+8.2f} {term['term']}" for term in result.get("why", ()))
     if result.get("similar"):
         paths = result.get("similar_sources", [])
         named = paths if "why" in result else paths[:SIMILAR_SHOWN]

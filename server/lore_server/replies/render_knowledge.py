@@ -180,8 +180,7 @@ def _found(number: int, result: records.KnowledgeResultRecord) -> Iterator[str]:
     place = f"{result['path']}:{span(result['lines'])}  [{kind(result)}]  {result['score']:.2f}"
     tags = _tags(result["tags"], result.get("tags_total", 0))
     yield f"{number}. {place}  {result['title']}{tags}{changed(result)}{outdated(result)}"
-    for term in result.get("why", ()):
-        yield f"   {term['value']:+8.3f} {term['term']}"
+    yield from (f"   {term['value']:+8.3f} {term['term']}" for term in result.get("why", ()))
     yield f"   {result['excerpt']}"
     if result["referenced_by"]:
         left = result.get("referenced_by_total", 0) - len(result["referenced_by"])

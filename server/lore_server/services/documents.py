@@ -66,9 +66,8 @@ class DocumentService:
         if near_copies:
             groups = self._index.snapshot.read(COPIES, (only, source), lambda: self._near_copies(only, source))
             reply["total"], reply["compared"] = len(groups), min(total, MOST_COMPARED)
-            ids = list(groups)[start : start + limit]
-            by_id = self._index.catalogue.chunks(ids)
-            chunks = [by_id[id_] for id_ in ids]
+            by_id = self._index.catalogue.chunks(list(groups)[start : start + limit])
+            chunks = [by_id[id_] for id_ in groups if id_ in by_id]
         found = [{**chunk.record(), "hash": chunk.content_hash} for chunk in chunks]
         rows = [paging.with_fields({name: row[name] for name in _ROW}, group=groups.get(row["id"])) for row in found]
         return paging.of_rows(reply, "documents", rows, paging.Page(start, reply["total"], mark), max_tokens)
