@@ -138,6 +138,22 @@ def test_headers_after_a_body_are_limited_too(address: Address) -> None:
     sent_in_full(address, start + b"X: " + b"x" * 20_000_000)  # the connection ends, although the request does not
 
 
+def test_spaces_around_the_value_of_a_header_do_not_belong_to_it(address: Address) -> None:
+    meta = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
+    params = {"name": "healthcheck", "_meta": {f"io.modelcontextprotocol/{key}": one for key, one in meta.items()}}
+    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    values = {
+        "Host": "localhost", "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call", "Mcp-Name": "healthcheck", "Content-Length": str(len(call)), "Connection": "close",
+    }  # fmt: skip
+    lines = [f"{name}: \t {value} \t" for name, value in values.items()]
+
+    reply = sent_in_full(address, "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + call)
+
+    assert status_of(reply) == 200, reply
+
+
 def test_a_hundred_headers_and_a_large_body_are_accepted(address: Address) -> None:
     lines = [f"X-{number}: {'x' * 300}" for number in range(90)]
     query = json.dumps({"query": "zebra " * 100, "limit": 1}).encode()

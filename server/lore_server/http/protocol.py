@@ -67,7 +67,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        super().on_header(name, value.rstrip(b" \t"))  # the parser removes only the spaces before it
         self._count(len(name) + len(value))
 
     def on_body(self, body: bytes) -> None:
