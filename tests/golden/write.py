@@ -19,10 +19,10 @@ from tests.harness import promises, requirements
 TARGET = Path(__file__).with_name("tools.json")
 
 
-async def tools() -> list[dict[str, Any]]:
+async def tools(toolsets: list[str] | None = None) -> list[dict[str, Any]]:
     """Return the tools as a client sees them."""
     contract = load_contract()
-    async with Client(build_server(contract, Calls(contract, lambda *_: {}))) as client:
+    async with Client(build_server(contract, Calls(contract, lambda *_: {}), toolsets)) as client:
         listed = await client.list_tools()
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
 

@@ -46,6 +46,26 @@ def test_the_list_of_tools_stays_small(contract: Contract) -> None:
     assert sum(len(text) for text in texts + results) / 4 <= 1500
 
 
+def test_every_advertised_argument_has_one_type_and_every_array_has_items(contract: Contract) -> None:
+    """Gemini refuses all requests of a session for several types in a schema, or for anything beside `anyOf`."""
+    listed = anyio.run(tools, list(contract.toolsets()))
+    parts = [(tool["name"], part) for tool in listed for part in _schemas(tool["inputSchema"])]
+
+    assert len(listed) == len([*contract])
+    assert any("anyOf" in part for _, part in parts)
+    assert not [(name, part) for name, part in parts if not isinstance(part.get("type"), str) and [*part] != ["anyOf"]]
+    assert not [(name, part) for name, part in parts if ("items" in part) != (part.get("type") == "array")]
+
+
+def _schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a schema and all schemas in it."""
+    yield schema
+    inner = (*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties"))
+    for part in (*schema.get("properties", {}).values(), *inner):
+        if isinstance(part, dict):
+            yield from _schemas(part)
+
+
 def test_agents_find_the_tools_and_read_nothing_about_the_parts_of_lore(contract: Contract) -> None:
     listed = anyio.run(tools)
 

@@ -43,7 +43,7 @@ _CONFIRMED_BY = {"CONFIRMATION_REQUIRED": "confirm", "SYNC_GUARD": "allow_mass_d
 _NO_FIELDS: dict[str, Any] = {"type": "object", "properties": {}}
 LARGE = 100  # a limit that is rarely reached by accident
 MANY = 8  # a longer enum is listed only once
-_SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
+_SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum", "additionalProperties"})
 _KNOWN = ("query", "brief", "max_tokens", "cursor", "id")  # the same in every tool
 
 
@@ -167,17 +167,16 @@ def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Sche
     if texts.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
         return {"type": schema["type"]}
     outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_obvious(key, value)}
-    if "items" in schema and "string" in schema["type"]:
-        outline["items"] = {key: value for key, value in schema["items"].items() if key in ("type", "enum")}
-        del outline["maxItems"]
-    choices = schema.get("enum") or schema.get("items", {}).get("enum", ())
-    if len(choices) > MANY:
-        first = texts.setdefault(canonical_json(choices), by)
-        if first != by:
-            outline.pop("enum", None)
-            if "items" in outline:
-                outline["items"] = {"type": "string"}
-            outline["description"] = f"As in {first}"
+    items = {key: value for key, value in schema.get("items", {}).items() if key in ("type", "enum")}
+    choices = schema.get("enum") or items.get("enum", ())
+    first = texts.setdefault(canonical_json(choices), by) if len(choices) > MANY else by
+    if first != by:
+        outline["description"] = f"As in {first}"
+        outline.pop("enum", None)
+        items.pop("enum", None)
+    if items and "string" in schema["type"]:  # Gemini accepts one type, or `anyOf` alone
+        text = {"type": "string", "description": outline["description"]}
+        return {"anyOf": [text, {"type": "array", "items": items}]}
     return outline
 
 
