@@ -68,7 +68,7 @@ conformance: install
 	@if command -v npm >/dev/null; then test -d .venv/conformance/node_modules/@modelcontextprotocol || { \
 		npm install --silent --no-audit --no-fund --prefix .venv/conformance node@22 && \
 		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/conformance \
-		@modelcontextprotocol/conformance@0.1.16; }; else echo "no npm: the conformance suite is skipped" >&2; fi
+		@modelcontextprotocol/conformance@0.2.0-alpha.12; }; else echo "no npm: the conformance suite is skipped" >&2; fi
 
 # Both run to the end, and a failure of either fails this target.
 test: install
