@@ -37,14 +37,15 @@ _MIME = {
     ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
     ".html": "text/html", ".css": "text/css",
 }  # fmt: skip
+_FIXED = {HANDBOOK: (HANDBOOK_FILE, MARKDOWN, None), APP: (APP_FILE, APP_TYPE, {"ui": {"prefersBorder": True}})}
 _OF_INDEX = (
-    (f"{DOCUMENT}{{id}}", "document", "Chunk", "An indexed chunk, by the id of a search result"),
-    (f"{SOURCE}{{path}}", "source", "File", "An indexed file as of the last sync, by its path from the project root"),
+    (f"{DOCUMENT}{{id}}", "document", "Chunk", "An indexed chunk, by the id of a search result", None),
+    (f"{SOURCE}{{path}}", "source", "File", "An indexed file as of the last sync, by its path from the root", None),
 )
-_OF_PROJECT = (
-    ("main", "project", "Instructions of a project", MARKDOWN),
-    ("files", "files", "A project's documents with title, keywords and dates", DATA),
-    ("chapters/{filename}", "chapters", "A document's chapters with their summaries", DATA),
+_OF_PROJECTS = (
+    (f"{PREFIX}{{project_id}}/main", "project", "Project", "Instructions of a project", MARKDOWN),
+    (f"{PREFIX}{{project_id}}/files", "files", "Files", "A project's documents with title, keywords and dates", DATA),
+    (f"{PREFIX}{{project_id}}/chapters/{{filename}}", "chapters", "Chapters", "A document's chapters, in short", DATA),
 )
 
 
@@ -73,25 +74,18 @@ class Resources:
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         templates = [
-            types.ResourceTemplate(uri_template=uri, name=name, title=title, description=about)
-            for uri, name, title, about in _OF_INDEX
+            types.ResourceTemplate(uri_template=uri, name=name, title=title, description=about, mime_type=kind)
+            for uri, name, title, about, kind in (*_OF_INDEX, *(_OF_PROJECTS if self._has_projects else ()))
         ]
-        for path, name, about, mime_type in _OF_PROJECT if self._has_projects else ():
-            uri, title = f"{PREFIX}{{project_id}}/{path}", name.capitalize()
-            templates.append(
-                types.ResourceTemplate(uri_template=uri, name=name, title=title, description=about, mime_type=mime_type)
-            )
         return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Return a resource, or the part of it that the cursor selects."""
-        if params.uri == HANDBOOK:
-            text = _text(HANDBOOK, MARKDOWN, HANDBOOK_FILE.read_text(encoding="utf-8"))
-            return types.ReadResourceResult(contents=[text], ttl_ms=FILES_TTL_MS, cache_scope="public")
-        if params.uri == APP:
-            page, meta = APP_FILE.read_text(encoding="utf-8"), {"ui": {"prefersBorder": True}}
-            app = types.TextResourceContents(uri=APP, mime_type=APP_TYPE, text=page, _meta=meta)
-            return types.ReadResourceResult(contents=[app], ttl_ms=FILES_TTL_MS, cache_scope="public")
+        if params.uri in _FIXED:
+            file, kind, meta = _FIXED[params.uri]
+            text = file.read_text(encoding="utf-8")
+            part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text, _meta=meta)
+            return types.ReadResourceResult(contents=[part], ttl_ms=FILES_TTL_MS, cache_scope="public")
         try:
             contents = await self._calls.read(lambda call: _contents(call, params.uri))
         except Exception as error:  # noqa: BLE001 - outermost boundary of an interface
@@ -157,7 +151,7 @@ def read_project(uri: str, call: Call) -> Contents:
     """Return the contents of a resource. Raises NotFound, InvalidArgument and the errors of the operations."""
     found = _PROJECT.fullmatch(uri.removeprefix(PREFIX))
     if not found:
-        hint = f"Resources: {', '.join(f'{PREFIX}{{project_id}}/{path}' for path, *_ in _OF_PROJECT)}."
+        hint = f"Resources: {', '.join(uri for uri, *_ in _OF_PROJECTS)}."
         raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
     project = {"project_id": _decoded(found["project"])}
     if found["what"] == "main":
