@@ -33,7 +33,7 @@ MEASURE = "ndcg@10"
 
 def filling(index: Index, folder: Path) -> Iterator[float]:
     """Yield each share once the index has the vectors of that many chunks, in a temporary store."""
-    chunks = most_useful_first(index.catalogue.chunk_keys())
+    chunks = most_useful_first(index.catalogue.chunk_keys(), index.catalogue.users_by_file())
     store = VectorStore(EmbeddedChroma(folder, index.settings.database))
     index.use(store)
     index.catalogue.mark_vectors([chunk.id for chunk in chunks], present=False)

@@ -20,7 +20,7 @@ from lore_server.contract import Contract
 from lore_server.operations.table import render
 from lore_server.setup.place import from_health
 from tests.harness.models import HashEmbedder, HashModel
-from tests.harness.projects import open_index, settle, write_project
+from tests.harness.projects import open_index, settle, sync_once, write_project
 
 PAGES = 6
 JSON = dict[str, Any]
@@ -228,3 +228,22 @@ def test_the_pace_counts_only_the_files_that_are_read(tmp_path: Path) -> None:
     index.close()
 
     assert [step for step in seen if step[0] == "reading"] == [("reading", 0, 1), ("reading", 1, 1)]
+
+
+def test_guides_and_the_code_that_most_files_use_are_embedded_first(tmp_path: Path) -> None:
+    user = "from src.z_core import Core\n\n\nclass User(Core):\n    pass\n"
+    files = {
+        **{f"src/user{n}.py": user for n in range(3)},
+        "src/z_core.py": "class Core:\n    pass\n",
+        "src/z_help.py": "def assist():\n    pass\n",
+        "src/caller.py": "from src.z_help import assist\n\n\ndef call():\n    assist()\n",
+        "z.md": "# A guide\n\nA text.\n",
+    }
+    model = HashModel()
+    sync_once(write_project(tmp_path, files), model=model)
+
+    texts = model.embedder.embedded
+    first = [
+        next(n for n, text in enumerate(texts) if part in text) for part in ("A guide", "class Core", "def assist")
+    ]
+    assert first == [0, 1, 2], texts

@@ -33,7 +33,8 @@ Notes = Mapping[str, Sequence[tuple[str, str]]]  # of files that have any, by pa
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 _T = KnowledgeType
 _TIERS = (
-    (_T.GUIDE, _T.SRC, _T.RULE, _T.ADR, _T.KNOWLEDGE),
+    (_T.GUIDE, _T.RULE, _T.ADR, _T.KNOWLEDGE),
+    (_T.SRC,),
     (_T.PRP, _T.EXAMPLE, _T.TEST),
     (_T.TICKET, _T.MEMORY),
     (_T.RELEASE, _T.BLOG, _T.LIBRARY),
@@ -184,14 +185,14 @@ def some_of(names: Sequence[str], limit: int = 3) -> str:
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
-def most_useful_first(chunks: Iterable[ChunkKey]) -> list[ChunkKey]:
-    """Return guides and code, specifications, open tickets, then history (closed, superseded) and libraries; stable."""
+def most_useful_first(chunks: Iterable[ChunkKey], users: Mapping[str, int]) -> list[ChunkKey]:
+    """Return guides, code by its users, specifications, open tickets, then history (closed, outdated) and libraries."""
 
-    def tier(chunk: ChunkKey) -> int:
+    def place(chunk: ChunkKey) -> tuple[int, int]:
         is_past = chunk.superseded_by is not None or chunk.state in _CLOSED
-        return len(_TIERS) - 1 if is_past else TIER[chunk.type]
+        return len(_TIERS) - 1 if is_past else TIER[chunk.type], -users.get(chunk.source, 0)
 
-    return sorted(chunks, key=tier)
+    return sorted(chunks, key=place)
 
 
 def report_files(

@@ -216,10 +216,11 @@ def _differing_rows(run: _LoadPlan) -> tuple[list[ChunkKey], list[str]]:
 
 def _load_vectors(run: _LoadPlan) -> None:
     """Update the vectors in place: add, update metadata, delete, look up."""
-    store = run.index.vectors
+    catalogue, store = run.index.catalogue, run.index.vectors
     retagged, stale = _differing_rows(run)
-    run.index.catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
-    new = run.fill(store, most_useful_first(run.index.catalogue.chunk_keys(waiting_only=True)), mark=True)
+    catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
+    waiting = catalogue.chunk_keys(waiting_only=True)
+    new = run.fill(store, most_useful_first(waiting, catalogue.users_by_file()), mark=True)
     if retagged:
         store.update([key.row for key in retagged])
     if stale:

@@ -168,6 +168,12 @@ class Catalogue(CatalogueFile):
         sql = "SELECT path, places, line FROM used WHERE last = ? AND name = ? ORDER BY places DESC, path"
         return [User(*row) for row in self._rows(sql, (last_part(name), name))]
 
+    def users_by_file(self) -> dict[str, int]:
+        """Return how many files use the classes and functions of each file."""
+        defined = "coalesce(json_extract(record, '$[1]'), substr(name, 1, instr(name, ':') - 1))"
+        sql = f"SELECT {defined}, count(DISTINCT path) FROM used LEFT JOIN class USING (name) GROUP BY 1"
+        return dict(self._rows(sql))
+
     def used_names(self, last: str) -> list[str]:
         return self._column("SELECT DISTINCT name FROM used WHERE last = ?", (last,))
 
