@@ -275,7 +275,9 @@ def test_a_process_that_holds_the_index_without_a_note_is_reported(project: Path
         done = run_lore(*((command, "ferry") if command == "search" else (command,)), "--json", cwd=project)
 
     assert done.returncode == 75
-    assert "An unidentified process holds this index" in json.loads(done.stdout)["message"]
+    found = json.loads(done.stdout)
+    assert "An unidentified process holds this index" in found["message"]
+    assert "in another container" in found["hint"]  # where this one cannot see it
 
 
 def test_stop_works_despite_the_note_of_a_dead_process(project: Path) -> None:

@@ -200,5 +200,5 @@ def _open_log(file: Path) -> BinaryIO:
 
 
 def nameless(folder: Path) -> Busy:
-    hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
+    hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it, unless it runs in another container. End it, then try again."
     return Busy("An unidentified process holds this index.", hint)
