@@ -83,8 +83,7 @@ class Resources:
         """Return a resource, or the part of it that the cursor selects."""
         if params.uri in _FIXED:
             file, kind, meta = _FIXED[params.uri]
-            text = file.read_text(encoding="utf-8")
-            part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text, _meta=meta)
+            part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=file.read_text("utf-8"), _meta=meta)
             return types.ReadResourceResult(contents=[part], ttl_ms=FILES_TTL_MS, cache_scope="public")
         try:
             contents = await self._calls.read(lambda call: _contents(call, params.uri))
