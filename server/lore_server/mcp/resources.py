@@ -57,13 +57,12 @@ class Resources:
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """Return the handbook and, with the toolset `projects`, the main documents."""
+        about, size = (
+            "How to use the tools: queries, types, freshness, jobs, cursors, errors",
+            HANDBOOK_FILE.stat().st_size,
+        )
         handbook = types.Resource(
-            uri=HANDBOOK,
-            name="handbook",
-            title="Handbook",
-            description="How to use the tools: queries, types, freshness, jobs, cursors, errors",
-            mime_type=MARKDOWN,
-            size=HANDBOOK_FILE.stat().st_size,
+            uri=HANDBOOK, name="handbook", title="Handbook", description=about, mime_type=MARKDOWN, size=size
         )
         if not self._has_projects:
             return types.ListResourcesResult(resources=[handbook])
@@ -83,7 +82,8 @@ class Resources:
         """Return a resource, or the part of it that the cursor selects."""
         if params.uri in _FIXED:
             file, kind, meta = _FIXED[params.uri]
-            part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=file.read_text("utf-8"), _meta=meta)
+            text = file.read_text(encoding="utf-8")
+            part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text, _meta=meta)
             return types.ReadResourceResult(contents=[part], ttl_ms=FILES_TTL_MS, cache_scope="public")
         try:
             contents = await self._calls.read(lambda call: _contents(call, params.uri))
