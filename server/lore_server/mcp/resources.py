@@ -57,10 +57,8 @@ class Resources:
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """Return the handbook and, with the toolset `projects`, the main documents."""
-        about, size = (
-            "How to use the tools: queries, types, freshness, jobs, cursors, errors",
-            HANDBOOK_FILE.stat().st_size,
-        )
+        about = "How to use the tools: queries, types, freshness, jobs, cursors, errors"
+        size = HANDBOOK_FILE.stat().st_size
         handbook = types.Resource(
             uri=HANDBOOK, name="handbook", title="Handbook", description=about, mime_type=MARKDOWN, size=size
         )
