@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.harness.evaluation import git
 from tests.harness.hostile import SECRETS
 from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import write_project
+from tests.harness.stdio import StdioClient
 
 WIDE = {"width": 1440, "height": 900}
 CREW = '''"""The crew."""
@@ -163,6 +165,50 @@ def test_a_question_that_found_nothing_is_on_the_start_page(reader: Reader, url:
     page = reader.open("#/search")
     unanswered = page.locator(".news section", has_text="Questions without an answer")
     expect(unanswered.get_by_role("link", name=question)).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an indexed project with a decision of today."""
+    day = datetime.date.today().isoformat()
+    files = {
+        "docs/adr/0001-gates.md": f"---\ndate: {day}\n---\n\n# Use four gates\n\nThe number was updated.\n",
+        "docs/adr/0002-locks.md": "---\ndate: 2024-02-01\n---\n\n# Use one lock\n\nThe number was updated.\n",
+        "src/barge.ts": "export interface Mover {}\n\nexport class Barge implements Mover {\n  move() {}\n}\n",
+    }  # fmt: skip
+    project = write_project(tmp_path_factory.mktemp("today") / "canal", files)
+    run_lore("sync", "--no-daemon", cwd=project)
+    return project
+
+
+@pytest.fixture(scope="module")
+def today(canal: Path) -> Iterator[str]:
+    with serving(canal) as url:
+        yield url
+
+
+def test_what_is_dated_since_yesterday_is_on_the_start_page(browser: Browser, today: str) -> None:
+    with reading(browser, today) as reader:
+        dated = reader.open("#/search").locator(".news section", has_text="Dated since yesterday")
+
+        expect(dated.get_by_role("link")).to_have_text(["Use four gates"])
+
+
+def test_a_class_leads_to_the_interface_that_it_implements(browser: Browser, today: str) -> None:
+    with reading(browser, today) as reader:
+        page = reader.open("#/classes/Barge")
+        page.locator(".class-card h3", has_text="Implements").locator("+ ul a").click()
+
+        expect(page.locator(".class-card h2")).to_have_text("Mover")
+        expect(page.locator(".class-card")).to_contain_text("Barge")
+
+
+def test_health_counts_the_agents_that_are_connected(browser: Browser, canal: Path, today: str) -> None:
+    with reading(browser, today) as reader, StdioClient(canal) as agent:
+        agent.call("query_documents", query="gates")
+        connected = reader.open("#/health").locator("dl div", has_text="Connected").locator("dd")
+
+        expect(connected).to_have_text("1")
 
 
 def test_a_memory_is_in_the_timeline_with_a_way_to_revert_it(reader: Reader, url: str, folder: Path) -> None:
