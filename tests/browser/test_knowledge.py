@@ -581,6 +581,16 @@ def test_a_phone_shows_each_view_without_a_barrier_or_scrolling_sideways(
             assert reader.shifts() == [], name
 
 
+@pytest.mark.parametrize(("width", "scale"), [(320, 1), (640, 2), (1_920, 1)], ids=["320", "zoom of 200 %", "1920"])
+def test_no_view_of_knowledge_scrolls_sideways_from_320_to_1920_pixels_or_at_twice_the_size(
+    browser: Browser, url: str, shown: ShowPage, width: int, scale: int
+) -> None:
+    with reading(browser, url, viewport={"width": width, "height": 800}, device_scale_factor=scale) as reader:
+        reader.expected += ["409"]
+        for name in VIEWS:
+            assert shown(reader, name).evaluate("document.documentElement.scrollWidth") <= width, name
+
+
 def test_a_search_result_links_to_its_knowledge_document(reader: Reader, folder: Path) -> None:
     httpx2.post(
         f"{reader.url}/api/db/data/manage",
