@@ -230,8 +230,9 @@ def crash(project: Path, loses_vectors: bool) -> None:
     owner = owner_of(project)
     if loses_vectors:
         pause(owner.pid)
-        for generation in (project / ".lore").glob("vectors-*"):
-            shutil.rmtree(generation)
+        for path in (project / ".lore").glob("vectors-*"):
+            if path.is_dir():  # not the mark of a store that is being checked
+                shutil.rmtree(path)
     kill(owner)
 
 
