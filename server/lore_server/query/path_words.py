@@ -15,7 +15,7 @@ SAME_BEGINNING = 0.8  # `args` for `arguments` says less than the same word
 TOPIC_WORDS = 3  # `state provider` may be a name, a sentence is not
 GENERIC = frozenset({"base", "index", "init", "main", "mod", "readm", "doc"})  # stems of files named for their role
 FORMER = frozenset({"compat", "deprecated", "legacy"})
-FOREIGN = frozenset("vendor vendors vendored third_party third-party thirdparty 3rdparty node_modules".split())
+ASIDE = FORMER.union("vendor vendors vendored third_party third-party thirdparty 3rdparty node_modules".split())
 _WORD = re.compile(r"\w+(?:\.\d+)*")
 _VERSION = re.compile(r"(?:v|version-)(\d+(?:\.\d+)*)", re.ASCII)
 
@@ -78,11 +78,12 @@ def set_aside(question: str, sources: Collection[str]) -> set[str]:
     for source, above, name in folders:
         beside = above + source.casefold().removeprefix(f"{above}v1/")
         # `v1.9` beside `v1.10`, or `v1/fields.py` beside `fields.py`
-        if name in FORMER | FOREIGN or () < _version(name) < newest[above] or (name == "v1" and beside in paths):
+        if name in ASIDE or () < _version(name) < newest[above] or (name == "v1" and beside in paths):
             found.add(source)
     return found
 
 
+@lru_cache(1 << 12)  # files share their folders
 def _version(name: str) -> tuple[int, ...]:
     found = _VERSION.fullmatch(name)
     return tuple(map(int, found[1].split("."))) if found else ()
