@@ -24,7 +24,7 @@ from tests.harness.owners import wait_until
 from tests.harness.projects import sync_once, write_project
 
 
-def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
+def search(app: App, query: str | list[str], **arguments: Any) -> dict[str, Any]:
     return app.call("query_documents", {"query": query, **arguments})
 
 
@@ -102,6 +102,20 @@ def test_an_explained_search_has_the_time_of_each_step(app: App) -> None:
     assert "timings" not in search(app, "how long do leases last", explain=True, max_tokens=200)
     line = render("query_documents", first).body.rpartition("\n")[2]
     assert line.startswith(f"{sum(first['timings'].values()):.1f} ms: parse {first['timings']['parse']:.1f}, embed ")
+
+
+@pytest.mark.parametrize("brief", [False, True], ids=["excerpts", "brief"])
+@pytest.mark.parametrize(
+    "query", ["worker", "how long do leases last", "\U000aedd8D", "Qüøtß " * 50, ["store", "lease"]]
+)
+def test_a_result_fits_into_the_smallest_budget_with_every_option(
+    app: App, query: str | list[str], brief: bool
+) -> None:
+    for max_tokens in (200, 207, 499):
+        reply = search(app, query, facets=True, explain=True, passages=3, brief=brief, max_tokens=max_tokens)
+        assert bool(reply["results"]) == bool(reply["total"])
+        assert "facets" not in reply
+    assert "facets" in search(app, "worker", facets=True, max_tokens=500)
 
 
 def test_every_excerpt_occurs_in_its_file_at_its_lines(app: App, sample: Path) -> None:

@@ -16,8 +16,9 @@ from lore_server.replies.reply_text import ReplyText
 CHARACTERS_PER_TOKEN = 3  # cautious: English prose has 4 or more, code and JSON about 3
 REPLY_TOKENS = 8_000  # the maximum of a reply whose operation has no max_tokens
 REST = 170  # characters reserved for the line that reports omitted parts, and for the cursor
-SHORT = 40  # characters of a title in the smallest budgets
-_SHORTENED = ("title", "heading")
+SHORT = 24  # characters of a title in the smallest budgets
+TITLES = ("title", "heading")
+_SPARED = ("why", "metadata", "more_metadata", "passages", "similar_sources", "relations")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_ESCAPES = '"\\\n\r\t\b\f'
 _INVALID = "This is not a valid cursor.", "Pass next_cursor unchanged, or omit cursor."
@@ -57,10 +58,12 @@ def some(rows: Sequence[Row], characters: int, label: str, max_tokens: int) -> l
     return [row]
 
 
-def shortened(row: Row) -> Row:
+def shortened(row: Row, titles: Sequence[str] = TITLES) -> Row:
+    """Return a row without its optional fields and with short titles, to leave more of the budget to its text."""
     if not isinstance(row, dict):
         return row
-    return cast(Row, {name: clipped(value, SHORT) if name in _SHORTENED else value for name, value in row.items()})
+    kept = {name: value for name, value in row.items() if name not in _SPARED}
+    return cast(Row, {name: clipped(value, SHORT) if name in titles else value for name, value in kept.items()})
 
 
 def check(missing: int, label: str, max_tokens: int) -> None:

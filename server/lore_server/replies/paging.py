@@ -30,11 +30,9 @@ Part = str | list[object]
 SMALLEST_EXCERPT = 120
 LARGEST_EXCERPT = 1_600
 MIN_TEXT = 20  # the minimum number of characters of a text in a page
-SHORTEST_TITLE, LONGEST_TITLE = 24, 120  # characters
+LONGEST_TITLE = 120  # characters
 _WORD = re.compile(r"[^\W_]+")
 _PLACE = re.compile(r"(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
-_TITLES = ("title", "heading", "name")
-_SPARED = ("why", "metadata", "more_metadata", "passages", "similar_sources", "relations")
 
 
 class Page(NamedTuple):
@@ -59,7 +57,7 @@ def of_passages(
     shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
     fitting = fit_results(shown, texts, words, left)
     if shown and not fitting:
-        shown = [_smallest(row) for row in shown[:1]]
+        shown = [budget.shortened(row, (*budget.TITLES, "name")) for row in shown[:1]]
         budget.check(budget.size(shown[0]) + 2 - left, "The next of the results", max_tokens)
         fitting = fit_results(shown, texts[:1], words, left)
     return with_rows(reply, "results", shown[:fitting], page, len(results) - fitting)
@@ -77,13 +75,6 @@ def with_rows(reply: Reply, name: str, shown: Sequence[object], page: Page, omit
 
 def with_fields(reply: Reply, **fields: object) -> Reply:
     return cast(Reply, {**reply, **{name: value for name, value in fields.items() if value}})
-
-
-def _smallest(result: Passage) -> Passage:
-    """Return a result without its optional fields and with short names, to leave more of the budget to the passage."""
-    spared = {name: value for name, value in result.items() if name not in _SPARED}
-    short = {name: budget.clipped(str(spared[name]), SHORTEST_TITLE) for name in _TITLES if name in spared}
-    return cast(Passage, {**spared, **short})
 
 
 def of_parts(

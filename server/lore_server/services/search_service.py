@@ -66,6 +66,8 @@ class SearchService:
         cursor: str | None = None,
     ) -> records.QueryResultRecord:
         """Return the passages that answer a question, in one or several phrasings. Raises InvalidArgument."""
+        if max_tokens < SMALL_BUDGET:
+            facets, explain, passages = False, False, 0
         phrasings = [query] if isinstance(query, str) else list(dict.fromkeys(query))
         requests = [self._request(phrasing, type, path, lang, after, before) for phrasing in phrasings]
         request = requests[0]
@@ -94,7 +96,7 @@ class SearchService:
         if facets:
             of_any_type = fused([self._find(one, replace(one.filters, types=(), without_types=())) for one in requests])
             reply["facets"] = _facets(found, of_any_type, max_tokens)
-        if explain and max_tokens >= SMALL_BUDGET:
+        if explain:
             reply["timings"] = _timings(found.seconds, LONGEST_STEP)
         if brief:
             reply = paging.of_rows(reply, "results", results, page, max_tokens)
