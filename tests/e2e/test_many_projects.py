@@ -19,6 +19,7 @@ from mcp.client.stdio import stdio_client
 
 from lore_etl.config.project import user_state_folder
 from lore_etl.stores.owner_file import SERVE_MANY
+from lore_server.operations.table import render
 from tests.harness import http_client
 from tests.harness.commands import as_lore, run_lore
 from tests.harness.interfaces import mcp_over_http, serving
@@ -110,6 +111,14 @@ def test_a_class_names_the_files_of_other_projects_that_import_it(url: str, name
     found = [one for one in search(url, "", name)["results"] if one["source"] == "oven.py"]
 
     assert [one.get("relations") for one in found] == relations
+
+
+def test_an_answer_names_the_files_of_other_projects_that_import_a_class(url: str) -> None:
+    reply = http_client.post(f"{url}/api/knowledge/ask", json={"query": "What is ZephyrineOven?"}).json()
+
+    told = [one.get("relations") for one in reply["references"] if one["source"] == "oven.py"]
+    assert told == ["in galley, imported by at least 1 file: kitchen.py"]
+    assert f": {told[0]}" in render("ask_knowledge_base", reply).whole()
 
 
 def test_replies_across_projects_fit_their_budget(url: str) -> None:

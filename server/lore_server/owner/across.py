@@ -118,6 +118,7 @@ class Across:
         search = self._contract[SEARCH]
         known = {name: value for name, value in given.items() if name in search.input_schema["properties"]}
         ranked, _ = self._ranked(fits, {**search.accept(known), "limit": min(given["limit"], 20)}, failed)
+        self._add_importers(ranked, list(fits)[:IMPORTING], failed)
         best = [row["project"] for row in ranked[:1]]
         reply, answering = self._answered(dict.fromkeys((*best, *fits)), given, failed, listener)
         if reply["mode"] == "structural":  # a count or a list of one project

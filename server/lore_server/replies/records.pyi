@@ -135,6 +135,7 @@ class ReferenceRecord(TypedDict):
     lines: list[int]
     score: float
     outdated: NotRequired[OutdatedRecord]
+    relations: NotRequired[str]
 
 class ModelUseRecord(TypedDict):
     name: str

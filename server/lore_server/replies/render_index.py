@@ -77,6 +77,7 @@ def answer(result: records.AnswerRecord) -> ReplyText:
         cited.append(f"{place}{changed(citation)}{outdated(citation)}")
         cited += [f"    {line}".rstrip() for line in citation["quote"].split("\n") if citation["quote"]]
     seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
+    seen += [f"{_place(one)}: {one['relations']}" for one in result["references"] if "relations" in one]
     followed = [f"searched: {result['searched']}"] if "searched" in result else []
     use: Mapping[str, Any] = result.get("model", {})
     written = []
