@@ -351,7 +351,7 @@ def test_another_model_without_the_extra_names_the_command_that_installs_it(
     with pytest.raises(PackageMissing, match="needs the extra `models`") as found:
         model.prepare(silent, may_download=False)
 
-    assert "[documents,models,eval,openai,team]" in found.value.hint
+    assert "[documents,models,eval,openai,team" in found.value.hint
 
 
 def test_a_compiled_model_opens_without_the_extra(

@@ -68,6 +68,13 @@ SHAPES: dict[tuple[str, str], Callable[[int], str]] = {
     ("a.js", "quotes"): lambda n: "'\n\"\n`" * (n // 10),
     ("a.js", "whole suites in suites"): lambda n: "describe('a',()=>{\n" * (n // 100) + "})\n" * (n // 100),
     ("a.js", "variables beside a function"): lambda n: "const f=()=>1" + "".join(f",\na{m}=1" for m in range(n // 20)),
+    ("a.js", "names of an import"): lambda n: "import {" + "".join(f"a{m},\n" for m in range(n // 8)) + "} from 'x'\n",
+    ("a.js", "names of a require"): lambda n: (
+        "let {" + "".join(f"a{m},\n" for m in range(n // 8)) + "} = require('x')\n"
+    ),
+    ("a.js", "names of an export"): lambda n: "export {" + "".join(f"a{m},\n" for m in range(n // 8)) + "} from 'x'\n",
+    ("a.js", "imports between variables"): lambda n: "".join(f"import b{m} from 'b'\na{m}=1\n" for m in range(n // 30)),
+    ("a.py", "imports between variables"): lambda n: "".join(f"import b{m}\na{m} = 1\n" for m in range(n // 20)),
     ("a.ts", "modules in modules"): lambda n: "module A {\n" * (n // 100) + "}\n" * (n // 100),
     ("a.ts", "brackets"): lambda n: "[\n" * n,
     ("a.ts", "less than"): lambda n: "a<\n" * (n // 4),

@@ -322,7 +322,7 @@ def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str
     }
     items = [*_all([*found.top, *found.local]), *(Item("", mark.start, mark.end, mark.lines, []) for mark in unnamed)]
     items.sort(key=lambda item: (item.start, -item.end))
-    around: list[Item] = []
+    around, seen = list[Item](), set[tuple[int, str]]()
     position = 0
     for base in bases:
         while position < len(items) and items[position].start <= base.start:
@@ -334,7 +334,8 @@ def _add_bases(matches: list[Match], found: Captured, clean: Callable[[str], str
         name = clean(base.text)
         if holder is None or not holder.is_container or any(first <= base.start < end for first, end in holder.doubts):
             continue
-        if (_BASE.fullmatch(name) or _OPERATOR.fullmatch(name)) and name not in holder.bases:
+        if (_BASE.fullmatch(name) or _OPERATOR.fullmatch(name)) and (id(holder), name) not in seen:
+            seen.add((id(holder), name))
             holder.bases.append(name)
             if base in interfaces:
                 holder.implements.append(name)

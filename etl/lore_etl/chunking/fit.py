@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from lore_etl.chunking.section import IMPORTS, Section, Span, trimmed
+from lore_etl.chunking.section import IMPORTS, Cuts, Section, Span, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, KnowledgeType
 
@@ -97,17 +97,15 @@ def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Sec
     if budget.fits(section):
         yield section
         return
-    first = section.first
+    first, cuts = section.first, Cuts(section)
     while first <= section.last:
         last = section.imports_until(first, section.last, lines)
-        part = section
-        if last >= first:
-            part = replace(section, kind=IMPORTS, anchor=IMPORTS, introduces=True)
-        else:
+        has_imports = last >= first
+        if not has_imports:
             after = bisect_left(section.imports, (first, 0))
             last = section.imports[after][0] - 1 if after < len(section.imports) else section.last
-        if kept := trimmed(part.cut(first, last), lines):
-            yield kept
+        if kept := trimmed(cuts.cut(first, last), lines):
+            yield replace(kept, kind=IMPORTS, anchor=IMPORTS, introduces=True) if has_imports else kept
         first = last + 1
 
 
@@ -172,14 +170,14 @@ def _joined(above: Section, below: Section, budget: _Budget) -> Section:
 
 
 def _split(section: Section, lines: list[str], budget: _Budget) -> Iterator[Piece]:
-    room, first = budget.room(section), section.first
+    room, first, cuts = budget.room(section), section.first, Cuts(section)
     while first <= section.last:
         if budget.cost(first, first) > room:
-            yield from _split_line(section.cut(first, first), lines[first - 1], room, budget.tokens)
+            yield from _split_line(cuts.cut(first, first), lines[first - 1], room, budget.tokens)
             first += 1
             continue
         last = _best_end(first, section, lines, room, budget)
-        piece = trimmed(section.cut(first, last), lines)
+        piece = trimmed(cuts.cut(first, last), lines)
         if piece:
             is_bare = bool(section.imports) and section.imports_until(piece.first, piece.last, lines) >= piece.last
             yield replace(piece, kind=IMPORTS, anchor=IMPORTS) if is_bare else piece, None

@@ -23,7 +23,7 @@ _GRAMMARS = {
 _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,200})\1")
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
 _MEMBERS = {"member_expression", "nested_type_identifier"}
-_ABOUT_NAMES = {"default", "whole", "all", "member", "main", "unnamed"}
+_ABOUT_NAMES = {"default", "whole", "all", "part", "member", "main", "unnamed"}
 Names = dict[str, tuple[str, str | None]]
 """For each name the module that it is in, empty for the file itself, and its name there; None for the whole module."""
 _SCRIPT_TAG = re.compile(r"^[ \t]*<script\b(?P<attributes>[^>]{0,500})>", re.MULTILINE | re.IGNORECASE)
@@ -95,18 +95,22 @@ def _with_full_name(
 def _imported_and_exported(found: Captured) -> tuple[Names, Names]:
     """Return the names that a module imports and exports; `* module` stands for all that another module exports."""
     imports, exports = Names(), Names()
+    lists = {match["parts"][0].start: match for match in found.matches if "parts" in match and "part" not in match}
     for match in (match for match in found.matches if not match.keys().isdisjoint(_ABOUT_NAMES)):
-        texts = {key: marks[0].text.strip("'\"`") for key, marks in match.items()}
+        statement = lists.get(match["parts"][0].start) if "part" in match else match
+        if statement is None:
+            continue  # parts of a parameter or variable
+        texts = {key: marks[0].text.strip("'\"`") for key, marks in {**statement, **match}.items()}
         module = texts.get("module", "")
-        names = imports if "from" in match or "imports" in match else exports
+        names = exports if statement.keys().isdisjoint(("from", "imports")) else imports
         if "default" in texts:
             names[texts["default"]] = module, "default"
         elif "whole" in texts:
             names[texts["whole"]] = module, None
         elif "all" in texts:
             names[f"* {module}"] = module, None
-        elif "member" in texts:
-            names[texts.get("local") or texts["member"]] = module, texts["member"]
+        elif member := texts.get("part", texts.get("member")):
+            names[texts.get("local") or member] = module, member
         else:
             names.setdefault("default", ("", texts.get("main", "default")))
     return imports, exports

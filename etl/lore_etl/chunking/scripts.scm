@@ -5,8 +5,8 @@
 [(comment) (decorator)] @doc
 (class_body [(comment) (decorator)] @doc)
 
-; @imports is a statement that only imports, @from another one that imports. @module is the other module, @member a name
-; in it, @local the name here if it has another one, @default the local name of a default import, @whole that of a whole
+; @imports is a statement that only imports, @from another one that imports. @module is the other module, @part of a list of
+; @parts and @member a name in it, @local the name here if it has another one, @default the local name of a default import, @whole that of a whole
 ; module; @all means all that a module exports. @main is the default export, unless it is an @unnamed class.
 (program (import_statement . (string)) @imports)
 (program (import_statement (import_clause (named_imports . "{" . "}"))) @imports)
@@ -15,18 +15,21 @@
 
 (program (import_statement (import_clause (identifier) @default) source: (_) @module) @imports)
 (program (import_statement (import_clause (namespace_import (_) @whole)) source: (_) @module) @imports)
-(program (import_statement (import_clause (named_imports (import_specifier name: _ @member alias: _? @local)))
-  source: (_) @module) @imports)
+(program (import_statement (import_clause (named_imports) @parts) source: (_) @module) @imports)
 
 (program (_ (variable_declarator name: (identifier) @default value: (call_expression
   function: (identifier) @_require arguments: (arguments . (string) @module)))) @from (#eq? @_require "require"))
-(program (_ (variable_declarator name: (object_pattern [(shorthand_property_identifier_pattern) @member
-  (pair_pattern key: (_) @member value: (_) @local)]) value: (call_expression
+(program (_ (variable_declarator name: (object_pattern) @parts value: (call_expression
   function: (identifier) @_require arguments: (arguments . (string) @module)))) @from (#eq? @_require "require"))
 
-(program (export_statement (export_clause (export_specifier name: _ @member alias: _? @local)) source: (_)? @module))
+(program (export_statement (export_clause) @parts source: (_)? @module))
 (program (export_statement (namespace_export (_) @whole) source: (_) @module))
 (program (export_statement "*" @all source: (_) @module))
+
+; A pattern of a name and the module after it would leave a match unfinished for each name, and cost cubic time.
+(named_imports (import_specifier name: _ @part alias: _? @local)) @parts
+(export_clause (export_specifier name: _ @part alias: _? @local)) @parts
+(object_pattern [(shorthand_property_identifier_pattern) @part (pair_pattern key: (_) @part value: (_) @local)]) @parts
 
 (program (export_statement "default" value: [(identifier) @main (class name: (_) @main)
   (call_expression arguments: (arguments (identifier) @main))]))

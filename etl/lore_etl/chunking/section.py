@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -77,6 +78,23 @@ class Section:
     def names(self) -> tuple[str, ...]:
         own = (symbol.name for symbol in self.symbols if symbol.first <= self.last and symbol.last >= self.first)
         return first_distinct(own, MAX_NAMES)
+
+
+class Cuts:
+    """Cut pieces from a section from top to bottom, each with the symbols and imports in its lines, in linear time."""
+
+    def __init__(self, section: Section) -> None:
+        self._section, self._open = section, list[Symbol]()
+        self._coming = deque(sorted(section.symbols, key=lambda symbol: symbol.first))
+
+    def cut(self, first: int, last: int) -> Section:
+        self._open = [symbol for symbol in self._open if symbol.last >= first][:MAX_NAMES]
+        while self._coming and self._coming[0].first <= last:
+            self._open.append(self._coming.popleft())
+        imports, symbols = self._section.imports, tuple(self._open)
+        start = bisect_left(imports, first, key=lambda span: span[1])
+        end = bisect_right(imports, last, key=lambda span: span[0])
+        return replace(self._section, first=first, last=last, symbols=symbols, imports=imports[start:end])
 
 
 @dataclass(frozen=True)
