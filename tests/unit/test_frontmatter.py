@@ -2,7 +2,7 @@ import datetime
 
 import pytest
 
-from lore_etl.core.dates import day_or_none, last_day, problem_of
+from lore_etl.core.dates import day_or_none, problem_of
 from lore_etl.core.frontmatter import MAX_BYTES, FrontMatterError, front_matter_lines, read_front_matter
 from lore_etl.core.model import FrontMatter
 from lore_server.query.outdated import is_over
@@ -125,7 +125,7 @@ DAY = datetime.date(2026, 6, 30)
     ],
 )
 def test_dates_and_times_with_a_zone_are_read_as_days(value: object) -> None:
-    assert last_day(value) == DAY
+    assert day_or_none(value) == DAY
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_any_other_value_is_reported_and_sets_no_last_day(value: object) -> None
 
 
 def test_a_missing_value_is_not_reported() -> None:
-    assert (last_day(None), last_day(""), problem_of(None)) == (None, None, None)
+    assert [(day_or_none(value), problem_of(value)) for value in (None, "")] == [(None, None)] * 2
 
 
 def test_days_are_compared_as_dates() -> None:

@@ -29,37 +29,25 @@ def seconds_since(text: str | None) -> int | None:
     return max(0, int(time.time() - datetime.datetime.fromisoformat(text).timestamp()))
 
 
-def last_day(value: object) -> datetime.date | None:
-    """Return the day of a date, or the local day of a time with a zone; None for an empty value. Raises ValueError."""
-    if value is None or value == "":
-        return None
+def day_or_none(value: object) -> datetime.date | None:
+    """Return the day of a date, or the local day of a time with a zone; None for any other value."""
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value
     try:
         moment: datetime.date = value if isinstance(value, datetime.datetime) else _parsed(str(value).strip())
         if not isinstance(moment, datetime.datetime):
             return moment
-        if moment.tzinfo is not None:
-            return moment.astimezone().date()
+        return moment.astimezone().date() if moment.tzinfo is not None else None
     except (ValueError, OverflowError):
-        pass
-    expected = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T18:00:00Z"
-    raise ValueError(f"valid_until `{str(value)[:50]}` is not {expected}")
-
-
-def day_or_none(value: object) -> datetime.date | None:
-    try:
-        return last_day(value)
-    except ValueError:
         return None
 
 
 def problem_of(value: object) -> str | None:
-    try:
-        last_day(value)
-    except ValueError as error:
-        return str(error)
-    return None
+    """Return what is wrong with a `valid_until`; None for a day, and if there is no value."""
+    if value is None or value == "" or day_or_none(value) is not None:
+        return None
+    expected = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T18:00:00Z"
+    return f"valid_until `{str(value)[:50]}` is not {expected}"
 
 
 def _parsed(text: str) -> datetime.date:
