@@ -88,7 +88,10 @@ def main() -> None:
         row("create a document", percentiles(create, calls))
         row("list after a write", percentiles(lambda n: listed_after(store, n), calls // 4))
         row("delete a document", percentiles(lambda n: store.delete_document(PROJECT, f"new-{n}", AUTHOR), calls))
-        row("history of a document", percentiles(lambda n: store.projects.log(PROJECT, f"doc-{n}"), 20))
+        row(
+            "history of a document",
+            percentiles(lambda n: store.history.log(store.projects.paths(PROJECT, f"doc-{n}")), 20),
+        )
         storage = ProjectService(Library(home, home))
         row("status", percentiles(lambda _: storage.status(), 20))
         row("git add, git commit", percentiles(lambda n: by_command_line(home, n % documents), calls // 4))

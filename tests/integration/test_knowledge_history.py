@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lore_etl.core.errors import CommitNotFound, Conflict, DocumentNotFound, GitError, ProjectNotFound
 from lore_server.knowledge.chapter_edit import ChapterName, add_part, rewrite, update_part
-from lore_server.knowledge.git.commits import Author, Commit
+from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
@@ -47,7 +47,7 @@ def test_any_text_survives_in_a_commit_message(store: KnowledgeStore, title: str
 
     store.edit(PROJECT, "guide", add_part(ChapterName(title), "x"), Author(title, title))
 
-    last = store.projects.log(limit=1)[0]
+    last = store.history.log(limit=1)[0]
     assert last.message == f"Update knowledge for {PROJECT}: Added chapter '{title}' to guide.md"
     assert git(store.home, "log", "-1", "--format=%B").startswith(last.message)
     assert_sound(store.home)
@@ -62,7 +62,7 @@ def test_any_message_and_author_make_a_valid_git_commit(
     with store.writing():
         store.commit({"a.md": b"x"}, message, Author(agent, session))
 
-    assert len(store.projects.log()) == 1
+    assert len(store.history.log()) == 1
     git(store.home, "fsck", "--strict")
 
 
@@ -73,9 +73,9 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
     store.delete_document(PROJECT, "other", AGENT)
     store.write_main("second", "y", AGENT)
 
-    def subjects(*names: str, **options: bool) -> list[str]:
-        log: Callable[..., list[Commit]] = store.projects.log
-        return [commit.message.partition(": ")[2] for commit in log(*names, **options)]
+    def subjects(project: str = "", filename: str | None = None, main: bool = False) -> list[str]:
+        paths = store.projects.paths(project, filename, main) if project else ()
+        return [commit.message.partition(": ")[2] for commit in store.history.log(paths)]
 
     assert subjects() == [
         "Updated main.md",
@@ -87,13 +87,13 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
     assert subjects(PROJECT) == ["Deleted other.md", "Created other.md", "Created guide.md", "Updated main.md"]
     assert subjects(PROJECT, "Other") == ["Deleted other.md", "Created other.md"]
     assert subjects(PROJECT, main=True) == ["Updated main.md"]
-    assert [commit.message for commit in store.projects.log(limit=2, skip=1)] == [
-        commit.message for commit in store.projects.log()
+    assert [commit.message for commit in store.history.log(limit=2, skip=1)] == [
+        commit.message for commit in store.history.log()
     ][1:3]
     store.delete_project(PROJECT, AGENT)
     assert subjects(PROJECT, "other") == ["Deleted other.md", "Created other.md"]
     with pytest.raises(ProjectNotFound):
-        store.projects.log("never")
+        store.projects.paths("never")
 
 
 def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: KnowledgeStore) -> None:
@@ -105,9 +105,9 @@ def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: Kn
     assert (shown["commits"][0]["author"], shown["commits"][0]["session"]) == AGENT
     assert shown["paths"] == ["projects/my-app/knowledge/guide.md"]
     assert "+changed" in shown["patch"] and "-Text of First." in shown["patch"]
-    assert store.projects.diff(first, second, PROJECT, "guide") == shown["patch"]
-    assert "-changed" in store.projects.diff(second, first)
-    assert store.projects.diff(first, second, PROJECT, main=True) == ""
+    assert store.history.diff(first, second, store.projects.paths(PROJECT, "guide")) == shown["patch"]
+    assert "-changed" in store.history.diff(second, first)
+    assert store.history.diff(first, second, store.projects.paths(PROJECT, main=True)) == ""
     assert "index.json" in store.projects.show(first)["paths"]
     assert "Text of First." in store.projects.at(first).document(PROJECT, "guide").document.text
     assert not store.projects.at(first).main(PROJECT)["exists"]
@@ -118,7 +118,7 @@ def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: Kn
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: str) -> None:
     reads: list[Callable[[], object]] = [
-        lambda: store.projects.show(name), lambda: store.projects.diff(None), lambda: store.projects.at(name),
+        lambda: store.projects.show(name), lambda: store.history.diff(None, None), lambda: store.projects.at(name),
     ]  # fmt: skip
     for read in reads:
         with pytest.raises(CommitNotFound):
@@ -127,7 +127,7 @@ def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: 
     for act in (
         lambda: store.projects.show(name),
         lambda: store.revert(name, AGENT),
-        lambda: store.projects.diff(None, name),
+        lambda: store.history.diff(None, name),
     ):
         with pytest.raises(CommitNotFound):
             act()
@@ -172,7 +172,7 @@ def test_reverting_restores_a_deleted_project_and_keeps_later_documents_of_a_new
     assert store.reader.projects() == [] and deleted
     store.revert(deleted, AGENT)
     assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
-    assert store.revert(store.projects.log()[0].id, AGENT)["paths"]
+    assert store.revert(store.history.log()[0].id, AGENT)["paths"]
     assert store.reader.projects() == []
     assert_sound(store.home)
 
@@ -196,7 +196,7 @@ def test_external_changes_are_committed_before_they_are_replaced(store: Knowledg
     store.edit(PROJECT, "guide", rewrite("by an agent"), AGENT)
 
     assert messages(store.home)[-2] == "Sync storage: 1 file updated"
-    assert store.projects.at(store.projects.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
+    assert store.projects.at(store.history.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
     store.write_main("new", "x", AGENT)
     assert_sound(store.home)
 

@@ -169,7 +169,7 @@ class Writers(RuleBasedStateMachine):
 
     @invariant()
     def the_history_has_every_write_in_order(self) -> None:
-        assert [commit.id for commit in self.store.projects.log(limit=1000)] == [
+        assert [commit.id for commit in self.store.history.log(limit=1000)] == [
             commit for commit, _ in reversed(self.past)
         ]
         if self.past:

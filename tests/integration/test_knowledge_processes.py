@@ -94,7 +94,7 @@ def test_processes_that_write_concurrently_lose_nothing(
     counted = [int(store.reader.document(PROJECT, name).document.chapter("Count").content) for name in names]
     assert counted == [processes * writes // len(names)] * len(names)
     assert len(messages(home)) == begun + processes * writes
-    assert {commit.agent for commit in store.projects.log(limit=5000)} == {
+    assert {commit.agent for commit in store.history.log(limit=5000)} == {
         "claude",
         *(f"agent {n}" for n in range(processes)),
     }

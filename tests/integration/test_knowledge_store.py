@@ -75,7 +75,7 @@ def test_reading_a_missing_document_creates_nothing(store: KnowledgeStore) -> No
     main = store.reader.main(PROJECT)
     assert (main["project_id"], main["exists"], main["content"], main["version"]) == (PROJECT, False, "", None)
     assert store.listing.documents(PROJECT) == []
-    assert store.projects.log() == []
+    assert store.history.log() == []
     assert store.history.exists is False
     assert not store.open()
     with pytest.raises(ProjectNotFound):
@@ -127,7 +127,7 @@ def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_autho
         "Deleted api-guide.md", "Deleted project",
     ]  # fmt: skip
     assert git(store.home, "log", "--format=%an %ae %cn") == "claude lore@localhost Lore\n" * 10
-    assert {commit.session for commit in store.projects.log()} == {"session-1"}
+    assert {commit.session for commit in store.history.log()} == {"session-1"}
     assert sorted(path.name for path in store.home.iterdir()) == [".git", ".gitignore", "index.json", "projects"]
     assert_sound(store.home)
 
@@ -234,7 +234,7 @@ def test_hostile_file_names_are_rejected_by_every_method(store: KnowledgeStore, 
         lambda: store.reader.document(PROJECT, name),
         lambda: store.delete_document(PROJECT, name, AGENT),
         lambda: store.edit(PROJECT, name, rewrite("x"), AGENT),
-        lambda: store.projects.log(PROJECT, name),
+        lambda: store.projects.paths(PROJECT, name),
     ):
         with pytest.raises(InvalidFilename):
             act()
@@ -358,7 +358,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
 
     assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
     assert store.history.branch == "master"
-    assert len(store.projects.log()) == 4
+    assert len(store.history.log()) == 4
     assert_sound(home)
 
 

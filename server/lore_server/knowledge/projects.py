@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
-from lore_server.knowledge.git.commits import Commit
 from lore_server.knowledge.git.history import Changes, History
 from lore_server.knowledge.names import project_slug
 from lore_server.knowledge.reader import DocumentReader, Project, possible_names
@@ -93,34 +92,12 @@ class Projects:
                         return slug
         return None
 
-    def log(
-        self,
-        project_id: str | None = None,
-        filename: str | None = None,
-        main: bool = False,  # those of the main document
-        limit: int = 50,
-        skip: int = 0,
-    ) -> list[Commit]:
-        """Return commits, newest first, also of deleted projects and documents. Raises ProjectNotFound."""
-        return self._history.log(self._paths(project_id, filename, main), limit, skip)
-
     def show(self, commit: str) -> records.KnowledgeHistoryRecord:
         """Return a commit with its changes as a patch. Raises CommitNotFound."""
         entry = self._history.entry(commit)
         parent = next(iter(entry.parents), None)
         paths, patch = list(self._history.changed_between(parent, entry.id)), self._history.diff(parent, entry.id)
         return {"success": True, "commits": [entry.record()], "paths": paths, "patch": patch}
-
-    def diff(
-        self,
-        old: str | None,
-        new: str | None = None,  # else the current files
-        project_id: str | None = None,
-        filename: str | None = None,
-        main: bool = False,
-    ) -> str:
-        """Return the changes between two commits as a patch. Raises CommitNotFound, ProjectNotFound."""
-        return self._history.diff(old, new, self._paths(project_id, filename, main))
 
     def at(self, commit: str) -> DocumentReader:
         """Return a reader of the documents in a commit. Raises CommitNotFound."""
@@ -132,9 +109,8 @@ class Projects:
 
         return DocumentReader(read)
 
-    def _paths(self, project_id: str | None, filename: str | None, main: bool) -> list[str]:
-        if project_id is None:
-            return []
+    def paths(self, project_id: str, filename: str | None = None, main: bool = False) -> list[str]:
+        """Return the paths of a project, its document or the `main` one, even if deleted. Raises ProjectNotFound."""
         project = self.reader.project(project_id)
         slug = project.slug or self._former_slug(project.id)
         if slug is None:

@@ -160,7 +160,7 @@ def _described(store: KnowledgeStore, registry: Registry, project_id: str) -> JS
     groups = store.files.folders(project.memories_path)
     names = [name for group in groups for name in store.files.names(f"{project.memories_path}/{group}")]
     places = [place for name in names if (place := file_place(name))]
-    last = next(iter(store.projects.log(project_id, limit=1)), None)
+    last = next(iter(store.history.log(store.projects.paths(project_id), limit=1)), None)
     return {
         "project_id": project_id,
         "origin": registry.origins.get(project_id),

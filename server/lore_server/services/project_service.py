@@ -149,13 +149,14 @@ class ProjectService:
         if commit is not None and since is None:
             return store.projects.show(commit)
         project = None if everything else self._library.named(project_id)
+        paths = [] if project is None else store.projects.paths(project, filename, main)
         record: records.KnowledgeHistoryRecord = {"success": True, "commits": []}
         if project is not None:
             record["project_id"] = project
         if since is not None:
-            record["patch"] = store.projects.diff(since, commit, project, filename, main)
+            record["patch"] = store.history.diff(since, commit, paths)
         else:
-            record["commits"] = [commit.record() for commit in store.projects.log(project, filename, main, limit, skip)]
+            record["commits"] = [commit.record() for commit in store.history.log(paths, limit, skip)]
         return record
 
     def revert(self, *, commit: str, request: WriteRequest) -> records.KnowledgeRevertedRecord:
