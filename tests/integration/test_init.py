@@ -408,21 +408,6 @@ def test_29_3_an_index_file_over_10_mb_causes_a_warning(tmp_path: Path, contract
     app.close()
 
 
-def test_files_indexed_by_an_older_lore_are_missing_until_a_sync_and_this_is_reported(app: App) -> None:
-    sync(app)
-    catalogue = app.index.catalogue
-    old = catalogue.files()["PRPs/executed/PRP-10-task.md"]._replace(facts="{}", recipe="prps:of an older Lore")
-    catalogue.apply((), (), [old])
-    catalogue.set_meta(layout="of an older Lore", synced_at="2026-01-01T00:00:00Z")
-
-    before = init(app, sync=False)
-    after = init(app)
-
-    assert before["warnings"] == [f"{INDEX} lacks 1 file that an older version of Lore indexed: run `lore sync`."]
-    assert (before["groups"]["user_prps"], after["groups"]["user_prps"]) == (2, 3)
-    assert init(app)["warnings"] == []
-
-
 def test_temporary_files_of_a_killed_writer_are_removed(app: App) -> None:
     leftover = app.index.root / ".ce/.lore-1-0.tmp"
     leftover.write_text("{", encoding="utf-8")

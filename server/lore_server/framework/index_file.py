@@ -13,7 +13,6 @@ from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
-from lore_etl.core.text import counted
 from lore_etl.index import Index
 from lore_etl.system.open_folder import facts_below, target_of
 from lore_server.framework.view import (
@@ -143,13 +142,9 @@ class Output:
         if data != before:
             self._files.remove_temporary_in(SYSTEM)
             self._files.write(VIEW_NAME, data)
-        remarks = []
         if len(data) > LARGE_BYTES:
-            remarks.append(f"{VIEW_NAME} is large: {len(data) / 1e6:.1f} MB. Tools that read it whole may be slow.")
-        if entries.unknown:
-            files = counted(entries.unknown, "file")
-            remarks.append(f"{VIEW_NAME} lacks {files} that an older version of Lore indexed: run `lore sync`.")
-        return remarks
+            return [f"{VIEW_NAME} is large: {len(data) / 1e6:.1f} MB. Tools that read it whole may be slow."]
+        return []
 
 
 def exists(root: Path, path: str) -> bool:

@@ -140,10 +140,9 @@ class ViewEntry:
 
 @dataclass(frozen=True)
 class Entries:
-    """A snapshot of the view, by group, path and line. `unknown` files must be synced by this version first."""
+    """A snapshot of the view, by group, path and line."""
 
     all: tuple[ViewEntry, ...] = ()
-    unknown: int = 0
 
     @cached_property
     def by_path(self) -> Mapping[str, Sequence[ViewEntry]]:
@@ -159,10 +158,10 @@ class Entries:
 
 
 class _File(NamedTuple):
-    """A file in the catalogue, and its entries; None if an older version of Lore indexed it."""
+    """A file in the catalogue, and its entries."""
 
     row: FileRow
-    entries: tuple[ViewEntry, ...] | None
+    entries: tuple[ViewEntry, ...]
 
 
 ENTRIES = Derived[Entries]("entries of the view")
@@ -192,10 +191,9 @@ class View:
             return self._entries
         for path, facts in catalogue.facts(rows.keys() - kept.keys()).items():
             known = json.loads(facts).get("digest")
-            entries = None if known is None else tuple(_entries_of(path, Digest.model_validate(known)))
-            kept[path] = _File(rows[path], entries)
+            kept[path] = _File(rows[path], tuple(_entries_of(path, Digest.model_validate(known))) if known else ())
         self._files = kept
-        return _arranged([kept[path].entries for path in sorted(kept)])
+        return _arranged(entry for path in sorted(kept) for entry in kept[path].entries)
 
 
 def _entries_of(path: str, digest: Digest) -> Iterator[ViewEntry]:
@@ -216,21 +214,18 @@ def _entries_of(path: str, digest: Digest) -> Iterator[ViewEntry]:
     yield ViewEntry(key, group, path, digest.title, digest.excerpt, digest.tags, spec=digest.spec)
 
 
-def _arranged(files: Iterable[tuple[ViewEntry, ...] | None]) -> Entries:
+def _arranged(entries: Iterable[ViewEntry]) -> Entries:
     grouped: dict[Group, dict[str, ViewEntry]] = {group: {} for group in Group}
-    unknown = 0
-    for entries in files:
-        unknown += entries is None
-        for entry in entries or ():
-            own = grouped[entry.group]
-            unique = replace(entry, key=_other_key(entry, own)) if entry.key in own else entry
-            own[unique.key] = unique
+    for entry in entries:
+        own = grouped[entry.group]
+        unique = replace(entry, key=_other_key(entry, own)) if entry.key in own else entry
+        own[unique.key] = unique
     prps = [entry for group in PRPS for entry in grouped[group].values()]
     named = references((entry for group in PATTERNS for entry in grouped[group].values()), prps)
     for group in PATTERNS:
         for key, found in grouped[group].items():
             grouped[group][key] = replace(found, referenced_by=named.get(found.path, ()))
-    return Entries(tuple(entry for group in Group for entry in grouped[group].values()), unknown)
+    return Entries(tuple(entry for group in Group for entry in grouped[group].values()))
 
 
 def _other_key(entry: ViewEntry, taken: Container[str]) -> str:
