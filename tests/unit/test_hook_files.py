@@ -158,7 +158,7 @@ def test_fr_012_front_matter_is_parsed_by_a_yaml_library(text: str) -> None:
         ("---\na:\n\tb: 1\n---\nBody.\n", "front matter is not valid YAML at line"),
         ("---\n- a\n---\nBody.\n", "front matter is not a list of `key: value`"),
         ("---\na: &x 1\nb: *x\n---\nBody.\n", "front matter is not valid YAML"),
-        (f"---\ntitle: {'x' * 1_000_000}\n---\nBody.\n", "its front matter has 1,000,016 characters and is ignored"),
+        (f"---\ntitle: {'x' * 1_000_000}\n---\nBody.\n", "its front matter is not closed within 64,000 characters"),
         ("---\nrating: 8\n\nBody.\n", "its front matter is not closed"),
         (b"---\nrating: 8\n---\nBody.\xff\n", "it is not valid UTF-8 at byte 23"),
     ],
@@ -167,7 +167,7 @@ def test_fr_012_front_matter_is_parsed_by_a_yaml_library(text: str) -> None:
 def test_problems_of_a_file_are_reported_and_its_text_is_sent(text: str | bytes, note: str) -> None:
     read_one, notes = read(text)
 
-    assert read_one.body.startswith(("Body.", "---\nrating: 8\n\nBody."))
+    assert read_one.body.rstrip("\ufffd").endswith("Body.")
     assert len(notes) == 1
     assert note in notes[0]
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from lore_etl.core.frontmatter import MAX_BYTES as MAX_FRONT
-from lore_etl.core.frontmatter import FrontMatterError, read_front_matter
+from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_values
 from lore_etl.core.model import Value
 from lore_etl.core.text import SURROGATES, is_encodable, one_line, parts_of, shortened, storable
 from lore_etl.files.redaction import redact
@@ -32,9 +32,7 @@ WRITTEN_BY_LORE = frozenset({"group_id", "sha256"})
 MARK_DIGITS = 32  # of a file's digest are the mark of its memory
 MIN_PART = 200  # characters of a part, in addition to its first line
 MAX_NUMBER = 1 << 63  # every server accepts smaller bodies
-_OPEN = re.compile(r"---[ \t]*\n")
-_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
-_KEY = re.compile(r"[\w-]+[ \t]*:")
+_UNCLOSED = re.compile(r"---[ \t]*\n[\w-]+[ \t]*:")  # the beginning of a front matter whose end was not found
 _UNSTORABLE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f{SURROGATES}]")  # as in `storable`, but tabs and line feeds are kept
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 
@@ -231,20 +229,13 @@ def split_episode(episode: Episode, max_body: int, max_name: int) -> list[Episod
 
 def _parse(data: bytes) -> tuple[dict[str, Any], str, list[str]]:
     text, notes = _decode(data)
-    opened = _OPEN.match(text)
-    closed = _CLOSE.search(text, opened.end()) if opened else None
-    if closed is None:
-        if opened and _KEY.match(text, opened.end()):
-            notes.append("its front matter is not closed: the whole file is sent")
-        return {}, text.strip(), notes
-    block, body = text[: closed.end()], text[closed.end() :].strip()
-    if len(block) > MAX_FRONT:
-        notes.append(f"its front matter has {len(block):,} characters and is ignored; the maximum is {MAX_FRONT:,}")
-        return {}, body, notes
+    body = body_of(text)
+    if body == text and _UNCLOSED.match(text):
+        notes.append(f"its front matter is not closed within {MAX_FRONT:,} characters: the whole file is sent")
     try:
-        return dict(read_front_matter(block).values), body, notes
+        return front_matter_values(text), body.strip(), notes
     except FrontMatterError as error:
-        return {}, body, [*notes, f"{error}; the file is sent without it"]
+        return {}, body.strip(), [*notes, f"{error}; the file is sent without it"]
 
 
 def _decode(data: bytes) -> tuple[str, list[str]]:
