@@ -10,7 +10,7 @@ from lore_etl.config.project import CONFIG_NAME
 from lore_etl.core.json_types import JSON
 from lore_etl.files.conversion.convert import NEEDS_EXTRA, format_of
 from lore_etl.files.generated import ATTRIBUTES, generated_reason
-from lore_etl.sources.source import syntax_of
+from lore_etl.sources.source import TITLES, syntax_of
 
 MAX_ROWS = 20  # a reply also has room for the problems of files
 MAX_EXAMPLE = 80
@@ -26,12 +26,6 @@ _BINARY = frozenset(
     " .npz".split()
 )
 _DOCUMENTS = frozenset(".pages .numbers .key .djvu .mobi".split())
-_TITLES = {
-    "markdown": "Markdown", "rst": "reStructuredText", "text": "text", "python": "Python", "javascript": "JavaScript",
-    "typescript": "TypeScript", "tsx": "TypeScript", "component": "Vue and Svelte", "plain": "text",
-    "asciidoc": "AsciiDoc", "org": "Org", "latex": "LaTeX", "html": "HTML", "ini": "INI",
-    "notebook": "Jupyter notebook", "csv": "CSV",
-}  # fmt: skip
 
 
 @lru_cache(maxsize=20_000)  # each sync counts the same files again
@@ -41,7 +35,7 @@ def language_of(path: str) -> str:
     if plain := plain_title_of(path):
         return plain
     syntax = syntax_of(path)
-    return _TITLES.get(syntax) or code_languages()[syntax].title
+    return TITLES.get(syntax) or code_languages()[syntax].title
 
 
 @lru_cache(maxsize=20_000)

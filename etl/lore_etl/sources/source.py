@@ -1,11 +1,12 @@
 """The base class of sources: the files that a source claims, and how it reads them. The language of a file, by name."""
 
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from posixpath import basename, splitext
 from typing import ClassVar
 
@@ -17,44 +18,21 @@ from lore_etl.files.conversion.convert import FORMATS
 from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
 from lore_etl.files.ignore import Included, configured
 
-BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
-"""Guides without an extension; many of them have Markdown headings."""
 CONVERTED = "document"  # the syntax of documents that are converted to text
-SYNTAXES = {
-    ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rmd": "markdown", ".qmd": "markdown",
-    ".cursorrules": "markdown", ".mdc": "markdown", ".rst": "rst", ".txt": "text", ".py": "python", ".pyi": "python",
-    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript",
-    ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx", ".vue": "component", ".svelte": "component",
-    ".adoc": "asciidoc", ".asciidoc": "asciidoc", ".org": "org", ".tex": "latex", ".html": "html", ".htm": "html",
-    ".ini": "ini", ".cfg": "ini", ".conf": "ini", ".properties": "ini", ".ipynb": "notebook",
-    ".csv": "csv", ".tsv": "csv", **dict.fromkeys(BARE_GUIDES, "markdown"), **dict.fromkeys(FORMATS, CONVERTED),
-}  # fmt: skip
-PROSE = frozenset({"markdown", "rst", "text", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
+_DATA = tomllib.loads(Path(__file__).with_name("syntaxes.toml").read_text(encoding="utf-8"))
+TITLES = {syntax: row["title"] for syntax, row in _DATA["syntaxes"].items()}
+SYNTAXES = {file: syntax for syntax, row in _DATA["syntaxes"].items() for file in row["files"].split()}
+BARE_GUIDES = tuple(file for file in SYNTAXES if "." not in file)
+"""Guides without an extension; many of them have Markdown headings."""
+SYNTAXES |= dict.fromkeys(FORMATS, CONVERTED)
+PROSE = frozenset({CONVERTED, *(syntax for syntax, row in _DATA["syntaxes"].items() if row.get("is_prose"))})
 """The syntaxes of documents, which have titles."""
+PROGRAMS = {program: suffix for suffix, programs in _DATA["programs"].items() for program in programs.split()}
+"""The extension of the scripts that each interpreter runs."""
 FIRST_LINE = 256  # bytes
 _ENV = rb"(?:\S*/)?env[ \t]+(?:(?:-\S*|\w+=\S*)[ \t]+)*"
 _SHEBANG = re.compile(rb"#![ \t]*(?:" + _ENV + rb")?(?:\S*/)?(?P<program>[A-Za-z][A-Za-z-]*)[\d.]*(?=\s|$)")
-_SUFFIXES = {
-    ".awk": "awk gawk mawk",
-    ".exs": "elixir",
-    ".fish": "fish",
-    ".groovy": "groovy",
-    ".jl": "julia",
-    ".js": "node nodejs bun deno",
-    ".lua": "lua luajit",
-    ".php": "php",
-    ".pl": "perl",
-    ".ps1": "pwsh",
-    ".py": "python pypy",
-    ".R": "Rscript",
-    ".rb": "ruby jruby",
-    ".sh": "sh bash dash ash ksh zsh bats",
-    ".tcl": "tclsh wish expect",
-    ".ts": "ts-node tsx",
-}
 _WRITTEN_BY_TOOLS = frozenset("configure gradlew install-sh libtool mvnw".split())
-# the extension of the scripts that each interpreter runs
-PROGRAMS = {program: suffix for suffix, programs in _SUFFIXES.items() for program in programs.split()}
 
 
 @dataclass(frozen=True)
