@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lore_etl.config.policy import RULES
+from lore_etl.config.policy import rules
 from lore_etl.config.settings import Settings, SettingsTable
 
 
@@ -17,7 +17,7 @@ def keys(section: str) -> str:
     for name, field in table.model_fields.items():
         default = field.get_default(call_default_factory=True)
         shown = "–" if default is None else f"`{json.dumps(default)}`"
-        rule = RULES[f"{section}.{name}"]
+        rule = rules()[f"{section}.{name}"]
         allowed = {"any value": "yes", "no value": "no"}.get(rule.project, rule.project)
         if allowed != "yes" and rule.reason not in given:
             allowed += f": {_within_a_sentence(rule.reason)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from lore_etl.config.policy import RULES
+from lore_etl.config.policy import rules
 from lore_etl.config.project import CONFIG_NAME, approve_settings, read_layers, revoke_approval
 from lore_etl.core.errors import InvalidArgument, UsageError
 from lore_etl.core.json_types import JSON
@@ -240,7 +240,7 @@ def trust(
         is_changed = is_approved = True
     if session.as_json:
         plain = json.loads(json.dumps(requested, default=str))
-        settings = [{"key": key, "value": value, "reason": RULES[key].reason} for key, value in plain.items()]
+        settings = [{"key": key, "value": value, "reason": rules()[key].reason} for key, value in plain.items()]
         print_json({"project": str(root), "approved": is_approved, "changed": is_changed, "settings": settings})
     elif is_changed:
         output.line("Approved." if is_approved else "The approval is withdrawn.")
@@ -255,4 +255,4 @@ def _settings(requested: JSON, is_approved: bool) -> Iterator[str]:
     yield f"{CONFIG_NAME} contains settings that only you can allow{' (approved)' if is_approved else ''}:"
     for key, value in requested.items():
         yield f"  {key} = {json.dumps(value, default=str)}"  # ASCII, because the value is untrusted
-        yield f"      {RULES[key].reason}"
+        yield f"      {rules()[key].reason}"

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lore_etl.config.policy import RULES
+from lore_etl.config.policy import rules
 from lore_etl.config.project import CONFIG_NAME, VIEW_NAME
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError, StorageError
@@ -135,7 +135,7 @@ def template() -> str:
         for name, key in getattr(field.annotation, "model_fields", {}).items():
             default = key.get_default(call_default_factory=True)
             value = json.dumps("" if default is None else default)
-            owner = "you: " if RULES[f"{section}.{name}"].project == "no value" else ""
+            owner = "you: " if rules()[f"{section}.{name}"].project == "no value" else ""
             parts.append(f"# {name} = {value}  # {owner}{key.description}\n")
     return "".join(parts)
 
