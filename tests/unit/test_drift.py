@@ -148,7 +148,7 @@ LAYOUT = {
 def test_the_group_of_a_file_depends_on_its_path(path: str, group: str | None) -> None:
     source = SourceSet(SourceContext((), lambda _: None), {}).owner(path)
 
-    assert (source and group_of(path, source.type)) == group
+    assert (source and group_of(path, source.kind.type)) == group
 
 
 def test_specs_in_another_folder_are_in_the_same_group() -> None:

@@ -113,7 +113,7 @@ def test_doclets_without_documentation_give_no_chunk() -> None:
 def test_jsdoc_output_is_recognized_by_its_path(path: str, is_claimed: bool) -> None:
     owner = SourceSet(SourceContext([path], lambda _: None), {}).owner(path)
 
-    assert (owner is not None and owner.name == "jsdoc") == is_claimed
+    assert (owner is not None and owner.kind.name == "jsdoc") == is_claimed
 
 
 def test_other_json_is_indexed_as_plain_text() -> None:

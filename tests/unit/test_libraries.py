@@ -83,4 +83,4 @@ def test_a_project_can_mark_documentation_of_libraries_that_it_contains() -> Non
         "third_party/x/README.md"
     )
 
-    assert owner is not None and owner.type == KnowledgeType.LIBRARY
+    assert owner is not None and owner.kind.type == KnowledgeType.LIBRARY

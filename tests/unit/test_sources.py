@@ -10,8 +10,8 @@ from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
 from lore_etl.files.ignore import configured
 from lore_etl.sources.inventory import MAX_ROWS, inventory
-from lore_etl.sources.kinds import REGISTRY, SourceSet
-from lore_etl.sources.source import Source, SourceContext
+from lore_etl.sources.kinds import KINDS, SourceSet
+from lore_etl.sources.source import Kind, SourceContext
 from tests.golden import file_types
 
 TYPES = {
@@ -109,11 +109,11 @@ def test_a_nested_project_has_the_same_layout_as_a_project_at_the_top() -> None:
     at_top = {path: type_ for path, type_ in TYPES.items() if not path.startswith((".cursor/", ".ce/", ".github/c"))}
     owners = {path: sources().owner(f"packages/sample/{path}") for path in at_top}
 
-    assert {path: owner and str(owner.type) for path, owner in owners.items()} == at_top
+    assert {path: owner and str(owner.kind.type) for path, owner in owners.items()} == at_top
 
 
 def test_every_kind_of_knowledge_has_a_source() -> None:
-    assert {kind.type for kind in REGISTRY} == set(KnowledgeType)
+    assert {kind.type for kind in KINDS.values()} == set(KnowledgeType)
 
 
 def test_configured_patterns_replace_a_layout_and_take_precedence() -> None:
@@ -121,7 +121,7 @@ def test_configured_patterns_replace_a_layout_and_take_precedence() -> None:
 
     owners = [found.owner(path) for path in ("notes/CLAUDE.md", "a.ticket.md", "issues/1.md", "docs/adr/1.md")]
 
-    assert [owner and owner.name for owner in owners] == ["adrs", "tickets", "guides", "guides"]
+    assert [owner and owner.kind.name for owner in owners] == ["adrs", "tickets", "guides", "guides"]
 
 
 def test_patterns_beside_three_dots_are_added_to_the_usual_ones() -> None:
@@ -138,7 +138,7 @@ def test_patterns_beside_three_dots_are_added_to_the_usual_ones() -> None:
 
     owners = {path: found.owner(path) for path in expected}
 
-    assert {path: owner and owner.name for path, owner in owners.items()} == expected
+    assert {path: owner and owner.kind.name for path, owner in owners.items()} == expected
 
 
 SENTENCES = "Pilots wait at the northern berth.\nThe log is kept by the harbour master, who signs it.\n"
@@ -293,8 +293,8 @@ FOLDERS = ["", "docs/", "a/tests/", "examples/", "vendor/lib/", "PRPs/done/", "@
 NAMES = ["b.md\n", *"a.py A.PY a.pb.go a.min.js lore.toml README readme.md CHANGELOG.md a.test.ts".split()]
 
 
-@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
-def test_the_quick_check_of_patterns_decides_as_git_does(kind: type[Source]) -> None:
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_quick_check_of_patterns_decides_as_git_does(kind: Kind) -> None:
     patterns, exact = configured("sources.a", kind.patterns), _exact(kind.patterns)
     paths = [*TYPES, *(folder + name for folder in FOLDERS for name in NAMES)]
     assert {path: patterns.includes(path) for path in paths} == {path: exact.match_file(path) for path in paths}

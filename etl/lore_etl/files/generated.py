@@ -25,7 +25,7 @@ _GENERATED = (
 PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, SOURCE_MAP: ("*.map",), GENERATED: _GENERATED}
 _NAMES = {reason: configured(reason, patterns) for reason, patterns in PATTERNS.items()}
 MAX_PATTERNS = 1_000  # of a `.gitattributes` file, because each is compared with each file of the project
-MARKERS_VERSION = "1"  # increase it with every change of the rules below, or of those for text in `sources/prose.py`
+MARKERS_VERSION = "1"  # increase it with every change of the rules below, or of those for text in `sources/kinds.py`
 
 _HEAD_CHARACTERS = 20_000
 _HEAD = re.compile(

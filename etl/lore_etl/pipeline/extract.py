@@ -33,7 +33,7 @@ from lore_etl.pipeline.extraction import (
     report_files,
 )
 from lore_etl.relations.classes import Hierarchy
-from lore_etl.sources.kinds import REGISTRY, SourceSet
+from lore_etl.sources.kinds import KINDS, SourceSet
 from lore_etl.sources.source import PROGRAMS, SourceContext
 from lore_etl.stores.catalogue import COUNT, TITLE, UNREAD, FileRow
 from lore_etl.stores.catalogue_rows import ChunkRecord, pack, pack_uses, retargeted, targets, unpack
@@ -84,7 +84,7 @@ def extract(
 def _layout(index: Index, found: Scan) -> str:
     """Return a hash of how files are read: a new version may claim unchanged ones, and an extra read more documents."""
     trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith(("tree.json", ATTRIBUTES))]
-    sources = [(kind.name, kind.patterns) for kind in REGISTRY]
+    sources = [(kind.name, kind.patterns) for kind in KINDS.values()]
     patterns = [*sources, *PATTERNS.items(), ("scripts", tuple(sorted(PROGRAMS)))]
     settings = index.settings
     configured = [settings.sources, settings.index.include, settings.embedding.model_dump()]
@@ -125,7 +125,7 @@ def _recipe(index: Index, claim: Claim) -> str:
     source, embedding = claim.source, index.settings.embedding.model_dump(exclude={"cache_mb"})
     versions = CHUNKER_VERSION, redaction_version()
     hashed = sha256(canonical_json([*versions, source.fingerprint(claim.name), embedding]))[:16]
-    return ":".join(filter(None, (source.name, hashed, claim.name.removeprefix(claim.entry.path))))
+    return ":".join(filter(None, (source.kind.name, hashed, claim.name.removeprefix(claim.entry.path))))
 
 
 def _documents(run: Extraction, to_read: Collection[str], progress: Progress) -> Iterator[Document]:
@@ -163,7 +163,7 @@ def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
     def turn(claim: Claim) -> tuple[bool, int, bool]:
         known = run.known.get(claim.entry.path)
         has_waited = known is not None and known.stamp == UNREAD + claim.entry.stamp
-        return format_of(claim.entry.path) is not None, TIER[claim.source.type], not has_waited
+        return format_of(claim.entry.path) is not None, TIER[claim.source.kind.type], not has_waited
 
     return sorted(found, key=turn)  # documents to convert come last, those first that have waited unchanged
 

@@ -21,7 +21,7 @@ from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy, resolve
 from lore_etl.relations.supersession import succession
 from lore_etl.sources.inventory import inventory
-from lore_etl.sources.kinds import REGISTRY, AgentFiles, SourceSet
+from lore_etl.sources.kinds import KINDS, WRITTEN, SourceSet
 from lore_etl.sources.source import Source, suffix_in, suffix_of
 from lore_etl.stores.catalogue import COUNT, ChunkKey, FileRow
 from lore_etl.stores.catalogue_rows import ChunkRecord, Uses, relations_of
@@ -243,7 +243,7 @@ def _advice(rows: Mapping[str, FileRow], notes: Notes) -> Iterator[str]:
 
 def _counted(rows: Mapping[str, FileRow], notes: Notes) -> JSON:
     """Return the files by type and language, and those without a source by extension."""
-    types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
+    types = {kind.name: str(kind.type) for kind in (WRITTEN, *KINDS.values())}
     owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
     owned = {path + suffix_in(rows[path].recipe): types[owner] for path, owner in owners.items() if owner in types}
     unread = {path: dict(notes.get(path, ())) for path, row in rows.items() if not row.recipe}
@@ -258,7 +258,7 @@ def plan_of(run: Extraction, claims: Sequence[Claim]) -> Plan:
     rows = dict(run.rows)
     for claim in claims:  # so that they are counted, though they have not been read yet
         path = claim.entry.path
-        rows[path] = FileRow(path, "", "", f"{claim.source.name}::{claim.name.removeprefix(path)}", "{}", "[]")
+        rows[path] = FileRow(path, "", "", f"{claim.source.kind.name}::{claim.name.removeprefix(path)}", "{}", "[]")
     deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
     files = sum(1 for row in rows.values() if row.recipe)
     return Plan(len(claims), files, deleted, _counted(rows, _notes(rows)) if len(claims) == files else None)

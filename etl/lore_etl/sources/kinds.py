@@ -1,11 +1,13 @@
-"""Each kind of source knows where a project keeps its type of text or code. The first that claims a file owns it."""
+"""The kinds of sources, by the table `kinds.toml`; how the files of some are claimed or read in a way of their own."""
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import PurePosixPath
+from itertools import product
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from lore_etl.chunking.code_languages import code_patterns, plain_patterns
@@ -17,30 +19,11 @@ from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.convert import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
 from lore_etl.files.indexed import ADDED, KNOWLEDGE, MEMORIES, PULLED
-from lore_etl.sources.source import BARE_GUIDES, Source, SourceContext, each, is_code, source_of, syntax_of
+from lore_etl.sources.source import BARE_GUIDES, Kind, Source, SourceContext, is_code, syntax_of
 
 USUAL = "..."  # the pattern of a configured source that stands for the usual ones
 LONGEST_STATE = 40  # characters
 LONGEST_LIBRARY = 100
-CHANGE_LOGS = each("CHANGELOG*", "CHANGES*", "{HISTORY,NEWS}.{md,rst}", "RELEASES.md", "{HISTORY,NEWS}{,.txt}")
-# guides in plain text, which no other source recognises by their extension
-PLAIN_GUIDES = each("README.{txt,rdoc,pod,textile}", "{INSTALL,CONTRIBUTING,HACKING,TODO,FAQ}.txt")
-# text that is documentation; elsewhere it is indexed if it reads like prose
-TEXTS = each("**/{doc,docs,documentation,Documentation}/**/*.txt")
-# pages that are documentation; elsewhere they are the source of a site
-PAGES = each("**/{doc,docs,documentation,manual,guide,help}/**/*.{html,htm}")
-_VENDORED = (
-    "vendor,vendors,vendored,third_party,third-party,thirdparty,node_modules,external,bower_components,site-packages,"
-    "resources,assets,static,public"
-)
-# folders whose text is data, output or lists of packages
-_NOT_TEXTS = (
-    "tests,test,__tests__,testdata,fixtures,snapshots,data,datasets,corpus,logs,log,output,build,dist,requirements"
-)
-# change logs of libraries copied into the project: they do not describe the project's releases
-NOT_VENDORED = each("!**/{" + _VENDORED + "}/**/{" + ",".join(CHANGE_LOGS) + "}")
-_SCRIPTS = "{js,mjs,cjs,jsx,ts,mts,cts,tsx}"
-_OWN = (f"!{CONFIG_NAME}",)
 DATA = "text that reads like data or a log"
 _SAMPLE = 400  # lines
 _PROSE_SHARE = 0.25
@@ -51,32 +34,33 @@ _LOGGED = re.compile(
 )
 
 
-Rules = source_of(  # instructions to agents and contributors
-    "rules", KnowledgeType.RULE, "CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
-    "**/.claude/rules/**/*.md", "**/.ce/RULES.md", "**/.ce/rules/**/*.md", "**/.github/copilot-instructions.md",
-    "**/{ISSUE_TEMPLATE,issue_template,PULL_REQUEST_TEMPLATE,pull_request_template}{/**/*.md,.md}",
-)  # fmt: skip
-Memories = source_of("memories", KnowledgeType.MEMORY, "**/{.serena/memories,MEMORY,memories}/**/*.md")
-Prps = source_of("prps", KnowledgeType.PRP, "**/{PRPs,prps}/**/*.md")  # product requirement prompts
-Adrs = source_of("adrs", KnowledgeType.ADR, "**/{adr,adrs,ADR,decisions,architecture-decisions}/*.md")
-Knowledge = source_of("knowledge", KnowledgeType.KNOWLEDGE, "**/knowledge/**/*.md")
-Blogs = source_of(  # articles and slides, which describe the state at their date
-    "blogs", KnowledgeType.BLOG, "**/{blog,blogs,_posts,deck,decks,slides,slide-decks,presentations,talks}/**/*.md"
-)
-PythonCode = source_of("python", KnowledgeType.SRC, "*.py", "*.pyi")
-JavaScriptCode = source_of("javascript", KnowledgeType.SRC, f"*.{_SCRIPTS}", "*.vue", "*.svelte")
-OtherCode = source_of(  # pages of sites and configuration too
-    "other",
-    KnowledgeType.SRC,
-    *(*code_patterns(), *plain_patterns(), "*.{html,htm,ini,cfg,conf,properties,csv,tsv}", *_OWN),
-)
+def _expanded(patterns: str) -> tuple[str, ...]:
+    """Return the patterns in a row of the table, with its shared parts and with each of the words in braces."""
+    for name, text in reversed(_SHARED.items()):
+        patterns = patterns.replace(f"<{name}>", text)
+    parts = ([part.split(",") for part in re.split("[{}]", pattern)] for pattern in patterns.split())
+    return tuple("".join(words) for choices in parts for words in product(*choices))
+
+
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SHARED: dict[str, str] = {
+    "code": " ".join((*code_patterns(), *plain_patterns())),
+    "documents": " ".join(f"*{suffix}" for suffix in FORMATS),
+    "bare_guides": " ".join(BARE_GUIDES),
+    "config": CONFIG_NAME,
+    **_TABLE.pop("shared"),
+}
+TEXTS, PLAIN_GUIDES = _expanded("<texts>"), _expanded("<plain_guides>")
+KINDS = {
+    name: Kind(name, KnowledgeType(row["type"]), _expanded(row["patterns"]), tuple(row.get("prose", ())))
+    for name, row in _TABLE.items()
+}
+"""The kinds of sources by name; specific ones precede general ones, because the first that claims a file owns it."""
+WRITTEN = Kind("written", KnowledgeType.KNOWLEDGE, (f"/{KNOWLEDGE}/**/*.md",))
 
 
 class AgentFiles(Source):
     """A project's main document, its knowledge documents, and memories, all of which agents wrote through Lore."""
-
-    name, type = "written", KnowledgeType.KNOWLEDGE
-    patterns = (f"/{KNOWLEDGE}/**/*.md",)
 
     def document(self, path: str, text: str) -> Document:
         found = super().document(path, text)
@@ -85,10 +69,6 @@ class AgentFiles(Source):
 
 class Tickets(Source):
     """Issues, pull requests and discussions kept as Markdown, archives included."""
-
-    name, type = "tickets", KnowledgeType.TICKET
-    patterns = ("**/issues/**/*.md", "**/issue-archive/**/*.md", "**/tickets/**/*.md", ".github/ISSUE*/**/*.md",
-                "**/.github/ISSUE*/**/*.md", "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
 
     def document(self, path: str, text: str) -> Document:
         found = super().document(path, text)
@@ -103,10 +83,6 @@ class Tickets(Source):
 class Releases(Source):
     """Change logs and release notes."""
 
-    name, type = "releases", KnowledgeType.RELEASE
-    patterns = (*CHANGE_LOGS, *NOT_VENDORED, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
-                "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
-
     def title(self, path: str, text: str, syntax: str) -> str:
         return _version(path) or super().title(path, text, syntax)
 
@@ -118,9 +94,6 @@ class Releases(Source):
 
 class Libraries(Source):
     """Documentation of libraries, with the name and the version of the library in the front matter."""
-
-    name, type = "libraries", KnowledgeType.LIBRARY
-    patterns = ()
 
     def document(self, path: str, text: str) -> Document:
         """Return the page, with the library in its title, because few pages name it in every passage."""
@@ -135,12 +108,6 @@ class Libraries(Source):
 class Guides(Source):
     """Documentation, with titles and blog entries from a `tree.json` beside it."""
 
-    name, type = "guides", KnowledgeType.GUIDE
-    patterns = (*each("*.{md,mdx,markdown,Rmd,rmd,qmd,rst,txt}", "!**/{" + f"{_VENDORED},{_NOT_TEXTS}" + "}/**/*.txt"),
-                *TEXTS, "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES, *PLAIN_GUIDES, *BARE_GUIDES,
-                # texts for programs, and legal texts that many projects share
-                *each("!*requirements*.txt", "!constraints*.txt", "!{CMakeLists,meson_options,robots}.txt",
-                      "!*{LICENSES,licenses}.txt", "!{LICENSE,LICENCE,NOTICE,COPYING}*"), *NOT_VENDORED)  # fmt: skip
     _documented: ClassVar[Spec] = configured("texts", (*TEXTS, *PLAIN_GUIDES))
 
     @cached_property
@@ -162,7 +129,7 @@ class Guides(Source):
 
     def fingerprint(self, path: str) -> str:
         """Return the navigation entry, so that the file is read again if the entry changes."""
-        return f"{self.name}:{self.navigation.get(path)}"
+        return f"{self.kind.name}:{self.navigation.get(path)}"
 
     def document(self, path: str, text: str) -> Document:
         found = super().document(path, text)
@@ -172,9 +139,6 @@ class Guides(Source):
 
 class OfficeDocuments(Source):
     """PDF and Office files and books whose readers are installed."""
-
-    name, type = "documents", KnowledgeType.GUIDE
-    patterns = tuple(f"*{suffix}" for suffix in FORMATS)
 
     @cached_property
     def _readable(self) -> tuple[str, ...]:
@@ -225,84 +189,65 @@ def _entries(text: str | None) -> list[JSON]:
 
 
 class CodeIn(Source):
-    """Code in certain folders, and other files in them whose names end like `prose`."""
-
-    prose: ClassVar[tuple[str, ...]] = ()
+    """Code in certain folders, and other files in them whose names end like the kind's `prose`."""
 
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source; configured patterns may name any file."""
-        is_kind = self._is_configured or is_code(path) or path.endswith(self.prose)
+        is_kind = self._is_configured or is_code(path) or path.endswith(self.kind.prose)
         return is_kind and super().claims(path)
 
 
 class Examples(CodeIn):
     """Code that demonstrates how the project is used."""
 
-    name, type = "examples", KnowledgeType.EXAMPLE
-    patterns = (*each("**/{examples,example,samples,demos}/**"), *NOT_VENDORED, *_OWN)
-    prose = (".md", ".ipynb", ".html", ".htm")
-
     def claims(self, path: str) -> bool:
         is_elsewhere = path.endswith(".md") and not self._is_configured and "examples/" not in f"/{path}"
         return not is_elsewhere and super().claims(path)
 
 
-class Patterns(CodeIn):
-    """Examples to follow: the framework's in `.ce/` and the project's own."""
-
-    name, type = "patterns", KnowledgeType.EXAMPLE
-    patterns = (*each("**/{.ce/examples,examples/patterns}/**"), *_OWN)
-    prose = (".md",)
-
-
-class Tests(CodeIn):
-    """Code that demonstrates expected behaviour."""
-
-    name, type = "tests", KnowledgeType.TEST
-    patterns = (*each("**/{tests,test,__tests__,spec,e2e}/**", "test_*.py", "*_test.py", "conftest.py",
-                      "*.{spec,test}." + _SCRIPTS, "*_test.{go,rb}", "*_spec.rb", "*_test.{dart,exs}",
-                      "*Test.{java,kt,php}", "*Tests.{cs,swift}", "*Spec.scala"), *_OWN)  # fmt: skip
-    prose = (".ipynb", ".html", ".htm")
-
-
 class Jsdoc(Source):
     """JSON output of JSDoc: one file for all symbols, or one per class."""
-
-    name, type = "jsdoc", KnowledgeType.SRC
-    patterns = ("**/docs/output/**/*.json", "**/jsdoc/**/*.json", "!package.json")
 
     def document(self, path: str, text: str) -> Document:
         return replace(super().document(path, text), syntax="jsdoc")
 
 
-# specific sources precede general ones, because the first that claims a file owns it
-REGISTRY: tuple[type[Source], ...] = (
-    Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge, Libraries,
-    OfficeDocuments, Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
-)  # fmt: skip
+_SOURCES: dict[str, type[Source]] = {
+    "documents": OfficeDocuments, "examples": Examples, "guides": Guides, "jsdoc": Jsdoc, "libraries": Libraries,
+    "patterns": CodeIn, "releases": Releases, "tests": CodeIn, "tickets": Tickets,
+}  # fmt: skip
+"""The kinds whose files are claimed or read in a way of their own."""
+
+
+def _source(
+    kind: Kind, project: SourceContext, patterns: Sequence[str] | None = None, more: Sequence[str] = ()
+) -> Source:
+    return _SOURCES.get(kind.name, Source)(kind, project, patterns, more)
 
 
 class SourceSet:
     """The sources of one project, as configured under `[sources]` in `lore.toml`. Raises ConfigError."""
 
     def __init__(self, project: SourceContext, configured: Mapping[str, Sequence[str]]) -> None:
-        known = [kind.name for kind in REGISTRY]
         for name in configured:
-            if name not in known:
-                raise ConfigError(f"Unknown source `sources.{name}`.", f"Known sources: {', '.join(known)}.")
+            if name not in KINDS:
+                raise ConfigError(f"Unknown source `sources.{name}`.", f"Known sources: {', '.join(KINDS)}.")
         self._project = project
         own = {name: [pattern for pattern in patterns if pattern != USUAL] for name, patterns in configured.items()}
+        copied = {
+            "tickets": (f"/{PULLED}/**/*.md", f"!/{PULLED}/**/releases/*.md"),
+            "releases": (f"/{PULLED}/**/releases/*.md",),
+            "libraries": (f"/{ADDED}/**/*.md",),
+        }
         # the configuration takes precedence over the layout, and neither applies to files that Lore wrote
         self._sources = [
-            AgentFiles(project),
-            Tickets(project, (f"/{PULLED}/**/*.md", f"!/{PULLED}/**/releases/*.md")),
-            Releases(project, (f"/{PULLED}/**/releases/*.md",)),
-            Libraries(project, (f"/{ADDED}/**/*.md",)),
-            *(kind(project, own[kind.name]) for kind in REGISTRY if kind.name in own),
+            AgentFiles(WRITTEN, project),
+            *(_source(KINDS[name], project, patterns) for name, patterns in copied.items()),
+            *(_source(kind, project, own[name]) for name, kind in KINDS.items() if name in own),
             *(
-                kind(project, more=own.get(kind.name, ()))
-                for kind in REGISTRY
-                if USUAL in configured.get(kind.name, (USUAL,))
+                _source(kind, project, more=own.get(name, ()))
+                for name, kind in KINDS.items()
+                if USUAL in configured.get(name, (USUAL,))
             ),
         ]
 

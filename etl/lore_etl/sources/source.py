@@ -5,10 +5,9 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path, PurePosixPath
 from posixpath import basename, splitext
-from typing import ClassVar
+from typing import NamedTuple
 
 from lore_etl.chunking import title_of
 from lore_etl.chunking.code_languages import code_syntax_of, plain_title_of
@@ -65,17 +64,24 @@ class SourceContext:
         return generated_reason(path) or marked_reason(path, text)
 
 
+class Kind(NamedTuple):
+    """A kind of source; a kind for code also has other files, whose names end like `prose`."""
+
+    name: str
+    type: KnowledgeType
+    patterns: tuple[str, ...]
+    prose: tuple[str, ...] = ()
+
+
 class Source:
-    """Claims files by gitignore patterns: `patterns`, else the class's, then `more`. Raises ConfigError if broken."""
+    """Claims files by gitignore patterns: `patterns`, else the kind's, then `more`. Raises ConfigError if broken."""
 
-    name: ClassVar[str]
-    type: ClassVar[KnowledgeType]
-    patterns: ClassVar[tuple[str, ...]]
-
-    def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None, more: Sequence[str] = ()) -> None:
-        self._patterns = configured(f"sources.{self.name}", (*self.patterns, *more) if patterns is None else patterns)
+    def __init__(
+        self, kind: Kind, project: SourceContext, patterns: Sequence[str] | None = None, more: Sequence[str] = ()
+    ) -> None:
+        self.kind, self.project = kind, project
+        self._patterns = configured(f"sources.{kind.name}", (*kind.patterns, *more) if patterns is None else patterns)
         self._is_configured = patterns is not None
-        self.project = project
 
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source; `README.MD` is like `README.md`."""
@@ -88,7 +94,7 @@ class Source:
 
     def fingerprint(self, path: str) -> str:
         """Return everything besides the file that affects how it is read. If it changes, the file is read again."""
-        return self.name
+        return self.kind.name
 
     def document(self, path: str, text: str) -> Document:
         """Raises FrontMatterError if the file's front matter is broken."""
@@ -96,7 +102,7 @@ class Source:
         front = read_front_matter(text) if syntax == "markdown" else FrontMatter()
         return Document(
             source=path,
-            type=self.type,
+            type=self.kind.type,
             text=text,
             title=front.title or self.title(path, text, syntax),
             syntax=syntax,
@@ -113,23 +119,6 @@ class Source:
 
     def title(self, path: str, text: str, syntax: str) -> str:
         return title_of(text, syntax) or PurePosixPath(path).stem if syntax in PROSE else path
-
-
-def source_of(name_: str, type_: KnowledgeType, *patterns_: str) -> type[Source]:
-    """Return a source that differs from others only in these."""
-
-    class Plain(Source):
-        """Files that need no special treatment."""
-
-        name, type, patterns = name_, type_, each(*patterns_)
-
-    return Plain
-
-
-def each(*patterns: str) -> tuple[str, ...]:
-    """Return the patterns with each of the words in their braces, such as `*.{ini,cfg}`."""
-    parts = ([part.split(",") for part in re.split("[{}]", pattern)] for pattern in patterns)
-    return tuple("".join(words) for choices in parts for words in product(*choices))
 
 
 def syntax_of(path: str) -> str:
