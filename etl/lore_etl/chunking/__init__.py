@@ -22,23 +22,14 @@ SCOPE = "project"
 MAX_TITLE = 300
 MAX_PATHS = 200  # of a `tsconfig.json`
 _PARSERS = {
-    "markdown": markdown.parse,
-    "rst": headed.parse,
-    "text": headed.parse,
-    "python": python.parse,
-    "javascript": javascript.parse,
-    "typescript": javascript.parse,
-    "tsx": javascript.parse,
     "component": javascript.parse_component,
-    "jsdoc": jsdoc.parse,
-    "asciidoc": headed.parse,
     "csv": headed.parse_table,
-    "document": headed.parse,
-    "html": headed.parse,
-    "ini": headed.parse,
-    "latex": headed.parse,
+    "jsdoc": jsdoc.parse,
+    "markdown": markdown.parse,
     "notebook": markdown.parse_notebook,
-    "org": headed.parse,
+    "python": python.parse,
+    **dict.fromkeys(("javascript", "typescript", "tsx"), javascript.parse),
+    **dict.fromkeys(("rst", "text", "asciidoc", "document", "html", "ini", "latex", "org"), headed.parse),
 }
 
 
