@@ -150,13 +150,6 @@ def test_outside_and_unindexed_files_are_not_read_as_project_documents(root: Pat
     assert "Secret" not in caught.value.message
 
 
-def test_a_request_to_the_wrong_tool_names_the_right_tool(root: Path) -> None:
-    with pytest.raises(PathRefused) as caught:
-        reader(root).user(path=".ce/RULES.md", max_tokens=BUDGET)
-
-    assert "get_system_doc" in caught.value.hint
-
-
 @pytest.mark.parametrize("path", ["PRPs", "docs/pipe.md", "PRPs/executed/PRP-10-TASK.md", "x" * 300 + ".md"])
 def test_only_a_file_of_exactly_that_name_is_found(root: Path, path: str) -> None:
     with pytest.raises(DocumentNotFound):
