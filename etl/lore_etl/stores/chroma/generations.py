@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,13 +153,11 @@ def _identity(folder: Path) -> str:
 Generations = FolderGenerations | RemoteGenerations
 
 
-def generations_of(
-    folder: Path, settings: DatabaseSettings, environment: Mapping[str, str] = os.environ
-) -> Generations:
+def generations_of(folder: Path, settings: DatabaseSettings) -> Generations:
     """Return the configured generations of the index in this folder, without opening them. Raises ConfigError."""
     if settings.mode == "http":
-        return RemoteGenerations(folder, settings, http_address(settings, environment))
+        return RemoteGenerations(folder, settings, http_address(settings, os.environ))
     if settings.mode == "cloud":
-        return RemoteGenerations(folder, settings, cloud_address(settings, environment), CLOUD)
+        return RemoteGenerations(folder, settings, cloud_address(settings, os.environ), CLOUD)
     check_local(settings)
     return FolderGenerations(folder, settings, ChildChroma if settings.mode == "server" else EmbeddedChroma)
