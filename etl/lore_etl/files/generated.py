@@ -1,28 +1,18 @@
 """Recognise files that programs write, by name, text and git attributes. They are left out and reported."""
 
 import re
+import tomllib
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from lore_etl.files.ignore import configured, lenient
 
-LOCK = "lock file"
 MINIFIED = "minified or bundled"
 SOURCE_MAP = "source map, or compiled with one"
 GENERATED = "generated"
 ATTRIBUTES = ".gitattributes"
-_LOCKS = (
-    "*.lock", "*.lockb", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "go.work.sum",
-    "Package.resolved", "packages.lock.json", "gradle.lockfile", ".terraform.lock.hcl", "mix.lock",
-)  # fmt: skip
-_MINIFIED = ("*.min.js", "*.min.mjs", "*.min.css", "*.min.json", "*.bundle.js", "*-min.js")
-_OUTPUT = ("build", "cjs", "dist", "esm", "lib", "out")  # where compilers put declarations; people write the others
-_GENERATED = (
-    *(f"**/{folder}/**/*.d.ts" for folder in _OUTPUT), "*_pb2.py", "*_pb2.pyi", "*.pb.go", "*_generated.go",
-    "zz_generated*.go", "*.g.dart", "*.freezed.dart", "*.designer.cs", "*.Designer.cs", "*.g.cs", "*.pb.cc", "*.pb.h",
-    "*.tsbuildinfo", "tree.json", "structure.json",
-)  # fmt: skip
-PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, SOURCE_MAP: ("*.map",), GENERATED: _GENERATED}
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PATTERNS = {reason: tuple(patterns.split()) for reason, patterns in _TABLE.items()}
 _NAMES = {reason: configured(reason, patterns) for reason, patterns in PATTERNS.items()}
 MAX_PATTERNS = 1_000  # of a `.gitattributes` file, because each is compared with each file of the project
 MARKERS_VERSION = "1"  # increase it with every change of the rules below, or of those for text in `sources/kinds.py`
