@@ -69,10 +69,10 @@ def _policy(allowed: str | int | list[object], reason: str) -> KeyPolicy:
 @cache
 def rules() -> dict[str, KeyPolicy]:
     """Return the policy by `section.key`, or by section where the user names the keys."""
-    import tomllib  # without a configuration, nothing needs it
+    from lore_etl.core.tables import table  # imports what a start without a configuration does not need
 
     found = dict[str, KeyPolicy]()
-    for section, rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
+    for section, rows in table(__file__).items():
         if isinstance(rows, list):
             found[section] = _policy(*rows)
         else:

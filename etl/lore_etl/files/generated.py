@@ -1,17 +1,17 @@
 """Recognise files that programs write, by name, text and git attributes. They are left out and reported."""
 
 import re
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
+from lore_etl.core.tables import table
 from lore_etl.files.ignore import configured, lenient
 
 MINIFIED = "minified or bundled"
 SOURCE_MAP = "source map, or compiled with one"
 GENERATED = "generated"
 ATTRIBUTES = ".gitattributes"
-_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE = table(__file__)
 PATTERNS = {reason: tuple(patterns.split()) for reason, patterns in _TABLE.items()}
 _NAMES = {reason: configured(reason, patterns) for reason, patterns in PATTERNS.items()}
 MAX_PATTERNS = 1_000  # of a `.gitattributes` file, because each is compared with each file of the project

@@ -2,12 +2,11 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from lore_etl.chunking.code_languages import code_patterns, plain_patterns
@@ -15,6 +14,7 @@ from lore_etl.config.project import CONFIG_NAME
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.core.tables import table
 from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.convert import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
@@ -42,7 +42,7 @@ def _expanded(patterns: str) -> tuple[str, ...]:
     return tuple("".join(words) for choices in parts for words in product(*choices))
 
 
-_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE = table(__file__)
 _SHARED: dict[str, str] = {
     "code": " ".join((*code_patterns(), *plain_patterns())),
     "documents": " ".join(f"*{suffix}" for suffix in FORMATS),

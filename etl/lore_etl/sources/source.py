@@ -1,11 +1,10 @@
 """The base class of sources: the files that a source claims, and how it reads them. The language of a file, by name."""
 
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from posixpath import basename, splitext
 from typing import NamedTuple
 
@@ -13,12 +12,13 @@ from lore_etl.chunking import title_of
 from lore_etl.chunking.code_languages import code_syntax_of, plain_title_of
 from lore_etl.core.frontmatter import FrontMatterError, body_of, read_front_matter
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
+from lore_etl.core.tables import table
 from lore_etl.files.conversion.convert import FORMATS
 from lore_etl.files.generated import ATTRIBUTES, GENERATED, Attributes, generated_reason, marked_reason
 from lore_etl.files.ignore import Included, configured
 
 CONVERTED = "document"  # the syntax of documents that are converted to text
-_DATA = tomllib.loads(Path(__file__).with_name("syntaxes.toml").read_text(encoding="utf-8"))
+_DATA = table(__file__, "syntaxes")
 TITLES = {syntax: row["title"] for syntax, row in _DATA["syntaxes"].items()}
 SYNTAXES = {file: syntax for syntax, row in _DATA["syntaxes"].items() for file in row["files"].split()}
 BARE_GUIDES = tuple(file for file in SYNTAXES if "." not in file)

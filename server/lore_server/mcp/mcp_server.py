@@ -6,11 +6,10 @@ Nothing heavy is imported: the handshake and the lists are answered while the re
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
@@ -19,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from lore_etl.core.errors import ConfigError, LoreError
 from lore_etl.core.progress import NOBODY
+from lore_etl.core.tables import table
 from lore_etl.core.text import last_part
 from lore_server import __version__
 from lore_server.contract import Contract
@@ -86,7 +86,7 @@ class Recipe:
     longest: int = 300
 
 
-_DATA = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
+_DATA = table(__file__, "prompts")
 RECIPES = {name: Recipe(**values) for name, values in _DATA.items()}
 
 

@@ -4,7 +4,6 @@ import itertools
 import os
 import shutil
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from lore_etl.config.project import find_project
 from lore_etl.core.errors import InvalidArgument, UsageError
 from lore_etl.core.json_types import JSON
+from lore_etl.core.tables import table
 from lore_etl.core.text import is_encodable
 
 Form = Literal["json", "toml"]
@@ -79,7 +79,7 @@ def _client(name: str, values: JSON) -> Client:
     return Client(name, **values)
 
 
-_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_DATA = table(__file__)
 CLIENTS = {name: _client(name, values) for name, values in _DATA.items()}
 
 

@@ -9,7 +9,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,11 +17,12 @@ from typing import Literal
 
 from lore_etl.core.errors import StorageError, UsageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_etl.core.tables import table
 from lore_server.setup import install
 from lore_server.setup.clients import CLIENTS, Client, lasting_command
 
 START, END = "<!-- lore:start -->", "<!-- lore:end -->"
-TEXTS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TEXTS: dict[str, str] = table(__file__)
 BLOCK = f"""{START}
 ## Lore
 
