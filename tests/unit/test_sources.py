@@ -33,6 +33,9 @@ TYPES = {
     "resources/content/discussions/d-1.md": "ticket",
     # releases
     "CHANGELOG.md": "release", "CHANGES.rst": "release", "HISTORY.md": "release", "pkg/CHANGELOG": "release",
+    "ChangeLog": "release", "pkg/Changes": "release", "Changelog.md": "release", "History.rst": "release",
+    "vendor/zlib/ChangeLog": None, "Readme": "guide", "Install": "guide", "src/ChangeLog.java": "src",
+    "src/Changes.go": "src", "docs/history.md": "guide", "changes": None,
     ".github/RELEASE_NOTES/v1.0.0.md": "release", "resources/content/release-notes/v2.0.0.md": "release",
     # guides and articles
     "README.md": "guide", "docs/a.rst": "guide", "learn/guides/fundamentals/a.md": "guide", "learn/blog/a.md": "blog",
@@ -60,6 +63,7 @@ TYPES = {
     "examples/button/app.mjs": "example", "sub/examples/a.py": "example", "examples/button/README.md": "example",
     "test/playwright/a.spec.mjs": "test", "src/a.test.ts": "test", "tests/unit/test_a.py": "test",
     "conftest.py": "test", "pkg/test_b.py": "test", "src/__tests__/a.js": "test",
+    "pkg/testdata/src/a/a.go": "test",
     # changelogs of other packages, and similar files
     "vendor/left-pad/CHANGELOG.md": None, "third_party/zlib/HISTORY.md": None, "docs/resources/lib/hl/CHANGES.md": None,
     "examples/toast/resources/lib/hl/CHANGES.md": None, "sub/node_modules/a/CHANGELOG.md": None,

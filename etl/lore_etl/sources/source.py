@@ -28,6 +28,7 @@ PROSE = frozenset({CONVERTED, *(syntax for syntax, row in _DATA["syntaxes"].item
 """The syntaxes of documents, which have titles."""
 PROGRAMS = {program: suffix for suffix, programs in _DATA["programs"].items() for program in programs.split()}
 """The extension of the scripts that each interpreter runs."""
+_DOCUMENT = re.compile(r"(?<![^/])[A-Z][A-Za-z]+(?=(?:\.(?:md|rst|txt))?$)")
 FIRST_LINE = 256  # bytes
 _ENV = rb"(?:\S*/)?env[ \t]+(?:(?:-\S*|\w+=\S*)[ \t]+)*"
 _SHEBANG = re.compile(rb"#![ \t]*(?:" + _ENV + rb")?(?:\S*/)?(?P<program>[A-Za-z][A-Za-z-]*)[\d.]*(?=\s|$)")
@@ -84,10 +85,10 @@ class Source:
         self._is_configured = patterns is not None
 
     def claims(self, path: str) -> bool:
-        """Return whether the file belongs to this source; `README.MD` is like `README.md`."""
-        stem, suffix = splitext(path)
-        usual = stem + suffix.lower()
-        return self._patterns.includes(path) or (usual != path and self._patterns.includes(usual))
+        """Return whether the file belongs to this source by its path or the usual spelling of its name."""
+        usual, patterns = _usual(path), self._patterns
+        is_other = usual != path and patterns.verdict(path) is None
+        return patterns.includes(path) or (is_other and patterns.includes(usual))
 
     def left_out(self, path: str, text: str) -> str | None:
         return self.project.generated(path, text)
@@ -123,8 +124,14 @@ class Source:
 
 def syntax_of(path: str) -> str:
     name = PurePosixPath(path)
-    found = SYNTAXES.get(name.suffix.lower() or name.name) or code_syntax_of(path) or "plain"
+    found = SYNTAXES.get(name.suffix.lower() or _usual(name.name)) or code_syntax_of(path) or "plain"
     return "plain" if found == "text" and plain_title_of(path) else found  # such as `CMakeLists.txt`
+
+
+def _usual(path: str) -> str:
+    """Return a path with `README.md` for `README.MD`, and `CHANGELOG` for `ChangeLog`."""
+    stem, suffix = splitext(path)
+    return _DOCUMENT.sub(lambda name: name[0].upper(), stem + suffix.lower())
 
 
 def is_code(path: str) -> bool:
