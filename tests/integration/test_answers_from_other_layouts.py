@@ -19,6 +19,20 @@ FILES = {
             ("1.7.0", "new", " * the keel is older than 1.6.0\n"),
         )
     ),
+    "hull/ChangeLog": "Hull\n\n"
+    + "".join(
+        f"Changes with v{version}:\n\n\tAdditions:\n\n\t* plank 1: add {what} (#1)\n\t* plank 2: add {what} (#2)\n\n"
+        for version, what in (("0.6.0", "oakum"), ("0.5.1", "pitch"), ("0.5.0", "tar"))
+    ),
+    "sails/CHANGELOG.md": "# Sails\n\n"
+    + "".join(
+        f"## [{version}](https://example.org/{version}) - {date}\n\n{notes}\n\n"
+        for version, date, notes in (
+            ("7.1.0", "2024-03-01", "### Fixed\n- Reefs hold."),
+            ("7.0.2", "2024-02-01", "### Changed\n- Small jibs.\n\n### Upgrade from 6.4.0\n- Sew the jibs."),
+            ("7.0.1", "2024-01-01", "- Spritsails are gone."),
+        )
+    ),
     "CHANGES/CHANGES-2.1.md": "# Changes\n\n## v2.1.10 (2024-05-01)\n\n- Quays have numbers.\n\n"
     "## v2.1.4(2024-02-24)\n\n### Quay\n\n- [Fix the leak of the bilge pump](https://example.org/pull/9)\n",
     "docs/mooring.rst": "Mooring\n=======\n\nHow ships are tied to a quay.\n\n.. _spring-lines:\n\nSpring lines\n"
@@ -75,6 +89,24 @@ def test_the_releases_of_a_plain_text_are_known_by_lines_of_their_own(app: App) 
     assert added["answer"].startswith("The earliest release note here that names `sternPost` is that of 1.8.2 [1].")
     assert changed["answer"].startswith("`NEWS` has the notes of 1.8.2 [1].")
     assert [text.partition(" in")[0] for text in missing] == ["There is no release 1.8.1", "There is no release 1.6.0"]
+
+
+@pytest.mark.parametrize(
+    ("version", "source", "begin", "end"),
+    [
+        ("0.5.1", "hull/ChangeLog", "Changes with v0.5.1:", "plank 2: add pitch (#2)"),
+        ("7.0.2", "sails/CHANGELOG.md", "## [7.0.2](https://example.org/7.0.2)", "- Sew the jibs."),
+        ("7.0", "sails/CHANGELOG.md", "## [7.0.2](https://example.org/7.0.2)", "- Spritsails are gone."),
+    ],
+)
+def test_the_passage_of_a_release_has_its_notes_and_no_others(
+    app: App, version: str, source: str, begin: str, end: str
+) -> None:
+    reply = ask(app, f"What changed in {version}?")
+
+    assert reply["answer"] == f"`{source}` has the notes of {version} [1]."
+    assert reply["citations"][0]["quote"].startswith(begin)
+    assert reply["citations"][0]["quote"].endswith(end)
 
 
 def test_a_verb_within_a_link_belongs_to_its_release(app: App) -> None:

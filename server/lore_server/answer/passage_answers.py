@@ -18,7 +18,7 @@ from lore_server.answer.class_questions import Fact, extended_class
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
-from lore_server.answer.release_facts import first_release, release_of
+from lore_server.answer.release_facts import first_release, notes_of, release_of
 from lore_server.changes.ticket_names import names_of_file, shown_name
 from lore_server.query.confidence import SUGGESTION, share_of
 from lore_server.query.outdated import outdated
@@ -181,7 +181,8 @@ class PassageAnswers:
         for one in named:
             for source in _sources(one):
                 chunks = self._index.catalogue.of_source(source)
-                own = chunks if one.sources else [chunk for chunk in one.passages if chunk.source == source]
+                notes = notes_of(one.name, chunks) if one.kind == "release" and not one.sources else []
+                own = chunks if one.sources else notes or [chunk for chunk in one.passages if chunk.source == source]
                 parts += in_parts([chunk for chunk in own if chunk.kind != IMPORTS] or own, chunks)
         chosen = fitting(parts, room, SHOWN if len(named) == 1 else PER_FILE)
         return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]

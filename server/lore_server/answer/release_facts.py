@@ -1,15 +1,18 @@
 """Find the earliest release note that names something, for questions such as "which release added …"."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.stores.tokenizer import phrase_words
-from lore_server.query.reference import BEFORE_VERSION, spelled, titles
+from lore_server.query.reference import BEFORE_VERSION, is_version, spelled, titled_lines, titles
 from lore_server.query.wording import wording
+from lore_server.replies.paging import whole_lines
 
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))
@@ -53,6 +56,19 @@ def release_of(chunk: Chunk) -> str | None:
         return None
     places = (*reversed(chunk.heading), chunk.title, path.stem)
     return next((match[1] for match in map(_VERSION.search, places) if match), "")
+
+
+def notes_of(version: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return the parts of a file's chunks that are about a version: from its title to that of another one."""
+    lines = whole_lines(chunks)
+    found = [(n, match[1]) for n, title in titled_lines("\n".join(lines)) if (match := _VERSION.search(title))]
+    spans = [
+        (first, max(n for n in range(first, after) if lines[n - 1].strip()))
+        for (first, have), (after, _) in pairwise([*found, (len(lines) + 1, "")])
+        if is_version(version, have)
+    ]
+    parts = [(one, max(one.lines[0], first), min(one.lines[1], last)) for first, last in spans for one in chunks]
+    return [replace(one, lines=(a, b), text="\n".join(lines[a - 1 : b])) for one, a, b in parts if a <= b]
 
 
 def _stating(chunk: Chunk, index: Index, words: re.Pattern[str], verb: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ _LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
 _PATH = re.compile(r"(?<![\w/.:-])[\w.@+~-]*(?:/[\w.@+~-]+)+")
 TERM = "referenceMatch"  # of a document that the query names
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-[\w.]+)?", re.IGNORECASE)
-BEFORE_VERSION = r"(?:[A-Za-z][\w.-]* )?(?:release |version )?(?:in |for )?v?"
+BEFORE_VERSION = r"(?:[A-Za-z][\w.-]* )?(?:release |version )?(?:in |for |with )?v?"
 _TITLE = re.compile(
     r"(?mi)^#+\s+(.+)|^(\w.+)\n[-=~^]{3,}$|<h[1-6]\b[^<>]*>\s*(.+?)\s*</h[1-6]>"
     rf"|(?<![^\n]\n)^({BEFORE_VERSION}\d+(?:\.\d+)+[^\n.]{{0,40}})\n(?=\n|\s*[-*+] )"
@@ -64,7 +64,15 @@ class Reference(NamedTuple):
 
 def titles(text: str) -> Iterator[str]:
     """Yield the headings in Markdown, HTML or reStructuredText, and the lines of plain text that name a release."""
-    yield from (match[match.lastindex or 0] for match in _TITLE.finditer(text))
+    yield from (title for _, title in titled_lines(text))
+
+
+def titled_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield such titles with their lines, from 1."""
+    number, place = 1, 0
+    for match in _TITLE.finditer(text):
+        number, place = number + text.count("\n", place, match.start()), match.start()
+        yield number, match[match.lastindex or 0]
 
 
 def spelled(name: str, is_whole: bool = False) -> re.Pattern[str]:
