@@ -192,6 +192,27 @@ def test_one_class_of_its_name_is_chosen_by_its_place_or_full_name() -> None:
         assert "`cloud.null.Fake` {2}" in fact.text
 
 
+SHARED = Hierarchy(
+    [
+        ClassNode("paint/coat.go:Coat", (), "paint/coat.go", (3, 5)),
+        ClassNode("test/b/paint/coat.go:Coat", (), "test/b/paint/coat.go", (3, 5)),
+        ClassNode("a.Fake", (), "test/a/fake.go", (3, 9), ("paint/coat.go:Coat",)),
+        ClassNode("b.Matte", (), "test/b/matte.go", (3, 9), ("b.paint.Coat",)),
+        ClassNode("paint.Gloss", (), "paint/gloss.go", (3, 9), ("paint/coat.go:Coat",)),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", ["paint.Coat", "Coat", "coat.Coat"])
+def test_a_class_of_the_project_is_meant_rather_than_those_of_tests_and_of_others(name: str) -> None:
+    tests = {"test/a/fake.go", "test/b/matte.go", "test/b/paint/coat.go"}
+    fact = class_fact(f"what implements {name}", SHARED, lambda _: [], lambda _: {}, tests.__contains__)
+
+    assert fact is not None
+    assert fact.text == "`paint/coat.go:Coat` is implemented by at least 2 types: `paint.Gloss` {1}, `a.Fake` {2}."
+    assert SHARED.named(name) == ["paint/coat.go:Coat", "test/b/paint/coat.go:Coat"]
+
+
 @pytest.mark.parametrize(
     "question", ["what breaks if I change shop.Store?", "who is affected by a change of shop.Store"]
 )

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from posixpath import splitext
 
 SURROGATES = "\ud800-\udfff"  # a range for character classes: JSON and file names can contain surrogates, UTF-8 cannot
 _SURROGATE = re.compile(f"[{SURROGATES}]")
@@ -53,8 +54,14 @@ def first_distinct(values: Iterable[str], limit: int) -> tuple[str, ...]:
 
 
 def is_named(full: str, name: str) -> bool:
-    """Return whether a full name is this name, or ends with it below a package, a module or a class."""
-    return full == name or full.endswith((f".{name}", f":{name}"))
+    """Return whether a full name is this name, or ends with it below a package, a module, its file or a class."""
+    if full == name or full.endswith((f".{name}", f":{name}")):
+        return True
+    package, _, own = name.rpartition(".")
+    if not package or not full.endswith(f":{own}"):
+        return False
+    module = f".{splitext(full.removesuffix(f':{own}'))[0].replace('/', '.')}"
+    return module.endswith(f".{package}") or module.rpartition(".")[0].endswith(f".{package}")
 
 
 def last_part(name: str) -> str:

@@ -64,11 +64,15 @@ class Hierarchy:
         return sorted(self._children.get(name, ()))
 
     def named(self, name: str) -> list[str]:
-        """Return the full names that match a user's input: the exact name, else names with this ending in any case."""
+        """Return the full names that a user's input means: the exact one, else those with this ending in any case.
+
+        Classes from elsewhere count only if the project has none.
+        """
         if name in self.nodes:
             return [name]
         folded = name.casefold().replace("::", ".")
-        return sorted(full for full in self.nodes if is_named(full.casefold(), folded))
+        found = sorted(full for full in self.nodes if is_named(full.casefold(), folded))
+        return [full for full in found if self.nodes[full].source] or found
 
     def nearest(self, name: str) -> list[str]:
         last = last_part(name).casefold()

@@ -84,7 +84,7 @@ class AnswerService:
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
         known: WrittenAnswer | None = None
         if is_wide:
-            fact = class_fact(question, self._index.hierarchy, self._members, self._users)
+            fact = class_fact(question, self._index.hierarchy, self._members, self._users, self._is_test)
             fact = fact or place_fact(question, self._index) or calls_fact(question, self._index)
             known = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
         if known is None and found.named and not any(one.passages for one in found.named):
@@ -176,6 +176,9 @@ class AnswerService:
     def _users(self, name: str) -> dict[str, list[User]]:
         names = [name] if name in self._index.hierarchy.nodes else functions_named(self._index, name)
         return {full: self._index.catalogue.users(full) for full in names}
+
+    def _is_test(self, source: str) -> bool:
+        return any(chunk.type == KnowledgeType.TEST for chunk in self._index.catalogue.of_source(source)[:1])
 
     def _members(self, node: ClassNode) -> tuple[Member, ...]:
         packed = self._index.catalogue.facts([str(node.source)]).get(str(node.source), "")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lore_etl.core.model import ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, is_named, last_part
@@ -28,6 +28,8 @@ _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 MembersOf = Callable[[ClassNode], Sequence[Member]]
 UsersOf = Callable[[str], Mapping[str, Sequence[User]]]
 """Returns the users of each class or function with this name or ending, by its full name."""
+IsTest = Callable[[str], bool]
+"""Returns whether a file is a test: other files come first, and their classes are rather meant."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ class Fact:
     places: tuple[DefinedPlace, ...]
 
 
-def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: UsersOf) -> Fact | None:
+def class_fact(
+    question: str, tree: Hierarchy, members_of: MembersOf, users_of: UsersOf, is_test: IsTest = lambda _: False
+) -> Fact | None:
     """Return the answer to a question about classes; None for other questions, or if it names no class."""
     if len(question.split()) > MAX_WORDS:
         return None
@@ -59,7 +63,7 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
         return None
     nodes: list[ClassNode] = []
     for token in dict.fromkeys(word.strip("`'\"?!.,:;()[]") for word in question.split()):
-        same, count = _called(token, question, tree)
+        same, count = _called(token, question, tree, is_test)
         if len(same) > 1 and not (asks_place and not (upwards or downwards)):
             places = _places(same)
             return Fact(f"{count}: {_listed(places)}. Which of them do you mean?", places[:MAX_NAMED])
@@ -75,7 +79,7 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     if upwards:
         return _bases(nodes, tree)
     if downwards:
-        if "implement" in question.casefold() and (fact := _implementers(nodes, tree)):
+        if "implement" in question.casefold() and (fact := _implementers(nodes, tree, is_test)):
             return fact
         return _subclasses(nodes, tree, is_direct="direct" in asks)
     if asks_place:
@@ -83,13 +87,14 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf, users_of: 
     return _members(nodes, members_of) if asks_list else None
 
 
-def _called(token: str, question: str, tree: Hierarchy) -> tuple[list[ClassNode], str]:
+def _called(token: str, question: str, tree: Hierarchy, is_test: IsTest) -> tuple[list[ClassNode], str]:
     """Return the classes that a word means, by places in the question if there are several, and their number."""
     found = [tree.nodes[name] for name in classes_in(token, tree)]
     if found and "." not in token:
         found = [node for name, node in tree.nodes.items() if is_named(name, token)] or found
     found = [node for node in found if node.source] or found
     found = [node for node in found if not str(node.source).endswith(_DESCRIPTIONS)] or found
+    found = [node for node in found if not is_test(str(node.source))] or found
     if len(found) < 2:
         return found, ""
     others = dict.fromkeys(word.casefold() for word in NAME.findall(question) if len(word) > 1 and word != token)
@@ -146,11 +151,11 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
     return Fact(f"{roots} has {count}: {_listed(places)}.", places[:MAX_NAMED])
 
 
-def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
+def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy, is_test: IsTest) -> Fact | None:
     below = {node.name: [one for one in map(tree.nodes.get, tree.children(node.name)) if one] for node in nodes}
     found = {one.name: one for name, types in below.items() for one in types if name in one.implements}
     roots = _names(name for name, types in below.items() if any(name in one.implements for one in types))
-    places = tuple(replace(place, name=one.name) for one in found.values() for place in _places([one]))
+    places = tuple(sorted(_places(found.values()), key=lambda place: is_test(place.source)))
     text = f"{roots} is implemented by at least {counted(len(places), 'type')}: {_listed(places)}."
     return Fact(text, places[:MAX_NAMED]) if places else None
 

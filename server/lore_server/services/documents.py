@@ -277,8 +277,5 @@ def _full_name(tree: Hierarchy, root: str, functions: Sequence[str]) -> str:
         hint = f"Did you mean {', '.join(near)}?" if near else "list_documents with type=src lists the indexed code."
         raise ClassNotFound(f"There is no class `{root}` in the index.", hint)
     if len(names) > 1:
-        own = [name for name in names if name in functions or tree.nodes[name].source]
-        if len(own) != 1:
-            raise InvalidArgument(f"`{root}` is ambiguous.", f"Use one of: {', '.join(names[:10])}.")
-        names = own
+        raise InvalidArgument(f"`{root}` is ambiguous.", f"Use one of: {', '.join(names[:10])}.")
     return names[0]
