@@ -26,6 +26,14 @@ def test_the_wording_of_a_comparison_is_not_sought(question: str) -> None:
     assert near(question, "At dawn the ferry leaves.") == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["what's the ferry at dawn", "why can't the ferry at dawn", "Where\u2019re ferry and dawn", "it'll ferry dawn"],
+)
+def test_the_rest_of_a_contraction_is_not_sought(question: str) -> None:
+    assert near(question, "At dawn the ferry leaves.") == pytest.approx(1)
+
+
 def test_distant_words_score_by_the_best_window_with_some_of_them() -> None:
     apart = near("ferry dawn", f"The ferry waits. {GAP} At dawn it leaves.")
 

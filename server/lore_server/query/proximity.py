@@ -11,7 +11,10 @@ WINDOW = 8  # words
 STEM = 5  # letters: enough to match the forms of a word
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+|[A-Z]+[a-z0-9]*")  # the same words as with both others, in one pass
-_COMPARING = re.compile(r"\b(?:differences? between|differs? from)\b", re.IGNORECASE)  # no text has it
+# the wording of a comparison and the rest of a contraction, which no answer has
+_UNSOUGHT = re.compile(
+    r"\b(?:differences? between|differs? from|\w+n['’]t)\b|(?<=\w)['’](?:s|re|ve|ll|d|m)\b", re.IGNORECASE
+)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -30,7 +33,7 @@ def proximities(question: str, texts: Sequence[str]) -> list[float]:
 
 def stems(text: str) -> list[tuple[str, str]]:
     """Return the significant words of a text in lower case with their stems, with identifiers split."""
-    return [(word, word[:STEM]) for word in significant(map(str.casefold, _words(_COMPARING.sub(" ", text))))]
+    return [(word, word[:STEM]) for word in significant(map(str.casefold, _words(_UNSOUGHT.sub(" ", text))))]
 
 
 def stems_of(text: str) -> frozenset[str]:
