@@ -56,6 +56,10 @@ FILES = {
     "docs/galley.md": "# Galley\n\n<h3 id='salt'>\nHow do I keep meat fresh?\n</h3>\n\nSee [salt](salt.md).\n\n"
     "<h3>How do I keep water fresh?</h3>\n\nCopper coins in the barrel do it.\n",
     "docs/water.md": "# Barrels\n\nTo keep a barrel of fresh water, tie it:\n\n```\nbarrel.tie('fresh water')\n```\n",
+    "docs/rigging.md": '# <a name="rigging" />Rigging\n\nA mast stays upright by its stays. What a mainStay is '
+    'made of, the shipwright decides.\n\n## <a name="spars" />Spars\n\nThe yards and the booms.\n\n'
+    '## <a name="main-stay" />Main stay\n\n**`mainStay`** (rope, REQUIRED) from the masthead to the bow.\n',
+    "lib/rig.js": "export const rig = {\n  mainStay: 'hemp',\n  mainStayLength: 20,\n  spar: 'pine',\n}\n",
     "docs/words.md": "# Words\n\n## What's a `Deadeye`?\n\n`Deadeye` stands for a round block. It has three holes.\n",
     "lib/deadeye.js": "/** A Deadeye is made of elm. */\nfunction Deadeye () {\n  return 'deadeye'\n}\n",
     "docs/charts.md": "# Charts\n\nCharts keep the depths of a coast in one roll.\n\n## Portability\n\nThe roll has "
@@ -173,6 +177,11 @@ def test_a_question_as_a_heading_is_answered_by_its_section(app: App) -> None:
 
     assert "Copper coins" in water["citations"][0]["quote"]
     assert deadeye["answer"].startswith("`Deadeye` stands for a round block. [1]")
+
+
+@pytest.mark.parametrize(("question", "text"), [("what is a spar", "yards"), ("what's mainStay", "masthead")])
+def test_a_heading_with_an_anchor_or_with_the_words_of_a_name_defines_it(app: App, question: str, text: str) -> None:
+    assert text in ask(app, question)["citations"][0]["quote"]
 
 
 @pytest.mark.parametrize("question", ["is it fire safe", "Is it water resistant?"])

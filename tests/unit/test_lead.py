@@ -161,7 +161,14 @@ def test_the_prose_that_names_a_subject_defines_it_and_a_comment_in_code_is_no_h
 
 
 @pytest.mark.parametrize(
-    "heading", ["## Manifest", "Manifest\n--------", "Manifest\n^^^^^^^^", "### `manifest` (String)"]
+    "heading",
+    [
+        "## Manifest",
+        '## <a name="list" />Manifest',
+        "Manifest\n--------",
+        "Manifest\n^^^^^^^^",
+        "### `manifest` (String)",
+    ],
 )
 def test_a_heading_is_a_subject_in_each_notation(heading: str) -> None:
     other = make_chunk("a.md", text="The manifest of the ship provides a list of its freight.\n")
@@ -214,6 +221,13 @@ def test_a_comment_that_says_what_a_class_is_comes_before_its_constructor() -> N
 
     assert defining("what is a CargoHold", lambda: [opened, made]) == [opened]
     assert defining("what is a CargoHold", lambda: [opened, made, said]) == [said]
+
+
+def test_a_heading_with_the_words_of_a_name_defines_it() -> None:
+    code = make_chunk("hold.json", text='"maxCasks": {\n  "type": "integer"\n}\n')
+    headed = make_chunk("hold.md", text="## Max casks\n\n**`maxCasks`** (OPTIONAL) the limit of one hold.\n")
+
+    assert defining("What's maxCasks", lambda: [code, headed]) == [headed]
 
 
 @pytest.mark.parametrize(

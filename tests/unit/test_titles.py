@@ -90,6 +90,23 @@ def test_a_title_is_one_storable_line_of_bounded_length(suffix: str) -> None:
     assert 150 < len(title) <= 300
 
 
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ('<a name="stays" />Stays', "Stays"),
+        ('Stays <a id="stays"></a>', "Stays"),
+        ("[2.1.0](https://example.org/2.1.0) - 2024-02-01", "2.1.0 - 2024-02-01"),
+        (":ship: Stays [![built](https://example.org/b.svg)](https://example.org) ![](c.svg)", ":ship: Stays"),
+        ("![Stays](logo.svg)", "Stays"),
+        ("[`stay(rope)`](api.md)", "`stay(rope)`"),
+        ("The `<a>` tag, `ropes[0](end)` and Knot<Rope>", "The `<a>` tag, `ropes[0](end)` and Knot<Rope>"),
+    ],
+)
+def test_a_heading_is_read_as_it_is_shown(heading: str, title: str) -> None:
+    assert read("a.md", f"# {heading}\n").title == title
+    assert chunks_in("a.md", f"{BODY}\n\n## {heading}\n\n{BODY}\n")[1].heading == (title,)
+
+
 def test_the_levels_of_rst_titles_depend_on_their_overlines() -> None:
     text = (
         f"=====\nGuide\n=====\n{BODY}\n\nSetup\n=====\n{BODY}\n\n=====\n Use\n=====\n{BODY}\n\nLinux\n=====\n{BODY}\n"

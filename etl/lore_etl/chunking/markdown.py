@@ -15,11 +15,12 @@ from markdown_it.token import Token
 from lore_etl.chunking.headed import by_heading
 from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings, parse_plain
 from lore_etl.core.frontmatter import front_matter_lines
-from lore_etl.core.headings import heading_of, outline
+from lore_etl.core.headings import heading_of, outline, without_markup
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
-from lore_etl.core.text import storable
+from lore_etl.core.text import one_line, storable
 
+MAX_TITLE = 2_000  # characters of a heading with its markup
 HEAD_LINES = 80  # the lines that are searched for a document's title
 _SOLID = {"fence", "code_block", "table_open", "html_block"}
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
@@ -52,8 +53,8 @@ def first_heading(text: str) -> str | None:
     skipped = front_matter_lines(text)
     lines = text.split("\n", skipped + HEAD_LINES)[skipped : skipped + HEAD_LINES]
     first = heading_of(next((line for line in lines if line.strip()), ""))  # the usual case needs no parser
-    if first and first[1]:
-        return first[1]
+    if first and (title := one_line(without_markup(first[1]))):
+        return title
     headings = _headings(block_parser().parse("\n".join(lines)), 0)
     return next((heading.title for heading in headings if heading.title), None)
 
@@ -62,7 +63,7 @@ def _headings(tokens: list[Token], skipped: int) -> list[HeadingLines]:
     found = []
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            title = inline.content.strip()[:200]
+            title = one_line(without_markup(inline.content[:MAX_TITLE]))[:200]
             found.append(HeadingLines(*_range(token, skipped), int(token.tag[1]), title))
     return found
 

@@ -12,6 +12,10 @@ _CLOSING = re.compile(r"(?:^|[ \t]+)#+$")
 # a fence can begin on the line of a list item; the item's other lines are then indented
 _FENCE = re.compile(r"^([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}(?=[^`]*$)|~{3,})")
 _FENCE_END = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*$")
+# code, which stays as it is, an image, a link, and tags without a text of their own, such as anchors
+_MARKUP = re.compile(
+    r"(?P<code>`[^`\n]*`)|(?P<image>!?)\[(?P<text>[^\[\]]*)\]\([^()\s]*\)|</?(?:a|br|img|small|span|sub|sup)\b[^<>]*>"
+)
 
 
 class Heading(NamedTuple):
@@ -71,6 +75,15 @@ def outline(text: str, skip: int = 0) -> Outline:
         elif heading := heading_of(line):
             headings.append(Heading(number, *heading))
     return Outline(lines, headings, frozenset(fenced), fence.line if fence else None)
+
+
+def without_markup(text: str) -> str:
+    """Return Markdown without images, the targets of links, and tags that show nothing; an image alone has its text."""
+
+    def shown(one: re.Match[str]) -> str:
+        return one["code"] or (one["text"] or "") * (not one["image"] or one[0] == one.string)
+
+    return _MARKUP.sub(shown, _MARKUP.sub(shown, text))  # an image may be a link
 
 
 def heading_of(line: str) -> tuple[int, str] | None:

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from lore_etl.chunking.markdown import block_parser
+from lore_etl.core.headings import without_markup
 from lore_etl.core.model import Chunk
 from lore_etl.sources.source import PROSE, syntax_of
+from lore_etl.stores.tokenizer import name_parts
 from lore_server.answer.pack import Passage
 from lore_server.query.parse import looks_like_name
 from lore_server.query.path_words import file_name_matches, name_words
@@ -69,9 +71,15 @@ def _subject(question: str) -> str | None:
     what = _FORM["what_is"].search(question) or _FORM["what_does"].search(question)
     if what is None or _FORM["value"].search(what["subject"]):
         return None
-    words = (re.escape(word.removesuffix("s")) + "s?" for word in re.findall(r"[\w$]+", what["subject"]))
+    words = (_word(word.removesuffix("s")) for word in re.findall(r"[\w$]+", what["subject"]))
     of, is_kind = (rf"(?:{_KIND} )?", rf"(?:[`*_]*\s+{_KIND}\b)?") if what["article"] is None else ("", "")
     return rf"(?:an? |the )?{of}[`*_]*{r'[^A-Za-z0-9]+'.join(words)}{is_kind}"
+
+
+def _word(word: str) -> str:
+    """Return a pattern for a word or name, also as a plural or in parts: `max casks` for `maxCasks`."""
+    parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(word)))
+    return f"(?:{re.escape(word)}|{parts})s?" if len(parts) > len(word) else f"{re.escape(word)}s?"
 
 
 def _says_what(subject: str) -> str:
@@ -98,7 +106,7 @@ def defining(question: str, chunks: Callable[[], Iterable[Chunk]]) -> list[Chunk
         if syntax_of(chunk.source) not in PROSE:
             is_explained = re.search(commented, chunk.text, re.IGNORECASE | re.MULTILINE) is not None
             return False, is_explained, re.search(declared, chunk.text, re.MULTILINE) is not None
-        text = _FENCE.sub("", chunk.text)
+        text = without_markup(_FENCE.sub("", chunk.text))
         titled, defines, mentions = (bool(re.search(form, text, re.IGNORECASE | re.MULTILINE)) for form in forms)
         stem = PurePosixPath(chunk.source).stem.lstrip("-_0123456789")
         titled = titled or (chunk.lines[0] == 1 and re.fullmatch(subject, stem, re.IGNORECASE) is not None)

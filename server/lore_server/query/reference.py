@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from lore_etl.core.headings import without_markup
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.keywords import KeywordStore
@@ -72,7 +73,7 @@ def titled_lines(text: str) -> Iterator[tuple[int, str]]:
     number, place = 1, 0
     for match in _TITLE.finditer(text):
         number, place = number + text.count("\n", place, match.start()), match.start()
-        yield number, match[match.lastindex or 0]
+        yield number, without_markup(match[match.lastindex or 0])
 
 
 def spelled(name: str, is_whole: bool = False) -> re.Pattern[str]:
