@@ -122,6 +122,8 @@ def test_what_was_looked_up_is_no_name() -> None:
         ("Sort the change log", set()),
         ("why SQLite and not Redis", {"adr", "prp", "ticket"}),
         ("where is the retry policy defined", {"src"}),
+        ("where are the retries of a job documented?", {"guide"}),
+        ("where is retrying described", {"guide"}),
         ("how is the upgrade tested", {"test"}),
         ("which rules must agents keep", {"rule"}),
         ("what is new in 2.0", {"release"}),

@@ -85,15 +85,14 @@ def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
 def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters: int) -> list[Passage]:
     """Return `first` and others of the best `files` files, up to four, at most `characters` long; at least one passage.
 
-    The best passage of each of the first three files comes first. A file far below the first is left out.
+    The best passage of each of the first three files precedes any second one. A file far below the first is left out.
     """
     leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
-    position = {file.source: number for number, file in enumerate(leading)}
+    sources = {file.source for file in leading}
     is_ahead = all(file.score < AHEAD * found.ranked[0].score for file in found.ranked[1:])
     passages = [*first, *(file.chunk for file in leading[: PER_FILE if is_ahead else LEADING])]
-    passages += [passage.chunk for passage in found.passages if passage.source in position]
+    passages += [passage.chunk for passage in found.passages if passage.source in sources]
     chosen = fitting(passages, characters, PER_FILE + is_ahead)
-    chosen.sort(key=lambda chunk: -1 if chunk in first else position[chunk.source])
     return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
 
