@@ -31,6 +31,16 @@ def test_a_passage_of_prose_is_extended_to_its_section() -> None:
     assert (passage.chunk.text, passage.chunk.lines) == ("a\n\nb\n\nc", (1, 5))
 
 
+@pytest.mark.parametrize(
+    "targets", [".. _sails: sails.html\n.. _oars: oars.html", "[sails]: sails.md\n\n[oars]: oars.md"]
+)
+def test_the_targets_of_links_are_no_passage(targets: str) -> None:
+    passage = make_chunk("docs/guide.md", text=targets, heading=("Guide", "Links"), lines=(9, 11), anchor="links")
+
+    assert shown([section("a")[0], passage], 0, 1) == ["a"]
+    assert shown([section("a")[0], passage], 1) == [targets]
+
+
 def test_a_passage_does_not_grow_beyond_its_section_the_limit_or_the_room() -> None:
     other = make_chunk("docs/guide.md", text="other", heading=("Guide", "Other"), lines=(3, 3), anchor="other")
 

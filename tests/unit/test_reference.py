@@ -6,7 +6,7 @@ from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.hybrid import rank, score
 from lore_server.query.parse import parse, sought_types
 from lore_server.query.ranking import HYBRID, Ranked
-from lore_server.query.reference import asks_only_for, references, tickets, written_paths
+from lore_server.query.reference import Reference, asks_only_for, references, tickets, written_paths
 from lore_server.query.retrieve import Candidate, Candidates
 from tests.harness.chunks import candidate, make_chunk
 
@@ -116,6 +116,13 @@ def test_a_heading_of_the_series_matches_in_a_change_log(heading: str) -> None:
     found = ranked("release 11.20", candidate(other, 0.9, 9.0), candidate(ours, 0.7, 7.0))
 
     assert found[0].chunk == ours
+
+
+def test_a_release_whose_title_ends_a_passage_of_plain_text_is_found() -> None:
+    before = make_chunk("NEWS", text="\t* the sails since 1.2.0 are wider\n\nChanges with v1.3.0:\n\n\t* add")
+    passage = make_chunk("NEWS", text="\t* the keel is lighter\n\nChanges with v1.2.0:")
+
+    assert [Reference("release", "1.2.0").is_in(chunk) for chunk in (before, passage)] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ WIDE = 1_000  # characters up to which a passage of prose is widened within its 
 WHOLE = 1_900  # characters up to which prose gets whole blocks, and code its whole function
 _FREE = frozenset({"paragraph_open", "heading_open", "html_block", "hr"})
 _CODE = frozenset({"fence", "code_block", "table_open"})
-_TARGETS = re.compile(r"^\.\. _.*", re.MULTILINE)  # of links, in reStructuredText
+_TARGETS = re.compile(r"^(?:\.\. _|\[[^\]\n]+\]:).*", re.MULTILINE)  # of links
 _WORD = re.compile(r"[^\W_]+")
 ChunksOf = Callable[[str], Sequence[Chunk]]
 

@@ -59,7 +59,7 @@ class Reference(NamedTuple):
             return re.search(rf"(?:#|\bgh-|/(?:issues|pull)/){number}\b", chunk.text, re.IGNORECASE) is not None
         if self.kind == "text":
             return spelled(self.name).search(" ".join((chunk.text, chunk.title, *chunk.heading))) is not None
-        places = (*chunk.heading, *(titles(chunk.text) if syntax_of(chunk.source) in PROSE else ()))
+        places = (*chunk.heading, *(titles(f"{chunk.text}\n\n") if syntax_of(chunk.source) in PROSE else ()))
         return any(is_version(self.name, found[0].removeprefix("v")) for t in places for found in _VERSION.finditer(t))
 
 
