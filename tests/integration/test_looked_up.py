@@ -272,10 +272,10 @@ def test_a_file_far_ahead_of_the_others_shows_three_passages(tmp_path: Path, con
     assert [one["source"] for one in reply["citations"]] == ["docs/winch.md"] * 3
 
 
-def test_the_best_passage_of_each_file_precedes_any_second_one(tmp_path: Path, contract: Contract) -> None:
+def test_the_best_section_of_each_file_precedes_any_second_one(tmp_path: Path, contract: Contract) -> None:
     files = {
-        "docs/winch.md": f"# Winch\n\n## Drum\n\nThe winch is oiled each morning. {'Then the mate signs. ' * 60}\n\n"
-        f"## Brake\n\nOil for the winch is kept below. {'Below it is dry and dark. ' * 60}\n",
+        "docs/winch.md": f"# Winch\n\n## Drum\n\nThe winch is oiled each morning. {'Then the mate signs. ' * 30}\n\n"
+        f"## Brake\n\nOil for the winch is kept below. {'Below it is dry and dark. ' * 25}\n",
         "docs/pump.md": f"# Pump\n\nThe pump beside the winch is oiled on Fridays. {'Fridays have a bell. ' * 60}\n",
     }
     with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
@@ -283,3 +283,18 @@ def test_the_best_passage_of_each_file_precedes_any_second_one(tmp_path: Path, c
         reply = ask(app, "when is the winch oiled")
 
     assert [one["source"] for one in reply["citations"]][:3] == ["docs/winch.md", "docs/pump.md", "docs/winch.md"]
+
+
+def test_the_passages_of_a_section_stay_together(tmp_path: Path, contract: Contract) -> None:
+    files = {
+        "docs/rafts.md": f"# Rafts\n\n## Why no rafts?\n\nWe do not use rafts. {'The mate has a list. ' * 60}\n\nRafts "
+        f"are slow, so we use barges. {'It is kept in the hold. ' * 60}\n",
+        "docs/pump.md": f"# Pump\n\nWe use no rafts: pumps of rafts leak. {'Fridays have a bell. ' * 30}\n",
+    }
+    with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+        reply = ask(app, "why not use rafts?")
+
+    sources = [one["source"] for one in reply["citations"]]
+    assert sources == sorted(sources, reverse=True)
+    assert len(sources) > len(set(sources)) == 2

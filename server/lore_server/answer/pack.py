@@ -85,7 +85,7 @@ def merged(run: Sequence[Chunk], chunks: Sequence[Chunk]) -> Chunk:
 def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters: int) -> list[Passage]:
     """Return `first` and others of the best `files` files, up to four, at most `characters` long; at least one passage.
 
-    The best passage of each of the first three files precedes any second one. A file far below the first is left out.
+    The best section of each of the first three files precedes any second one. A file far below the first is left out.
     """
     leading = [file for file in found.ranked[:files] if file.score >= FAR_BELOW * found.ranked[0].score]
     sources = {file.source for file in leading}
@@ -93,6 +93,9 @@ def choose(found: SearchOutcome, first: Sequence[Chunk], files: int, characters:
     passages = [*first, *(file.chunk for file in leading[: PER_FILE if is_ahead else LEADING])]
     passages += [passage.chunk for passage in found.passages if passage.source in sources]
     chosen = fitting(passages, characters, PER_FILE + is_ahead)
+    sections = {one.id: (one.source, one.heading if syntax_of(one.source) in PROSE else one.id) for one in chosen}
+    order = [*dict.fromkeys(sections.values())]
+    chosen.sort(key=lambda one: order.index(sections[one.id]))
     return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
 
