@@ -67,10 +67,11 @@ def test_only_markdown_prose_leads() -> None:
             "Why is the queue the default store?",
             "A queue shares `QueueStore` with the others, so that other stores remain possible.\n",
         ),
+        ("Why keep failed jobs in a queue?", "**Therefore:** Keep failed jobs in a queue if you can.\n"),
         ("What does a queue keep?", "It keeps the failed jobs of a queue for later.\n"),
         ("Does a queue keep failed jobs?", "A queue keeps failed jobs in its store [for\nlater](x.md) as (follows.\n"),
     ],
-    ids=["no quantity", "no reason", "a reason for something else", "dangling pronoun", "open bracket"],
+    ids=["no quantity", "no reason", "a reason for something else", "a conclusion", "dangling pronoun", "open bracket"],
 )
 def test_a_sentence_that_does_not_answer_does_not_lead(question: str, text: str) -> None:
     assert lead(question, text) is None

@@ -147,7 +147,7 @@ def _is_whole(sentence: str) -> bool:
         len(sentence) <= MAX_CHARACTERS
         and len(sentence.split()) >= MIN_WORDS
         and bool(_WHOLE.match(sentence))
-        and not _FORM["dangling"].match(sentence)
+        and not _FORM["dangling"].match(sentence.lstrip("*_"))
         and sentence.count("`") % 2 == 0
         and sentence.count("(") == sentence.count(")")
         and sentence.count('"') % 2 == 0
