@@ -298,3 +298,22 @@ def test_the_passages_of_a_section_stay_together(tmp_path: Path, contract: Contr
     sources = [one["source"] for one in reply["citations"]]
     assert sources == sorted(sources, reverse=True)
     assert len(sources) > len(set(sources)) == 2
+
+
+def test_subclasses_in_tests_come_after_the_others(tmp_path: Path, contract: Contract) -> None:
+    def mast(name: str) -> str:
+        return f"from masts import Mast\n\n\nclass {name}(Mast):\n    height = 4\n"
+
+    files = {
+        "masts.py": "class Mast:\n    height = 9\n",
+        "tests/a_fake.py": mast("AFake"),
+        "tests/test_masts.py": mast("BFake"),
+        "mizzen.py": mast("Mizzen"),
+        "topmast.py": mast("Topmast"),
+    }
+    with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+        found = [one["source"] for one in app.call("query_documents", {"query": "what extends Mast"})["results"]]
+
+    assert found[:3] == ["masts.py", "mizzen.py", "topmast.py"]
+    assert sorted(found[3:]) == ["tests/a_fake.py", "tests/test_masts.py"]

@@ -224,9 +224,9 @@ def _ordinal(day: str) -> float:
 
 
 def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:
-    """Put the files that the class tree gives as the answer first, in tree order."""
+    """Put the files that the class tree gives as the answer first, in tree order, those of tests last."""
     best = max((result.score for result in by_source.values()), default=0.0)
-    for number, chunk in enumerate(relatives):
+    for number, chunk in enumerate(sorted(relatives, key=lambda one: one.type == KnowledgeType.TEST)):
         have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
         lifted = weights["structureMatch"] * (best - 0.01 * number) + (1 - weights["structureMatch"]) * have.score
         if lifted > have.score:
