@@ -8,10 +8,10 @@ from lore_etl.chunking.markdown import block_parser
 from lore_etl.core.headings import without_markup
 from lore_etl.core.model import Chunk
 from lore_etl.sources.source import PROSE, syntax_of
-from lore_etl.stores.tokenizer import name_parts
 from lore_server.answer.pack import Passage
 from lore_server.query.parse import looks_like_name
 from lore_server.query.path_words import file_name_matches, name_words
+from lore_server.query.reference import spelled
 from lore_server.query.wording import wording
 
 _FORM = wording("sentences")
@@ -71,15 +71,9 @@ def _subject(question: str) -> str | None:
     what = _FORM["what_is"].search(question) or _FORM["what_does"].search(question)
     if what is None or _FORM["value"].search(what["subject"]):
         return None
-    words = (_word(word.removesuffix("s")) for word in re.findall(r"[\w$]+", what["subject"]))
+    words = (spelled(word).pattern for word in re.findall(r"[\w$]+", what["subject"]))
     of, is_kind = (rf"(?:{_KIND} )?", rf"(?:[`*_]*\s+{_KIND}\b)?") if what["article"] is None else ("", "")
     return rf"(?:an? |the )?{of}[`*_]*{r'[^A-Za-z0-9]+'.join(words)}{is_kind}"
-
-
-def _word(word: str) -> str:
-    """Return a pattern for a word or name, also as a plural or in parts: `max casks` for `maxCasks`."""
-    parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(word)))
-    return f"(?:{re.escape(word)}|{parts})s?" if len(parts) > len(word) else f"{re.escape(word)}s?"
 
 
 def _says_what(subject: str) -> str:

@@ -141,10 +141,9 @@ def classes_in(text: str, hierarchy: Hierarchy) -> list[str]:
 
 def functions_named(index: Index, name: str) -> list[str]:
     """Return the full names of the functions that are used and have this name, perhaps after a package or module."""
-    folded = name.replace("::", ".")
-    package = folded.rpartition(".")[0].rpartition(".")[2]
+    folded = ".".join(name.replace("::", ".").split(".")[-2:])
     found = (one for one in index.catalogue.used_names(last_part(folded)) if one not in index.hierarchy.nodes)
-    return [one for one in found if is_named(one, folded) or package in re.split(r"[/.]", one.rpartition(":")[0])]
+    return [one for one in found if is_named(one, folded)]
 
 
 def not_covered(source: str | None) -> str:
