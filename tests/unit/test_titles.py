@@ -54,6 +54,11 @@ TITLES = {
     "front.md": ("---\n# a comment\ntags: [a]\n---\n\n> # Quoted\n\n# Guide\n", "Guide"),
     "empty.md": ("#\n\n## Guide\n", "Guide"),
     "README": ("Harbour\n=======\n", "Harbour"),
+    "logo.md": ("<h1 align='center'>\n  <img src='a.png'><br>\n  Tide &amp; <b>wind</b>\n</h1>\n\n## Install\n",
+                "Tide & wind"),
+    "div.md": ("<div>\n<p>\n<h1>Tide</h1>\n</div>\n\n# Other\n", "Tide"),
+    "image.md": ("<h1><img src='a.png'></h1>\n\n# Tide\n", "Tide"),
+    "hidden.md": ("<!-- <h1>Old</h1> -->\n\n> <h1>Quoted</h1>\n\n`<h1>Code</h1>`\n\n# Tide\n", "Tide"),
 }  # fmt: skip
 
 
@@ -105,6 +110,18 @@ def test_a_title_is_one_storable_line_of_bounded_length(suffix: str) -> None:
 def test_a_heading_is_read_as_it_is_shown(heading: str, title: str) -> None:
     assert read("a.md", f"# {heading}\n").title == title
     assert chunks_in("a.md", f"{BODY}\n\n## {heading}\n\n{BODY}\n")[1].heading == (title,)
+
+
+def test_headings_in_html_divide_markdown_like_others() -> None:
+    parts = "<h1>Tide</h1>", "<details>\n<h2 id='a'>Setup</h2>", "### Linux", "<h2>Use</h2>"
+    text = "\n\n".join(f"{heading}\n\n{BODY}" for heading in parts)
+
+    assert [(one.lines, one.heading) for one in chunks_in("a.md", text)] == [
+        ((1, 5), ("Tide",)),
+        ((6, 8), ("Tide", "Setup")),
+        ((10, 12), ("Tide", "Setup", "Linux")),
+        ((14, 16), ("Tide", "Use")),
+    ]
 
 
 def test_the_levels_of_rst_titles_depend_on_their_overlines() -> None:

@@ -38,6 +38,9 @@ _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S.*)", re.IGNORECASE | re.MULTILINE)
 _LATEX_TITLE = re.compile(r"^[^%\n]*?\\title\s*(?:\[[^\]]{0,300}\]\s*)?\{(" + _IN_BRACES + r")\}", re.MULTILINE)
 _PAGE = re.compile(r"<title\b[^>]{0,300}>([^<]{0,600})</title", re.IGNORECASE)
 _PAGE_HEADING = re.compile(r"<h1\b[^>]{0,500}>(.{0,1000}?)</h1", re.IGNORECASE | re.DOTALL)
+_ANY_PAGE_HEADING = re.compile(
+    r"<h(?P<level>[1-6])\b[^<>]{0,500}>(?P<title>.{0,1000}?)</h(?P=level)", re.IGNORECASE | re.DOTALL
+)
 _TEMPLATES = ("{{", "{%", "${")
 _TAGS = re.compile(r"(?:</?[a-zA-Z!][^<>]{0,2000}>)+")
 _TAG_NAME = re.compile(r"</?([a-zA-Z]\w*)")
@@ -122,6 +125,15 @@ def headings(syntax: str, lines: Sequence[str]) -> Iterator[HeadingLines]:
         words = {"latex": _latex_text, "org": _org_text}.get(syntax, _html_text)
         if title := words(groups["title"])[:MAX_TITLE]:
             yield HeadingLines(number, number, level + 1, title)
+
+
+def headings_in_html(text: str, line: int) -> Iterator[HeadingLines]:
+    """Yield the headings in HTML that begins at this line of a Markdown document."""
+    place = 0
+    for match in _ANY_PAGE_HEADING.finditer(text):
+        line, place = line + text.count("\n", place, match.start()), match.start()
+        if title := _html_text(match["title"])[:MAX_TITLE]:
+            yield HeadingLines(line, line + match[0].count("\n"), int(match["level"]), title)
 
 
 def _underlined(lines: Sequence[str]) -> list[HeadingLines]:

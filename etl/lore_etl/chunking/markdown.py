@@ -6,13 +6,12 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from lore_etl.chunking.headed import by_heading
+from lore_etl.chunking.headed import by_heading, headings_in_html
 from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings, parse_plain
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.headings import heading_of, outline, without_markup
@@ -60,11 +59,15 @@ def first_heading(text: str) -> str | None:
 
 
 def _headings(tokens: list[Token], skipped: int) -> list[HeadingLines]:
-    found = []
-    for token, inline in pairwise(tokens):
-        if token.type == "heading_open" and token.level == 0 and token.map:
-            title = one_line(without_markup(inline.content[:MAX_TITLE]))[:200]
-            found.append(HeadingLines(*_range(token, skipped), int(token.tag[1]), title))
+    found: list[HeadingLines] = []
+    for number, token in enumerate(tokens):
+        if token.level == 0 and token.map:
+            first, last = _range(token, skipped)
+            if token.type == "heading_open":
+                title = one_line(without_markup(tokens[number + 1].content[:MAX_TITLE]))[:200]
+                found.append(HeadingLines(first, last, int(token.tag[1]), title))
+            elif token.type == "html_block" and not token.content.startswith("<!--"):
+                found += headings_in_html(token.content, first)
     return found
 
 
