@@ -41,9 +41,17 @@ FILES = {
     ),
     "release-notes/v3.0.0.md": crane("v3.0.0", "The new conveyor moves parcels in three lanes", "`crane lift` is new"),
     "release-notes/v3.2.0.md": crane(
-        "v3.2.0", "v3.0.0 changed the conveyor; what changed now is its speed", "The multi-lane scanner reads labels"
+        "v3.2.0",
+        "v3.0.0 changed the conveyor; what changed now is its speed",
+        "The multi-lane scanner reads labels",
+        "The tare to balance is printed; the tare on the balance is not `printed` now",
     ),
-    "release-notes/v3.10.0.md": crane("v3.10.0", "The multi-lane scanner is faster", "Fix `--weigh-once`"),
+    "release-notes/v3.10.0.md": crane(
+        "v3.10.0",
+        "The multi-lane scanner is faster",
+        "Fix `--weigh-once`",
+        "Add the new option `tare` to `Tare.balance()`",
+    ),
     "docs/belt/CHANGELOG.md": "# Belt\n\n## 0.3.0\n\n- Add `lift()`\n\n## 0.2.0\n\n- Read `.lift` and lift_all()\n\n"
     "## 0.1.0\n\n- The lift is not `re-lift`\n",
     "docs/history/CHANGELOG.md": "# Changes of the belt\n\n## 0.9.1 (May 2, 2024)\n\n- Add `--belt-speed` (GH-77)\n\n"
@@ -220,6 +228,11 @@ def test_what_implements_an_interface_of_go_is_asserted_in_its_file(crane_app: A
         ("which release introduced the multi-lane scanner", "names `multi-lane scanner` is that of 3.2.0 [1]."),
         ("which release added the `--belt-speed` option?", "names `belt-speed` is that of 0.9.1 [1]."),
         ("which version added the `lift()` function", "names `lift` is that of 0.3.0 [1]."),
+        ("which release introduced the tare option of balance()?", "names `tare` and `balance` is that of 3.10.0 [1]."),
+        (
+            "which release added a tare option in `Tare.balance`",
+            "names `tare` and `Tare.balance` is that of 3.10.0 [1].",
+        ),
         ("in which version was --weigh-once fixed", "names `weigh-once` as fixed is that of 3.10.0 [1]."),
     ],
 )

@@ -25,9 +25,7 @@ def asked_event(question: str) -> tuple[str, str] | None:
     asked = next((match for pattern in _QUESTIONS if (match := pattern.search(question))), None)
     if asked is None:
         return None
-    subject = re.sub(r"^[\W_]+|[\W_]+$", "", asked["subject"])
-    while (shorter := _FORM["around"].sub("", subject)) != subject:
-        subject = re.sub(r"^[\W_]+|[\W_]+$", "", shorter)
+    subject = _FORM["around"].sub("", asked["subject"])
     return subject, "" if _FORM["new"].match(asked["done"]) else asked["done"].casefold()
 
 
@@ -37,14 +35,16 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
     if asked is None:
         return None
     subject, done = asked
-    for name in dict.fromkeys((subject, last_part(subject)) if " " not in subject else (subject,)):
-        call = r"\(" if f"{name}()" in question else ""
-        words = re.compile(spelled(name, is_whole=True).pattern + call, re.IGNORECASE)
-        ids = index.keywords.holding(phrase_words(name)) if phrase_words(name) else ()
-        chunks = index.catalogue.chunks(ids).values()
+    parts = tuple(_FORM["around"].sub("", part) for part in _FORM["of"].split(subject))
+    for names in dict.fromkeys(((subject,), parts if " " in subject else (last_part(subject),))):
+        before = "`[^`\\s]*" if len(names) > 1 else ""  # in prose, `signal` and `when` may be other words
+        forms = (spelled(name, is_whole=True).pattern + r"\(" * (f"{name}()" in question) for name in names)
+        words = re.compile("".join(rf"^(?=[\s\S]*?{before}{form})" for form in forms), re.IGNORECASE)
+        known = phrase_words(" ".join(names))
+        chunks = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
         if notes := [(version, one) for one in chunks for version in _stating(one, index, words, done[:3])]:
             version, chunk = min(notes, key=lambda note: (_order(note[0]), note[1].lines))
-            what = f"`{name}` as {done}" if done else f"`{name}`"
+            what = " and ".join(f"`{name}`" for name in names) + (f" as {done}" if done else "")
             return f"The earliest release note here that names {what} is that of {version}", chunk
     return None
 
