@@ -9,7 +9,7 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
-from tests.harness.calls import app_fixture
+from tests.harness.calls import app_fixture, synced_app
 from tests.harness.projects import write_project
 
 
@@ -56,6 +56,7 @@ FILES = {
     "## 0.1.0\n\n- The lift is not `re-lift`\n",
     "docs/history/CHANGELOG.md": "# Changes of the belt\n\n## 0.9.1 (May 2, 2024)\n\n- Add `--belt-speed` (GH-77)\n\n"
     "## 0.9.0 (April 1, 2024)\n\n- The belt can be reversed.\n",
+    "package.json": '{"name": "crane", "exports": {"next": "./crane", "js": "./parcels"}}\n',
     "docs/pallets.md": "# Pallets\n\nSee [the guide to pallet wrappers](wrappers.md) for more information.\n\n"
     "Before we dive into pallet wrappers, here is some background on warehouses.\n",
     "docs/wrappers.md": "# Pallet wrappers\n\nBefore we dive into pallet wrappers, let us look at foil.\n\n"
@@ -147,6 +148,7 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
         ("Does Crane speak HTTP/3?", "`HTTP/3` occurs nowhere in this knowledge base."),
         ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),
         ("How do I keep parcels in PostgreSQL?", "`PostgreSQL` occurs nowhere in this knowledge base."),
+        ("How do I list parcels in Next.js?", "`Next.js` occurs nowhere in this knowledge base."),
         ("How do I juggle parcels?", "`juggle` occurs nowhere in this knowledge base."),
         ("Does Crane support auctions of parcels?", "`auctions` occurs nowhere in this knowledge base."),
         ("When is Crane 4 released?", "`Crane 4` occurs nowhere in this knowledge base."),
@@ -330,3 +332,11 @@ def test_subclasses_in_tests_come_after_the_others(tmp_path: Path, contract: Con
 
     assert found[:3] == ["masts.py", "mizzen.py", "topmast.py"]
     assert sorted(found[3:]) == ["tests/a_fake.py", "tests/test_masts.py"]
+
+
+def test_a_product_is_unknown_although_each_part_of_its_name_is_common(tmp_path: Path, contract: Contract) -> None:
+    files = {f"docs/quay-{n}.md": f"# Quay {n}\n\nThe js of the crane calls the next quay.\n" for n in range(120)}
+    with synced_app(tmp_path, files, contract) as app:
+        replies = [ask(app, f"How does the crane call the {name}?") for name in ("Next.js", "quay.next")]
+
+    assert [one["answer"].startswith("`Next.js` occurs nowhere") for one in replies] == [True, False]

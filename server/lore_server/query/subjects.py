@@ -15,7 +15,7 @@ from lore_server.query.reference import ASKING, Reference, spelled
 from lore_server.query.wording import wording
 
 FEW_FILES = 3
-MANY = 100  # passages
+MANY, MAX_READ = 100, 1_000  # passages
 ONLY_IN, PART_OF = "`{}` occurs only in", "`{}` occurs only within other names, as in"
 LISTED = "`{}` occurs only in a list of names, in"
 Place = tuple[str, list[Chunk]]
@@ -79,7 +79,7 @@ def _occurs(name: str, index: Index) -> bool:
         has = re.compile(rf"(?<![^\W_]){re.escape(plain)}[ /-]?v?(\d+)", re.IGNORECASE)
         numbers = {found for text in texts for found in has.findall(text)}
         return not numbers or number in numbers
-    is_defined = "." in plain and index.keywords.defined([last_part(plain)])
+    is_defined = "." in plain and syntax_of(plain) == "plain" and index.keywords.defined([last_part(plain)])
     return bool(those or is_defined or plain in index.hierarchy.nodes)
 
 
@@ -102,14 +102,10 @@ def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_l
         those = sorted(holders(name, index), key=lambda chunk: (chunk.source, chunk.lines))
         own = [chunk for chunk in those if _mentions(name, chunk)]
         is_rare = 0 < len(those) < MANY and len({chunk.source for chunk in own}) <= FEW_FILES
-        if is_rare and (not is_shown or (own and all(_is_only_listed(name, chunk) for chunk in own))):
+        unlisted = (f"{_facts(chunk)} {_LIST.sub(' ', _LINK.sub(']', chunk.text))}" for chunk in own)
+        if is_rare and (not is_shown or (own and not any(map(spelled(name).search, unlisted)))):
             return (LISTED if is_shown else ONLY_IN if own else PART_OF).format(name), own or those
     return None
-
-
-def _is_only_listed(name: str, chunk: Chunk) -> bool:
-    text = _LIST.sub(" ", _LINK.sub("]", chunk.text))
-    return not spelled(name).search(f"{_facts(chunk)} {text}")
 
 
 def holders(word: str, index: Index) -> list[Chunk]:
@@ -118,12 +114,12 @@ def holders(word: str, index: Index) -> list[Chunk]:
     The index has stems, so that `Explorer` is found by `explore`. Passages with a common stem are not compared.
     """
     ids = index.keywords.holding([word.casefold()])
-    parts = [] if ids else name_parts(word)
-    if len(parts) > 1:
-        ids = index.keywords.holding(parts)
-    chunks = list(index.catalogue.chunks(islice(ids, MANY)).values())
+    parts, most = [] if ids else name_parts(word), MANY
+    if len(parts) > 1:  # each of them may be common: `Next.js` occurs in few passages with `next` and `js`
+        ids, most = index.keywords.holding(parts), MAX_READ
+    chunks = list(index.catalogue.chunks(islice(ids, most)).values())
     has = spelled(word)
-    return chunks if len(ids) > MANY else [chunk for chunk in chunks if has.search(f"{_facts(chunk)} {chunk.text}")]
+    return chunks if len(ids) > most else [chunk for chunk in chunks if has.search(f"{_facts(chunk)} {chunk.text}")]
 
 
 def _mentions(name: str, chunk: Chunk) -> bool:
