@@ -120,6 +120,10 @@ def test_no_sentence_that_could_lead_is_a_fragment_in_any_document_of_this_repos
         ("Where do I report a torn foil?", "Do not report a torn foil to the people who drive the machines."),
         ("Where do I report a torn foil?", "For all other foil, report torn pieces to the office in the hall."),
         ("Where do I report a torn foil?", "People who report a torn foil get a reward for it."),
+        (
+            "What is the difference between a foil winder of steel and a foil wrapper of steel?",
+            "The foil winder and the foil wrapper of steel do need oil in the winter.",
+        ),
         ("What is a wrapper?", "The `wrapper` option is a shorthand for the machine."),
     ],
 )
@@ -142,6 +146,10 @@ def test_a_sentence_of_another_type_does_not_lead(question: str, sentence: str) 
         ("Where do I report a torn foil?", "You report a torn foil to the [hall][the-hall]."),
         ("What is winder?", "winder is a machine with a name in lower case."),
         ("What is a PWM?", 'A Pallet Winding Machine (also called "PWM") is a machine that winds foil.'),
+        (
+            "What is the difference between a foil winder of steel and a foil wrapper of steel?",
+            "A foil winder of steel works by hand, unlike the foil wrapper of steel.",
+        ),
         ("Which weight does the wrapper need?", "The wrapper does need a weight below the maximum."),
     ],
 )
