@@ -49,6 +49,15 @@ def test_a_passage_does_not_grow_beyond_its_section_the_limit_or_the_room() -> N
     assert shown(section("a", "b"), 0, characters=2) == ["a"]
 
 
+def test_a_passage_of_badges_is_extended_to_the_text_below_them() -> None:
+    badge = f"[![build](https://example.org/{'b' * WIDE}.svg)](https://example.org/build)"
+
+    assert shown(section("# Winch", badge, "A winch pulls ropes."), 0) == [
+        f"# Winch\n\n{badge}\n\nA winch pulls ropes."
+    ]
+    assert shown(section("# Winch", badge, "A winch pulls ropes."), 0, characters=WIDE) == ["# Winch"]
+
+
 def test_two_passages_of_a_section_do_not_overlap() -> None:
     assert shown(section("a", "b", "c", "d"), 0, 2) == ["a\n\nb", "c\n\nd"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lore_etl.core.model import Chunk
-from lore_server.answer.pack import Passage, pack, widened
+from lore_server.answer.pack import Passage, fitting, pack, widened
 from lore_server.query.ranking import Ranked
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from tests.harness.chunks import candidate, make_chunk
@@ -64,3 +64,11 @@ def test_a_passage_that_consists_of_link_targets_is_left_out_unless_it_is_the_on
 
     assert widened(both, 0, lambda source: []) == [Passage(1, drum)]
     assert widened(both[:1], 0, lambda source: []) == both[:1]
+
+
+def test_a_passage_of_few_words_hides_no_other_that_has_them_and_more() -> None:
+    title = make_chunk("a.md", text="# Capstan and winch", anchor="title")
+    both = make_chunk("b.md", text="A capstan turns upright, and a winch lies on its side.", anchor="both")
+    copy = make_chunk("c.md", text="A winch lies on its side.", anchor="copy")
+
+    assert fitting([title, both, copy], 5_000) == [title, both]

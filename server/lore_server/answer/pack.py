@@ -20,7 +20,7 @@ CHUNKS_PER_FILE = 4
 SHOWN = 4
 PER_FILE = 2
 OVERHEAD = 300  # characters of a citation beside its text
-SAME = 0.8  # share of the words of the shorter passage above which two passages count as equal
+SAME = 0.8  # share of the words of a passage above which it adds nothing to another one
 LEADING = 3  # files whose best passage comes before any second passage
 FAR_BELOW = 0.5  # share of the score of the first file
 AHEAD = 0.8  # share of the score of the first file below which all others leave it three passages
@@ -29,7 +29,8 @@ WIDE = 1_000  # characters up to which a passage of prose is widened within its 
 WHOLE = 1_900  # characters up to which prose gets whole blocks, and code its whole function
 _FREE = frozenset({"paragraph_open", "heading_open", "html_block", "hr"})
 _CODE = frozenset({"fence", "code_block", "table_open"})
-_TARGETS = re.compile(r"^(?:\.\. _|\[[^\]\n]+\]:).*", re.MULTILINE)  # of links
+# targets of links, and images
+_TARGETS = re.compile(r"^(?:\.\. _|\[[^\]\n]+\]:).*|!\[[^\]\n]*\]\([^()\s]*\)|(?<=\])\([^()\s]*\)", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 ChunksOf = Callable[[str], Sequence[Chunk]]
 
@@ -107,7 +108,7 @@ def fitting(chunks: Iterable[Chunk], characters: int, per_file: int = PER_FILE) 
         size = len(chunk.text) + OVERHEAD
         if len(chosen) == SHOWN or (chosen and size > characters) or count[chunk.source] == per_file:
             continue
-        if not any(is_same(chunk.text, other.text) for other in chosen):
+        if not any(adds_little(chunk.text, other.text) for other in chosen):
             chosen.append(chunk)
             characters -= size
             count[chunk.source] += 1
@@ -145,7 +146,7 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
     if chunk.columns is not None or place is None:  # or else the index has changed since
         return chunk
     lines, is_prose = whole_lines(chunks), syntax_of(chunk.source) in PROSE
-    most = min(WIDE if is_prose else WHOLE, len(chunk.text) + characters)
+    limit, most = WIDE if is_prose else WHOLE, len(chunk.text) + characters
     first = last = place
 
     def text(first: int, last: int) -> str:
@@ -161,7 +162,10 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
         return is_within and (is_prose or chunks[number].symbols == chunk.symbols)
 
     def fits(number: int) -> bool:
-        return is_free(number) and len(text(*lines_of(min(first, number), max(last, number)))) <= most
+        if not is_free(number):
+            return False
+        wide = text(*lines_of(min(first, number), max(last, number)))
+        return len(wide) <= most and len(_TARGETS.sub("", wide)) <= limit
 
     while (beside := last + 1 if fits(last + 1) else first - 1) >= 0 and fits(beside):
         taken.add(chunks[beside].id)
@@ -170,7 +174,7 @@ def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf
     begin, end = first - is_free(first - 1), last + is_free(last + 1)
     if is_prose and (begin, end) != (first, last):
         wider = whole_blocks(lines, span, lines_of(begin, end))
-        if len(text(*wider)) <= min(WHOLE, len(chunk.text) + characters):
+        if len(text(*wider)) <= min(WHOLE, most):
             taken |= {chunks[begin].id} if wider[0] < span[0] else set()
             taken |= {chunks[end].id} if wider[1] > span[1] else set()
             span = wider
@@ -200,6 +204,6 @@ def whole_blocks(lines: Sequence[str], span: tuple[int, int], within: tuple[int,
     return min(span[0], blocks[first][1]), max(span[1], end)
 
 
-def is_same(text: str, other: str) -> bool:
-    first, second = ({word.casefold() for word in _WORD.findall(one)} for one in (text, other))
-    return len(first & second) > SAME * max(1, min(len(first), len(second)))
+def adds_little(text: str, other: str) -> bool:
+    own, known = ({word.casefold() for word in _WORD.findall(one)} for one in (text, other))
+    return len(own & known) > SAME * max(1, len(own))
