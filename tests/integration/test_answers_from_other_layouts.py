@@ -1,5 +1,6 @@
 """Answers from reStructuredText, change logs with one heading per version, and functions that are in no class."""
 
+import json
 from typing import Any
 
 import pytest
@@ -62,6 +63,14 @@ FILES = {
     "lib/rig.js": "export const rig = {\n  mainStay: 'hemp',\n  mainStayLength: 20,\n  spar: 'pine',\n}\n",
     "docs/words.md": "# Words\n\n## What's a `Deadeye`?\n\n`Deadeye` stands for a round block. It has three holes.\n",
     "lib/deadeye.js": "/** A Deadeye is made of elm. */\nfunction Deadeye () {\n  return 'deadeye'\n}\n",
+    "i18n/en.json": json.dumps(
+        {
+            name: {"title": f"Of {name}", "quays": [f"quay {number}" for number in range(200)]}
+            for name in ("ebb", "spring tides", "neap tides")
+        },
+        indent=2,
+    ),
+    "docs/tides.md": "# Tides\n\n## Spring tides of the port\n\nShips with a deep keel leave at spring tides.\n",
     "docs/charts.md": "# Charts\n\nCharts keep the depths of a coast in one roll.\n\n## Portability\n\nThe roll has "
     "the same lines on each ship: copy it in Lisbon and read it in Bergen.\n\n## Ink\n\nInk is made of oak galls, "
     "and a chart is locked while it is drawn.\n",
@@ -182,6 +191,12 @@ def test_a_question_as_a_heading_is_answered_by_its_section(app: App) -> None:
 @pytest.mark.parametrize(("question", "text"), [("what is a spar", "yards"), ("what's mainStay", "masthead")])
 def test_a_heading_with_an_anchor_or_with_the_words_of_a_name_defines_it(app: App, question: str, text: str) -> None:
     assert text in ask(app, question)["citations"][0]["quote"]
+
+
+def test_a_key_of_data_does_not_come_before_a_guide(app: App) -> None:
+    reply = ask(app, "spring tides")
+
+    assert reply["citations"][0]["source"] == "docs/tides.md"
 
 
 @pytest.mark.parametrize("question", ["is it fire safe", "Is it water resistant?"])

@@ -46,6 +46,7 @@ SIMILAR = 0.5  # similarity above which a passage may answer a question in other
 COMPARED = 60  # passages
 NEAR = 0.7  # share of the score of the best passage
 MAX_SYMBOLS = 20
+DATA = frozenset({"json", "yaml", "toml"})  # whose keys are no headings
 NEAREST = "The references are the nearest documents."
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
@@ -201,7 +202,7 @@ class PassageAnswers:
 def _headed(found: SearchOutcome) -> Iterator[Chunk]:
     """Yield the passages under, or with, a heading that consists of the words of the question."""
     asked = {name_words(form) for form in forms(found.query.text.rstrip(" ?!."))}
-    for chunk in (one.chunk for one in found.passages):
+    for chunk in (one.chunk for one in found.passages if syntax_of(one.source) not in DATA):
         if any(name_words(title) in asked for title in (*chunk.heading, *titles(chunk.text))):
             yield chunk
 
