@@ -77,6 +77,15 @@ def test_a_sentence_that_does_not_answer_does_not_lead(question: str, text: str)
     assert lead(question, text) is None
 
 
+def test_a_sentence_leads_without_the_roles_that_sphinx_reads_in_markdown() -> None:
+    found = lead(
+        "What is a winder?", "A {term}`winder` is a machine that `a {meth}` and {meth}`~crane.Foil.wind` control.\n"
+    )
+
+    assert found is not None
+    assert found[0] == "A `winder` is a machine that `a {meth}` and `crane.Foil.wind` control."
+
+
 def test_a_sentence_of_another_subject_does_not_lead() -> None:
     assert lead("How much does a train ticket to Vienna cost?") is None
 

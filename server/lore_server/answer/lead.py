@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"^(?:[`\"'(*_\[]{0,2}[A-Z`]|(?!wh)[a-z][\w.-]* is an? )[^|]
 _KIND, _IS_SOME, _IS, _DOES, _CALLED = (_FORM[name].pattern for name in ("kind", "is_some", "is", "does", "called"))
 _CODE = re.compile(r"```|^\.\. (?:code|sourcecode)\S*::|^(?!\.\. ).*::\n\s*\n[ \t]", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)  # `# name` in it is a comment
-_LINK = re.compile(r"!?\[([^\]\[]*)\](?:\([^()]*\)|\[[^\]\[]*\])")
+_LINK = re.compile(r"!?\[([^\]\[]*)\](?:\([^()]*\)|\[[^\]\[]*\])|(?<![^\s(*])\{[\w:.+-]+\}(`)[~!]?(?=\w)")  # or a role
 _RST_BLOCK = re.compile(r"^(?:[ \t:|]|\.\. |#\. ).*", re.MULTILINE)  # of a directive, field, line block or list
 _RST_LINK = re.compile(r"(?::[\w.+:-]{1,60}:`!?~?([^`<]+?)|(?<!`)`([^`<]+?)(?=[^`]*`_))(?:\s*<[^`]*>)?`(?:__?)?")
 
@@ -133,7 +133,7 @@ def sentences(passage: Passage) -> Iterator[str]:
     for token in block_parser().parse(text):
         if token.type == "paragraph_open" and token.level == 0 and token.map:  # in no list, table or quotation
             joined = " ".join(line.strip() for line in text.split("\n")[slice(*token.map)])
-            yield from (piece for piece in _END.split(_LINK.sub(r"\1", joined)) if _is_whole(piece))
+            yield from (piece for piece in _END.split(_LINK.sub(r"\1\2", joined)) if _is_whole(piece))
 
 
 def _is_whole(sentence: str) -> bool:
