@@ -158,7 +158,7 @@ CALLS: dict[str, str | bytes] = {
     "src/rig.rs": "struct Rig;\n\nimpl Rig {\n    fn haul(&self) -> u8 {\n        1\n    }\n\n"
     "    fn go(&self) -> u8 {\n        Self::haul(self)\n    }\n}\n",
     "src/boom.ts": "export class Boom {\n    private swing<T>(by: T) {\n        return by;\n    }\n\n    run() {\n"
-    "        return this.swing<number>(3);\n    }\n}\n",
+    "        return this.swing<number>(3);\n        public = swing(4)\n    }\n}\n",
     "tests/test_winch.py": "def test_reel() -> None:\n    assert Winch()._reel() == 1\n",
     "docs/winch.md": "# Winch\n\nCall `_reel()` and `stow()` to reel.\n",
 }
@@ -169,9 +169,9 @@ CALLS: dict[str, str | bytes] = {
     [
         ("Who calls Winch._reel?", "_reel", ["src/winch.py:7", "tests/test_winch.py:2"]),
         ("callers of the method `_reel`", "_reel", ["src/winch.py:7", "tests/test_winch.py:2"]),
-        ("what calls lower()", "lower", ["src/Crane.java:2", "src/Crane.java:7"]),
+        ("what calls lower()", "lower", ["src/Crane.java:7"]),
         ("where is Rig::haul called?", "haul", ["src/rig.rs:9"]),
-        ("who calls swing", "swing", ["src/boom.ts:2", "src/boom.ts:7"]),
+        ("who calls swing", "swing", ["src/boom.ts:7", "src/boom.ts:8"]),
         ("who calls stow()?", "stow", []),
         ("who calls for help", "for", []),
     ],

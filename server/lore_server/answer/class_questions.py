@@ -124,7 +124,7 @@ def calls_fact(question: str, index: Index) -> Fact | None:
     name = last_part(asked["name"].replace("::", ".").rstrip(".:")) if asked else ""
     if not name or name in STOPWORDS or len(question.split()) > MAX_WORDS or _FORM["uses"].search(question):
         return None
-    no_call = rf"\s*(?:#|//|/?\*|--)|.*\b(?:def|func|fn|function|fun)\s+(?:\([^()]*\)\s*)?{re.escape(name)}\b"
+    no_call = rf"\s*(?:#|//|/?\*|--)|(?:{_FORM['begins'].pattern}){re.escape(name)}\b"
     call = re.compile(rf"(?!{no_call}).*(?<![\w$]){re.escape(name)}(?:(?:::)?<[^<>()]*>)?\(")
     chunks = index.catalogue.chunks(sorted(index.keywords.holding([name.casefold()]))[:MAX_READ]).values()
     code = [chunk for chunk in chunks if syntax_of(chunk.source) not in PROSE]
