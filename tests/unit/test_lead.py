@@ -122,6 +122,7 @@ def test_no_sentence_that_could_lead_is_a_fragment_in_any_document_of_this_repos
         ("How do I list the wrappers?", "You can also list the wrappers by setting a number of pallets first."),
         ("What is the minimum size that it wraps?", "A wrapper that wraps foil of any size with a minimum of care."),
         ("How does the wrapper work?", "This section describes how the wrapper does its work in the cold."),
+        ("pallet wrapper modes", "In the sections below, explore the modes of each pallet wrapper in the hall."),
         ("How do I change the foil?", "To change the foil without tools, see the Foil of the other machines."),
         ("Which foil does the wrapper need?", "The table below lists each foil that the wrapper does need."),
         ("What does the wrap_limit option do?", "The option is new, and the wrapper may do `wrap_limit` after it."),
