@@ -149,6 +149,7 @@ def test_what_a_question_names_comes_first_in_the_search_and_in_the_answer(
         ("What does the command crane fly do?", "`crane fly` occurs nowhere in this knowledge base."),
         ("How do I keep parcels in PostgreSQL?", "`PostgreSQL` occurs nowhere in this knowledge base."),
         ("How do I list parcels in Next.js?", "`Next.js` occurs nowhere in this knowledge base."),
+        ("How do I wind foil with Ware?", "`Ware` occurs nowhere in this knowledge base."),  # and not in `warehouses`
         ("How do I juggle parcels?", "`juggle` occurs nowhere in this knowledge base."),
         ("Does Crane support auctions of parcels?", "`auctions` occurs nowhere in this knowledge base."),
         ("When is Crane 4 released?", "`Crane 4` occurs nowhere in this knowledge base."),

@@ -31,8 +31,7 @@ def asked_event(question: str) -> tuple[str, str] | None:
 
 def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
     """Return a sentence that names the earliest release note with the subject of the question, and its passage."""
-    asked = asked_event(question)
-    if asked is None:
+    if (asked := asked_event(question)) is None:
         return None
     subject, done = asked
     parts = tuple(_FORM["around"].sub("", part) for part in _FORM["of"].split(subject))

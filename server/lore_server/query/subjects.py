@@ -86,8 +86,8 @@ def _occurs(name: str, index: Index) -> bool:
 def unknown(found: Sequence[Noun], passages: Sequence[Chunk], index: Index) -> str | None:
     """Return the first of these names that occurs nowhere in the index; most occur in these passages."""
     names = [noun for noun in found if noun.is_name]
-    text = " ".join(f"{chunk.source} {chunk.text}" for chunk in passages).casefold() if names else ""
-    return absent([noun for noun in names if noun.text.casefold() not in text], index)
+    text = " ".join(f"{chunk.source} {chunk.text}" for chunk in passages) if names else ""
+    return absent([one for one in names if one.text not in text and not spelled(one.text).search(text)], index)
 
 
 def elsewhere(found: Sequence[Noun], shown: Sequence[Chunk], index: Index, are_lists_enough: bool) -> Place | None:
