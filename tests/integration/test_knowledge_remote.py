@@ -2,22 +2,18 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from lore_etl.core.errors import GitError
-from lore_etl.system.processes import kill_session
 from lore_server.knowledge.chapter_edit import ChapterName, update_part
 from lore_server.knowledge.git.commits import WriteRequest
-from lore_server.knowledge.git.git_command import YIELDING, Git
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
-from tests.harness.neighbours import BEHAVIOURS, misbehaving
 
 pytestmark = pytest.mark.later
 
@@ -56,17 +52,6 @@ def content(store: KnowledgeStore, title: str) -> str:
 
 def heads(pair: Pair) -> set[str]:
     return {git(home, "rev-parse", "main").strip() for home in (pair.remote, pair.ours.home, pair.theirs.home)}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no niceness")
-def test_a_git_that_talks_to_a_remote_gives_way_to_searches(pair: Pair) -> None:
-    repository, ours = Git(pair.ours.home), os.getpriority(os.PRIO_PROCESS, 0)
-    with misbehaving(BEHAVIOURS["silent"]) as port:
-        with repository.start("ls-remote", f"http://127.0.0.1:{port}/", remote=True) as talking:
-            assert os.getpriority(os.PRIO_PGRP, talking.pid) == min(ours + YIELDING, 19)
-            kill_session(talking.pid)
-        with repository.start("cat-file", "--batch") as local:
-            assert os.getpriority(os.PRIO_PGRP, local.pid) == ours
 
 
 @pytest.mark.requirement("KB-072")

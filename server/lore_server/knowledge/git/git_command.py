@@ -13,7 +13,6 @@ from lore_etl.system.processes import kill_session
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
 SECONDS = 30.0
-YIELDING = 10  # added to the niceness of a git that talks to a server
 # -c overrides every configuration file; other settings have git's defaults, see `_environment`
 _OPTIONS = {
     "core.hooksPath": "/dev/null",
@@ -60,7 +59,7 @@ class Git:
     def start(self, *arguments: str, keep: Sequence[int] = (), remote: bool = False) -> subprocess.Popen[bytes]:
         """Start git and return its process; `finish` waits for it. Raises GitError."""
         with os_errors_as(GitError, "Git cannot be started", "Install git, 2.31 or newer."):
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 [*self._prefix, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -70,9 +69,6 @@ class Git:
                 pass_fds=() if sys.platform == "win32" else tuple(keep),  # on Windows, there are none
                 start_new_session=True,  # without a terminal, no program can ask for a password
             )
-        if remote and sys.platform != "win32":  # a server that sends without end must not slow searches down
-            os.setpriority(os.PRIO_PGRP, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + YIELDING)
-        return process
 
 
 def finish(process: subprocess.Popen[bytes], data: bytes = b"", seconds: float = SECONDS) -> bytes:
