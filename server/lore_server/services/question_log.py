@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sqlite3
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ MAX_SOURCES = 20  # of a question
 MAX_CHARACTERS = 4_000
 TYPING_SECONDS = 10
 DAY_SECONDS = 86_400
+TOGETHER_SECONDS = 1.0  # questions within this time are written in one transaction, which costs as much as one
 _SCHEMA = """
 PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS asked (
@@ -78,6 +80,7 @@ class QuestionLog:
         self._path = user_state_folder() / FOLDER / f"{sha256(str(root))[:32]}.sqlite"
         self._now = now
         self._writer = ThreadPoolExecutor(1, "insights")
+        self._hurry = threading.Event()
         self._waiting = deque[AskedQuestion]()
         self.is_enabled = settings.log
 
@@ -133,6 +136,7 @@ class QuestionLog:
 
     def close(self) -> None:
         """Write all pending questions."""
+        self._hurry.set()
         self._writer.shutdown()
 
     def _all(self, sql: str, *values: str) -> list[Any]:
@@ -147,16 +151,19 @@ class QuestionLog:
             with self._connect() as connection:
                 return work(connection)
 
+        self._hurry.set()
         try:
             return self._writer.submit(run).result()
         except (OSError, sqlite3.Error) as error:
             raise _log_error(error) from error
 
     def _write(self) -> None:
-        """Write the pending questions in one transaction: those that came during the last one are several."""
-        rows = [_row(self._waiting.popleft()) for _ in range(len(self._waiting))]
-        if not rows:
+        """Write the pending questions, after waiting a moment for more unless a caller waits for them."""
+        if not self._waiting:
             return
+        self._hurry.wait(TOGETHER_SECONDS)
+        self._hurry.clear()
+        rows = [_row(self._waiting.popleft()) for _ in range(len(self._waiting))]
         try:
             try:
                 self._add(rows)
