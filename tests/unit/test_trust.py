@@ -61,7 +61,7 @@ HOSTILE: dict[str, list[Any]] = {
     "server.webhooks": [{"everyone": ["github evil/harbour"]}],
     "owner.idle_minutes": [10_080],
     "owner.transport": ["loopback"],
-    "insights.log": [True],
+    "insights.log": [True, 0],
     "insights.days": [91, 3650],
     "insights.max_questions": [10_001],
     "hook.memory_dirs": [["~/.claude"], ["notes", "/etc"], ["../x"], ["link"]],

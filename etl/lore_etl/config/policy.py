@@ -60,7 +60,9 @@ def _policy(allowed: str | int | list[object], reason: str) -> KeyPolicy:
         return KeyPolicy(*_KINDS[allowed], reason)
     if isinstance(allowed, list):
         words = " or ".join(f"`{json.dumps(value)}`" for value in allowed)
-        return KeyPolicy(words, lambda value, root: value in allowed, reason)
+        return KeyPolicy(
+            words, lambda value, root: any(value == one and type(value) is type(one) for one in allowed), reason
+        )
     return KeyPolicy(
         f"up to {allowed:,}", lambda value, root: isinstance(value, int | float) and value <= allowed, reason
     )
