@@ -11,7 +11,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from lore_etl.chunking.headed import by_heading, headings_in_html
+from lore_etl.chunking.headed import MAX_TITLE, by_heading, headings_in_html
 from lore_etl.chunking.section import HeadedPart, HeadingLines, Parsed, Section, Span, below_headings, parse_plain
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.headings import heading_of, outline, without_markup
@@ -19,7 +19,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import one_line, storable
 
-MAX_TITLE = 2_000  # characters of a heading with its markup
+MAX_MARKUP = 2_000  # characters of a heading with its markup
 HEAD_LINES = 80  # the lines that are searched for a document's title
 _SOLID = {"fence", "code_block", "table_open", "html_block"}
 _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}-\d{2}-\d{2}[T0-9:.Z+-]{0,20})")
@@ -64,7 +64,7 @@ def _headings(tokens: list[Token], skipped: int) -> list[HeadingLines]:
         if token.level == 0 and token.map:
             first, last = _range(token, skipped)
             if token.type == "heading_open":
-                title = one_line(without_markup(tokens[number + 1].content[:MAX_TITLE]))[:200]
+                title = one_line(without_markup(tokens[number + 1].content[:MAX_MARKUP]))[:MAX_TITLE]
                 found.append(HeadingLines(first, last, int(token.tag[1]), title))
             elif token.type == "html_block" and not token.content.startswith("<!--"):
                 found += headings_in_html(token.content, first)

@@ -5,9 +5,10 @@
 [(comment) (decorator)] @doc
 (class_body [(comment) (decorator)] @doc)
 
-; @imports is a statement that only imports, @from another one that imports. @module is the other module, @part of a list of
-; @parts and @member a name in it, @local the name here if it has another one, @default the local name of a default import, @whole that of a whole
-; module; @all means all that a module exports. @main is the default export, unless it is an @unnamed class.
+; @imports is a statement that only imports, @from another one that imports. @module is the other module, @member a name
+; in it, as is a @part of its list of @parts; @local is the name here if it has another one, @default the local name of a
+; default import, @whole that of a whole module; @all means all that a module exports. @main is the default export,
+; unless it is an @unnamed class.
 (program (import_statement . (string)) @imports)
 (program (import_statement (import_clause (named_imports . "{" . "}"))) @imports)
 (program (_ . (variable_declarator value: (call_expression function: (identifier) @_require))+ .) @imports
