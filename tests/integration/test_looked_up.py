@@ -1,16 +1,13 @@
 """Names in a question are looked up before anything is ranked, and nothing else is stated as a fact."""
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
 from tests.harness.calls import app_fixture, synced_app
-from tests.harness.projects import write_project
 
 
 def ticket(number: int, title: str, text: str) -> str:
@@ -281,8 +278,7 @@ def test_a_file_far_ahead_of_the_others_shows_three_passages(tmp_path: Path, con
         for part, when in (("drum", "each morning"), ("brake", "on Fridays"), ("gear", "in spring"), ("motor", "twice"))
     )
     files = {"docs/winch.md": "# Oiling\n\n" + "".join(sections), "docs/mail.md": "# Mail\n\nPost leaves at noon.\n"}
-    with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+    with synced_app(tmp_path, files, contract, real=True) as app:
         reply = ask(app, "How is each part of the winch oiled?")
 
     assert [one["source"] for one in reply["citations"]] == ["docs/winch.md"] * 3
@@ -294,8 +290,7 @@ def test_the_best_section_of_each_file_precedes_any_second_one(tmp_path: Path, c
         f"## Brake\n\nOil for the winch is kept below. {'Below it is dry and dark. ' * 25}\n",
         "docs/pump.md": f"# Pump\n\nThe pump beside the winch is oiled on Fridays. {'Fridays have a bell. ' * 60}\n",
     }
-    with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+    with synced_app(tmp_path, files, contract, real=True) as app:
         reply = ask(app, "when is the winch oiled")
 
     assert [one["source"] for one in reply["citations"]][:3] == ["docs/winch.md", "docs/pump.md", "docs/winch.md"]
@@ -307,8 +302,7 @@ def test_the_passages_of_a_section_stay_together(tmp_path: Path, contract: Contr
         f"are slow, so we use barges. {'It is kept in the hold. ' * 60}\n",
         "docs/pump.md": f"# Pump\n\nWe use no rafts: pumps of rafts leak. {'Fridays have a bell. ' * 30}\n",
     }
-    with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+    with synced_app(tmp_path, files, contract, real=True) as app:
         reply = ask(app, "why not use rafts?")
 
     sources = [one["source"] for one in reply["citations"]]
@@ -327,8 +321,7 @@ def test_subclasses_in_tests_come_after_the_others(tmp_path: Path, contract: Con
         "mizzen.py": mast("Mizzen"),
         "topmast.py": mast("Topmast"),
     }
-    with closing(App(write_project(tmp_path.resolve(), files), Settings(), contract)) as app:
-        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 120})
+    with synced_app(tmp_path, files, contract, real=True) as app:
         found = [one["source"] for one in app.call("query_documents", {"query": "what extends Mast"})["results"]]
 
     assert found[:3] == ["masts.py", "mizzen.py", "topmast.py"]
