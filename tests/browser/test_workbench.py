@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_moved_on import go, written
 from tests.harness import http_client
-from tests.harness.browser import Reader, barriers, reading
+from tests.harness.browser import Reader, barriers, reading, unreachable
 from tests.harness.commands import run_lore
 from tests.harness.evaluation import git
 from tests.harness.hostile import SECRETS
@@ -402,6 +402,7 @@ def test_no_view_has_a_barrier_in_any_colours(browser: Browser, url: str, scheme
             expect(page.locator(content).first).to_be_visible()
             reader.settled()
             assert barriers(page) == [], fragment
+            assert unreachable(page) == [], fragment
 
 
 def test_two_clicks_find_why_a_default_was_chosen_and_copy_a_link_to_the_lines_for_a_colleague(

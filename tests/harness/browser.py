@@ -237,3 +237,14 @@ def barriers(page: Page, *rules: str) -> list[str]:
         f"{violation['id']}: {json.dumps([node['html'][:120] for node in violation['nodes']])}"
         for violation in found["violations"]
     ]
+
+
+def unreachable(page: Page) -> list[str]:
+    """Return the elements that may scroll, whatever they hold today, and that no key can reach."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("main *")]
+        .filter((node) => /auto|scroll/.test(getComputedStyle(node).overflow) && node.checkVisibility()
+          && node.textContent && ![node, ...node.querySelectorAll("*")].some((one) => one.tabIndex >= 0))
+        .map((node) => node.cloneNode(false).outerHTML)"""
+    )
+    return found

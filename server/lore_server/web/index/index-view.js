@@ -19,7 +19,7 @@ export function view() {
   let name = project;
   const plan = el("section", { class: "card plan", hidden: true });
   const leftOut = el("section", { class: "card" });
-  const builds = el("section", { class: "card builds" });
+  const builds = el("section", { class: "card builds", "aria-label": "Last builds", tabindex: "0" });
   const body = el("div", { class: "index-body", hidden: true },
     el("div", {}, el("section", { class: "card types-card" }, el("h2", {}, "Chunks by type"), types), leftOut),
     el("div", {}, builds, copiesPanel(), files.element)); // the files come later and need room below
