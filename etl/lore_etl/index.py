@@ -28,6 +28,7 @@ from lore_etl.stores.chroma.generations import generations_of
 from lore_etl.stores.claim import CATALOGUE, LOCK, claim, inspect, is_ours, remark
 from lore_etl.stores.owner_file import living_note, my_note, read_note, remove_note, write_note
 from lore_etl.stores.private_copy import copy_stores, folder_of_stores, remove_copy
+from lore_etl.stores.reserve import adjust_reserve
 from lore_etl.stores.snapshot import Derived, Gate, Snapshot
 
 if TYPE_CHECKING:
@@ -164,6 +165,8 @@ class Index:
                 if self.is_read_only:
                     with os_errors_as(StorageError, "Cannot copy the index, which is read-only"):
                         copy_stores(self.index_folder, self.folder)
+                else:
+                    adjust_reserve(self.index_folder)
             except BaseException:
                 ownership.release()
                 raise

@@ -189,7 +189,7 @@ def test_half_written_files_of_a_crash_are_removed(tmp_path: Path) -> None:
 
     index.own()
 
-    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "index.id", "owner.lock"]
+    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "index.id", "owner.lock", "reserve"]
     index.close()
 
 
