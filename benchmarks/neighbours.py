@@ -3,10 +3,10 @@
 The neighbours are an answer model, a Chroma server, a git remote, a tracker and the server of the hook. A few threads
 use one of them at a fixed rate, while the operations that do not need it are called one after the other, for as many
 seconds in each half of a round. In one half, its port refuses connections, which costs no waiting; in the other, it is
-silent, slow, cut off or lying. So both halves have the same work beside the calls; their order alternates. Prints
-Markdown: the p50 and the p99 of calls in the second half, as shares of the first. The first row of each neighbour
-compares refusals with refusals, and so shows the noise. The model is the tests' stand-in; the index has the sample
-project.
+silent, slow, cut off or lying, as another process. So both halves have the same work beside the calls; their order
+alternates. Prints Markdown: the p50 and the p99 of calls in the second half, as shares of the first. The first row of
+each neighbour compares refusals with refusals, and so shows the noise. The model is the tests' stand-in; the index has
+the sample project.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from lore_server.trackers.pull import PullRequest, pull
 from tests.harness.chroma import chroma_running
 from tests.harness.knowledge import create, git
 from tests.harness.models import HashModel
-from tests.harness.neighbours import BEHAVIOURS, misbehaving
+from tests.harness.neighbours import BEHAVIOURS, misbehaving_apart
 
 USERS = 3  # threads that use the neighbour
 PERIOD_SECONDS = 5.0  # between two uses of each; a pull that is refused tries again for 4 s
@@ -144,7 +144,7 @@ def compared(app: App, use: Use, port: int, behaviour: str, rounds: int, seconds
         is_bad = number % 4 in (1, 2)
         with used(app, use, port), ExitStack() as stack:
             if is_bad and behaviour != REFUSING:
-                stack.enter_context(misbehaving(BEHAVIOURS[behaviour], port))
+                stack.enter_context(misbehaving_apart(behaviour, port))
             halves[is_bad] += timed(app, seconds, operations)
     middle = statistics.median(halves[True]) / statistics.median(halves[False])
     return middle, statistics.quantiles(halves[True], n=100)[-1] / statistics.quantiles(halves[False], n=100)[-1]

@@ -1,9 +1,14 @@
-"""Servers that misbehave at the level of the network: silent, slow, cut off in the middle, or lying."""
+"""Servers that misbehave at the level of the network: silent, slow, cut off in the middle, or lying.
+
+`python -m tests.harness.neighbours BEHAVIOUR PORT` serves until its standard input ends.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,3 +90,21 @@ def misbehaving(behaviour: Behaviour, port: int = 0) -> Iterator[int]:
             over.set()
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
+
+
+@contextmanager
+def misbehaving_apart(behaviour: str, port: int) -> Iterator[None]:
+    """Serve in another process, whose work does not delay this one's threads."""
+    command = [sys.executable, "-m", __name__, behaviour, str(port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        yield
+        server.kill()
+
+
+if __name__ == "__main__":
+    with misbehaving(BEHAVIOURS[sys.argv[1]], int(sys.argv[2])) as served:
+        sys.stdout.write(f"{served}\n")
+        sys.stdout.flush()
+        sys.stdin.read()

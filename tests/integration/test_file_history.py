@@ -1,7 +1,11 @@
 """The history of a file leads from its lines to commits and their tickets, and from a ticket to its commits."""
 
+import hashlib
 import os
 import shutil
+import subprocess
+import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -534,3 +538,33 @@ def test_worktrees_and_submodules_have_their_history(tmp_path: Path) -> None:
         changed = project_git.changing(root, "retry.py" if place == "tree/src" else RETRY, None, 9)
         assert [entry.message.strip() for entry in changed.commits] == ["Begin"]
         assert head(root).commit == tip(main)
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+from lore_etl.core.errors import InvalidArgument
+from lore_server.changes.project_git import read_git
+try:
+    read_git(Path(sys.argv[1]), "log", "-1", seconds=30, max_bytes=10)
+except InvalidArgument:
+    pass
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
+"""
+
+
+@pytest.mark.promise(16)
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not count the memory of child processes")
+def test_a_commit_that_unpacks_to_much_text_takes_little_memory(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "# A\n"})
+    commit(tmp_path, "Add a")
+    head_of = git(tmp_path, "cat-file", "commit", "HEAD").encode()
+    content = head_of + b"a" * 400_000_000
+    whole = b"commit %d\0" % len(content) + content
+    name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    write_project(tmp_path, {f".git/objects/{name[:2]}/{name[2:]}": zlib.compress(whole, 1)})
+    git(tmp_path, "update-ref", "HEAD", name)
+
+    peak = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, check=True)
+
+    assert int(peak.stdout) < 300

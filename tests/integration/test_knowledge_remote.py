@@ -14,6 +14,7 @@ from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
+from tests.harness.neighbours import huge, misbehaving
 
 pytestmark = pytest.mark.later
 
@@ -191,6 +192,12 @@ def test_an_unreachable_remote_is_reported_and_does_not_block_writes(pair: Pair,
     git(store.home, "remote", "set-url", "origin", str(pair.remote))
     assert store.sync(AGENT).pushed
     assert store.remote.state().problem is None
+
+
+@pytest.mark.promise(27)
+def test_a_reply_without_end_is_given_up_before_it_fills_the_memory(pair: Pair) -> None:
+    with misbehaving(huge) as port, pytest.raises(GitError, match="over limit"):
+        pair.ours.history.git.run("ls-remote", f"http://127.0.0.1:{port}/x.git", seconds=10, remote=True)
 
 
 def test_a_read_only_remote_is_reported_and_does_not_block_writes(pair: Pair) -> None:

@@ -16,6 +16,8 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.system.nofollow import is_link, is_real_folder, leads_elsewhere, read_regular
 
 NO_HISTORY = "This project has no git history."
+ALLOCATION = {"GIT_ALLOC_LIMIT": "256m"}
+"""For git's environment: it would keep an object that unpacks to gigabytes, or a reply without end, in memory."""
 _WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?(.*?)"?[ \t\r]*$', re.MULTILINE)
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,300}")  # git-check-ref-format(1)

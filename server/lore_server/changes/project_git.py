@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, NotFound, StorageError
-from lore_etl.files.git_folder import NO_HISTORY, repository, require_own_objects
+from lore_etl.files.git_folder import ALLOCATION, NO_HISTORY, repository, require_own_objects
 from lore_etl.system.open_folder import facts_below, read_below
 from lore_etl.system.processes import quiet
 
@@ -57,7 +57,7 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=kept | _SAFE_ENVIRONMENT | places,
+            env=kept | _SAFE_ENVIRONMENT | ALLOCATION | places,
             **quiet(),
         )
     except OSError as error:

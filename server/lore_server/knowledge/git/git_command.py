@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lore_etl.core.errors import GitError, os_errors_as
+from lore_etl.files.git_folder import ALLOCATION
 from lore_etl.system.processes import kill_session
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
@@ -92,4 +93,4 @@ def _environment(remote: bool) -> dict[str, str]:
     more |= {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "GIT_OPTIONAL_LOCKS": "0"}
     if not remote:
         more |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    return kept | more
+    return kept | ALLOCATION | more
