@@ -16,10 +16,11 @@ from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 from lore_etl.stores.catalogue_rows import ChunkRecord, User, chunk_of, imported_places, replace_uses
-from lore_etl.stores.snapshot import Kept
+from lore_etl.stores.snapshot import Derived, Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 
 T = TypeVar("T")
+COUNTS = Derived[int]("counts of rows", kept=8)
 KEPT_CHUNKS = 24_000  # some 1.5 KB each: 36 MB
 TITLE, COUNT = "min(json_extract(own, '$.title'))", "count(*)"  # of the chunks of a file
 TAGS = "min(json_extract(own, '$.tags'))"  # as JSON; the chunks of a file have the same
@@ -252,7 +253,7 @@ class Catalogue(CatalogueFile):
         return self._count("(SELECT DISTINCT source FROM chunk)")
 
     def _count(self, rows: str) -> int:
-        return int(self._unchanged_rows(f"SELECT count(*) FROM {rows}")[0][0])
+        return self.snapshot.read(COUNTS, rows, lambda: int(self._rows(f"SELECT count(*) FROM {rows}")[0][0]))
 
     def sources(self, type_: str | None, under: str | None) -> list[JSON]:
         """Return the files that have chunks, by path: type, title, number of chunks, last line."""

@@ -18,7 +18,7 @@ from lore_etl.stores.sqlite_file import connect, is_damage, row_seal, stamp, uns
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 SCHEMA_VERSION = 4
 PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
-ROWS = Derived[list[tuple[Any, ...]]]("rows", kept=8)
+META = Derived[dict[str, str]]("values of the whole index")
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal TEXT NOT NULL);
@@ -172,19 +172,17 @@ class CatalogueFile:
         with self._reporting(), self._connect() as connection:
             return connection.execute(sql, values).fetchall()
 
-    def _unchanged_rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, which stay in memory until the next commit."""
-        return self.snapshot.read(ROWS, sql, lambda: self._rows(sql))
-
     def meta(self, key: str) -> str | None:
         return self.metas(key)[0]
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
         """Return values that describe the whole index, in the order of the keys."""
         with self._reporting():
-            rows = self._unchanged_rows("SELECT key, value, seal FROM meta")
-            found = dict(unsealed(row, "a value") for row in rows)
+            found = self.snapshot.read(META, None, self._read_meta)
         return tuple(map(found.get, keys))
+
+    def _read_meta(self) -> dict[str, str]:
+        return dict(unsealed(row, "a value") for row in self._rows("SELECT key, value, seal FROM meta"))
 
     def set_meta(self, **values: str | None) -> None:
         """Set or, with None, remove values. `dirty` reaches the disk at once, as the commits of other stores do."""
