@@ -130,6 +130,7 @@ class Index:
         self._guard = threading.RLock()
         self._loading = threading.Lock()
         self._embedder: Embedder | None = None
+        self._tokens: TokenCounter | None = None
         self._ownership: Ownership | None = None
         self._catalogue: Catalogue | None = None
         self._keywords: KeywordStore | None = None
@@ -273,7 +274,8 @@ class Index:
 
     def tokens(self) -> TokenCounter:
         """Return the counter of the model's tokens, without loading the model. Raises ConfigError, ProviderError."""
-        return self._model.tokens()
+        self._tokens = self._tokens or self._model.tokens()
+        return self._tokens
 
     @property
     def model(self) -> str:

@@ -161,6 +161,19 @@ def test_what_is_nowhere_is_said_to_be_nowhere(crane_app: App, question: str, se
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "how do I shove Crane onto a server",
+        "how can I quickly bring up Crane on a server",
+        "what machine swallows the load of a pallet in foil",
+        "how is Crane kicked onto a server",
+    ],
+)
+def test_an_everyday_verb_that_occurs_nowhere_is_no_reason_to_refuse(crane_app: App, question: str) -> None:
+    assert ask(crane_app, question)["found"]
+
+
+@pytest.mark.parametrize(
     ("query", "name"),
     [
         ("how do I deploy Crane to Heroku", "Heroku"),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lore_etl.stores.tokenizer import MAX_TERM, terms
-from lore_server.query.parse import MAX_WORDS, looks_like_name, parse, wanted_types
+from lore_etl.stores.tokenizer import MAX_TERM, STOPWORDS, terms
+from lore_server.query.parse import MAX_WORDS, looks_like_name, parse, verbs, wanted_types
 from lore_server.query.reference import Reference
 from lore_server.query.subjects import nouns
 
@@ -94,6 +94,31 @@ def test_very_long_words_are_not_terms() -> None:
 )
 def test_names_are_known_by_their_spelling_except_at_the_beginning(question: str, names: list[str]) -> None:
     assert [noun.text for noun in nouns(question) if noun.is_name] == names
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how do I spin up a worker", {"spin"}),
+        ("can we just plug our own logger", {"plug"}),
+        ("what trips the circuit", {"trips"}),
+        ("how does Ferry guess the next job", {"guess"}),
+        ("where are panics swallowed", {"swallowed"}),
+        ("where is the graph of the classes drawn", {"drawn"}),
+        ("how do I stop flooding my mailbox", {"stop", "flooding"}),
+        ("why doesn't my component repaint", {"repaint"}),
+        ("how do jobs restart automatically", {"automatically"}),
+        ("how to deploy Ferry to heroku", {"deploy"}),
+        ("is kafka the default", set()),
+        ("does the worker use kafka", set()),
+        ("which kafka topics are read", {"read"}),
+        ("what metrics are exported to datadog", {"exported"}),
+        ("how do I get mail from the postfix of the company", set()),
+        ("Retry a Job", set()),
+    ],
+)
+def test_verbs_are_known_by_their_place(question: str, expected: set[str]) -> None:
+    assert verbs(question) - STOPWORDS == expected
 
 
 def test_contractions_are_no_subjects() -> None:

@@ -12,18 +12,9 @@ from lore_server.answer.kept_answers import EarlierAnswer
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import Proof, StatementReader, prompt, verified
 from tests.harness.chunks import make_chunk
-from tests.harness.poisoned import POISONED
+from tests.harness.poisoned import ADDRESS, BENIGN, POISONED, poisoned_passages
 
-BENIGN = "Ferry keeps its jobs in one SQLite file."
-ADDRESS = re.compile(r"(?i)\w+:/{2}|www\.|javascript:|data:\w|mailto:|@evil|//evil")
 CITATION = re.compile(r"\[\^?([^\W_a-z]+)\]|[［【⟦]\d")
-
-
-def passages(text: str) -> list[Passage]:
-    return [
-        Passage(1, make_chunk("docs/poisoned.md", text=f"{BENIGN}\n\n{text}", heading=(text, f'"{text}" x="'))),
-        Passage(2, make_chunk("docs/other.md", text="Another passage.")),
-    ]
 
 
 def test_there_are_fifty_documents() -> None:
@@ -35,7 +26,7 @@ def test_there_are_fifty_documents() -> None:
 def test_the_structure_of_the_prompt_is_unchanged(name: str) -> None:
     text = POISONED[name]
 
-    found = prompt("Where are jobs kept?", passages(text), EarlierAnswer(f"Q {text}", (), f"A {text}"))
+    found = prompt("Where are jobs kept?", poisoned_passages(text), EarlierAnswer(f"Q {text}", (), f"A {text}"))
 
     mark = re.match(r"<passage (\w{16}) ", found)
     assert mark is not None
@@ -53,7 +44,7 @@ def test_the_structure_of_the_prompt_is_unchanged(name: str) -> None:
 @pytest.mark.promise(22)
 def test_a_model_that_obeys_cannot_lead_the_reader_elsewhere(name: str) -> None:
     text = POISONED[name]
-    numbered = {passage.number: passage for passage in passages(text)}
+    numbered = {passage.number: passage for passage in poisoned_passages(text)}
     obedient = [
         {"quotes": [BENIGN], "passages": [1], "text": text},
         {"quotes": [BENIGN], "passages": [1, 9], "text": f"Jobs are in one file. {text}"},

@@ -81,6 +81,7 @@ class TokenCounter:
         return sum(len(self._tokenizer.encode(piece, add_special_tokens=False)) for _, piece in self._pieces(text))
 
 
+@lru_cache(2)  # a model's file does not change
 def token_counter(file: Path, limit: int) -> TokenCounter:
     from tokenizers import Tokenizer
 

@@ -27,7 +27,7 @@ from lore_server.query.proximity import stems
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.reference import ABSENT, Reference, asks_only_for, titles
-from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, nouns
+from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, idle, nouns
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import whole_lines, with_fields
 
@@ -131,7 +131,9 @@ class PassageAnswers:
         """Return why the index has no answer; None if it may have one."""
         if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
             return f"There is no {asked['kind']} `{asked['name']}` in this knowledge base."
-        words = [one for one in known if are_words_counted and found.confidence < UNSURE and not one.is_name]
+        idle_words = idle(found.query.text, self._index)
+        is_open = are_words_counted and found.confidence < UNSURE
+        words = [one for one in known if is_open and not one.is_name and one.text not in idle_words]
         if not found.is_foreign and (noun := found.unknown or absent(words, self._index)):
             return ABSENT.format(noun)
         is_unsure = not found.is_foreign and _similarity(found) < SIMILAR

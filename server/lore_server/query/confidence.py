@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -31,8 +31,11 @@ class Fit(NamedTuple):
     unknown: str | None = None  # a name in the query that occurs nowhere
 
 
-def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:
-    """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency."""
+def fit(question: str, candidates: Candidates, rarity: Rarity, idle: Collection[str] = ()) -> Fit:
+    """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency.
+
+    Its `idle` words count only if that is in favour of a passage.
+    """
     # words in a script that the passages do not use cannot occur in them
     known = {None, *_common_scripts(candidates)}
     own = "".join(letter if _script(letter) in known else " " for letter in question)
@@ -40,10 +43,12 @@ def fit(question: str, candidates: Candidates, rarity: Rarity) -> Fit:
     if own != question and not words:
         closest = max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
         return Fit(closest, closest)
-    share = share_of(words, rarity)
+    counted = [(word, stem) for word, stem in words if word not in idle]
+    shares = [share_of(some, rarity) for some in (words, *([counted] if 0 < len(counted) < len(words) else []))]
     confidence = relevance = 0.0
     for chunk, vector, *_ in candidates.best:
-        covered = share(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
+        text = " ".join((chunk.text, chunk.source, chunk.title, *chunk.heading))
+        covered = max(share(text) for share in shares)
         similar = covered if vector is None else min(1.0, max(0.0, vector))
         confidence = max(confidence, (similar + covered) / 2)
         relevance = max(relevance, 1 - (1 - similar) * (1 - covered))

@@ -10,6 +10,7 @@ from lore_etl.stores.tokenizer import significant
 from lore_server.query.wording import wording
 
 MAX_WORDS = 25  # a longer text is not a question
+_VERBS = wording("verbs").values()
 _QUESTION = wording("references")["question"]
 _OPENING = re.compile(r"\W*(?:(?:an?|the)\s+)?\S+", re.IGNORECASE)
 _SOUGHT, _WANTED = (
@@ -79,6 +80,13 @@ def parse(text: str) -> Query:
         wanted_types=wanted_types(text),
         sought_types=sought_types(text),
     )
+
+
+@lru_cache(64)
+def verbs(question: str) -> frozenset[str]:
+    """Return the words of a question that stand in the place of a verb or an adverb, not of what it is about."""
+    found = (match["verb"] for form in _VERBS for match in form.finditer(question))
+    return frozenset(word for word in found if word.islower())
 
 
 def looks_like_name(token: str) -> bool:

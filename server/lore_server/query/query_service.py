@@ -216,7 +216,8 @@ class QueryService:
 
     def fit(self, retrieved: Retrieved) -> confidence.Fit:
         text, best = retrieved.query.text, [one.chunk for one in retrieved.candidates.best]
-        found = confidence.fit(text, retrieved.candidates, self._index.keywords.rarity)
+        idle = subjects.idle(text, self._index)
+        found = confidence.fit(text, retrieved.candidates, self._index.keywords.rarity, idle)
         return found._replace(unknown=subjects.unknown(subjects.nouns(text, retrieved.named), best, self._index))
 
     def look(self, text: str, filters: Filters = NO_FILTERS) -> confidence.Fit:

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from lore_etl.core.errors import ConfigError, ProviderError
 from lore_etl.core.model import Chunk
 from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.sources.source import syntax_of
 from lore_etl.stores.tokenizer import STOPWORDS, name_parts
-from lore_server.query.parse import looks_like_name
+from lore_server.query.parse import looks_like_name, verbs
 from lore_server.query.reference import ASKING, Reference, spelled
 from lore_server.query.wording import wording
 
@@ -81,6 +82,18 @@ def _occurs(name: str, index: Index) -> bool:
         return not numbers or number in numbers
     is_defined = "." in plain and syntax_of(plain) == "plain" and index.keywords.defined([last_part(plain)])
     return bool(those or is_defined or plain in index.hierarchy.nodes)
+
+
+def idle(question: str, index: Index) -> frozenset[str]:
+    """Return the everyday verbs of a question: for what they say, a project may well have other words.
+
+    A verb that the tokenizer divides is no everyday one: `spin` and `boot` are idle, and `encrypt` is not.
+    """
+    try:
+        count = index.tokens().count
+    except (ConfigError, ProviderError):
+        return frozenset()
+    return frozenset(word for word in verbs(question) - STOPWORDS if count(word) == 1)
 
 
 def unknown(found: Sequence[Noun], passages: Sequence[Chunk], index: Index) -> str | None:
