@@ -141,11 +141,13 @@ def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(ap
     sync(app)
 
     used = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
+    changed = app.call("ask_knowledge_base", {"query": "what would break if I renamed hoist()?"})
     broken = app.call("ask_knowledge_base", {"query": "what breaks if I change Dock?"})
     made = app.call("ask_knowledge_base", {"query": "which types implement dock.Dock?"})
 
     assert used["answer"] == "`src/sail.py:hoist` is used by at least 1 file: src/boat.py [1]."
     assert [(row["source"], row["lines"]) for row in used["citations"]] == [("src/boat.py", [1, 1])]
+    assert changed["answer"] == used["answer"]
     assert broken["mode"] != "structural"  # no file names it
     assert "Quay" in made["answer"]
 
@@ -170,6 +172,7 @@ CALLS: dict[str, str | bytes] = {
         ("Who calls Winch._reel?", "_reel", ["src/winch.py:7", "tests/test_winch.py:2"]),
         ("callers of the method `_reel`", "_reel", ["src/winch.py:7", "tests/test_winch.py:2"]),
         ("what calls lower()", "lower", ["src/Crane.java:7"]),
+        ("what breaks if we remove the method lower?", "lower", ["src/Crane.java:7"]),
         ("where is Rig::haul called?", "haul", ["src/rig.rs:9"]),
         ("who calls swing", "swing", ["src/boom.ts:7", "src/boom.ts:8"]),
         ("who calls stow()?", "stow", []),
@@ -205,3 +208,22 @@ def test_the_most_used_of_several_definitions_of_a_name_comes_first(app: App, na
     sync(app)
 
     assert app.call("query_documents", {"query": name})["results"][0]["source"] == first
+
+
+QUESTIONS = (
+    "what breaks if I change {}", "what is affected by {}", "who calls {}", "what uses {}", "where is {} defined",
+    "which classes extend {}", "direct subclasses of {}", "what implements {}", "base class of {}", "members of {}",
+    "where does {} inherit hoist from", "which release introduced {}", "why was {} changed", "history of {}",
+    "what is {}", "what does {} use", "callers of {}", "{} and hoist", "`{}`", "{}()", "which tests cover {}",
+    "difference between {} and Dock",
+)  # fmt: skip
+
+
+def test_every_question_about_every_kind_of_name_has_a_reply(app: App) -> None:
+    write_project(app.index.root, {**USES, **CALLS})
+    sync(app)
+
+    for name in ("Dock", "dock.Dock", "hoist", "sail.hoist", "Winch._reel", "lower", "src/sail.py", "Nothing", "x"):
+        for question in QUESTIONS:
+            reply = app.call("ask_knowledge_base", {"query": question.format(name)})
+            assert OPERATIONS["ask_knowledge_base"].text(reply).body, question

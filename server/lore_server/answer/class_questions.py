@@ -172,7 +172,7 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
         texts.append(f"`{full}` is used by at least {counted(len(users), 'file')}: {marks}{more}.")
         places += [DefinedPlace(last_part(full), user.path, (user.line, user.line)) for user in users[:SHOWN_USERS]]
     is_affected = _FORM["affected"].search(question) is not None and len(found) == 1
-    below = _subclasses(nodes, tree, is_direct=False) if is_affected else None
+    below = _subclasses(nodes, tree, is_direct=False) if is_affected and nodes else None  # a function has none
     if below and len(tree.subtree(nodes[0].name)) > 1:
         texts.append(re.sub(r"\{(\d+)\}", lambda number: f"{{{int(number[1]) + len(places)}}}", below.text))
         places += below.places
