@@ -85,7 +85,7 @@ def _occurs(name: str, index: Index) -> bool:
 
 
 def idle(question: str, index: Index) -> frozenset[str]:
-    """Return the everyday verbs of a question: for what they say, a project may well have other words.
+    """Return the words that only ask, and the everyday verbs: for what they say, a project may have other words.
 
     A verb that the tokenizer divides is no everyday one: `spin` and `boot` are idle, and `encrypt` is not.
     """
@@ -93,7 +93,8 @@ def idle(question: str, index: Index) -> frozenset[str]:
         count = index.tokens().count
     except (ConfigError, ProviderError):
         return frozenset()
-    return frozenset(word for word in verbs(question) - STOPWORDS if count(word) == 1)
+    general = {word for word in map(str.casefold, re.findall(r"\w+", question)) if _GENERAL.fullmatch(word)}
+    return frozenset(word for word in verbs(question) - STOPWORDS if count(word) == 1) | general
 
 
 def unknown(found: Sequence[Noun], passages: Sequence[Chunk], index: Index) -> str | None:
