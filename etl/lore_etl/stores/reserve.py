@@ -14,8 +14,9 @@ AMPLE = 100  # times the reserve must be free before it is taken
 
 def adjust_reserve(index: Path) -> None:
     """Take the reserve while there is ample room, and give it back when the disk is full."""
-    file, free = index / RESERVE, shutil.disk_usage(index).free
+    file = index / RESERVE
     with suppress(OSError):  # a precaution that fails must not stop what would work without it
+        free = shutil.disk_usage(index).free
         if free < RESERVE_BYTES:
             file.unlink(missing_ok=True)
         elif free > AMPLE * RESERVE_BYTES and not file.exists():
