@@ -34,7 +34,7 @@ class Fit(NamedTuple):
 def fit(question: str, candidates: Candidates, rarity: Rarity, idle: Collection[str] = ()) -> Fit:
     """Return how well the candidates fit a query. Words count by `rarity`, their inverse document frequency.
 
-    Its `idle` words count only if that is in favour of a passage.
+    For its `idle` words, see `share_of`.
     """
     # words in a script that the passages do not use cannot occur in them
     known = {None, *_common_scripts(candidates)}
@@ -43,12 +43,10 @@ def fit(question: str, candidates: Candidates, rarity: Rarity, idle: Collection[
     if own != question and not words:
         closest = max((min(1.0, candidate.vector or 0.0) for candidate in candidates.found), default=0.0)
         return Fit(closest, closest)
-    counted = [(word, stem) for word, stem in words if word not in idle]
-    shares = [share_of(some, rarity) for some in (words, *([counted] if 0 < len(counted) < len(words) else []))]
+    share = share_of(words, rarity, idle)
     confidence = relevance = 0.0
     for chunk, vector, *_ in candidates.best:
-        text = " ".join((chunk.text, chunk.source, chunk.title, *chunk.heading))
-        covered = max(share(text) for share in shares)
+        covered = share(" ".join((chunk.text, chunk.source, chunk.title, *chunk.heading)))
         similar = covered if vector is None else min(1.0, max(0.0, vector))
         confidence = max(confidence, (similar + covered) / 2)
         relevance = max(relevance, 1 - (1 - similar) * (1 - covered))
@@ -60,17 +58,22 @@ def finds_nothing(candidates: Candidates) -> bool:
     return not any(one.keyword or one.path or (one.vector or 0.0) >= CLOSE for one in candidates.found)
 
 
-def share_of(words: Sequence[tuple[str, str]], rarity: Rarity) -> Callable[[str], float]:
-    """Return a function that measures which share of these words, given with their stems, a text contains."""
+def share_of(words: Sequence[tuple[str, str]], rarity: Rarity, idle: Collection[str] = ()) -> Callable[[str], float]:
+    """Return a function that measures which share of these words, given with their stems, a text contains.
+
+    The `idle` ones count only if that is in favour of the text.
+    """
     rare = rarity(word for word, _ in words)
     weights: dict[str, float] = {}
     for word, stem in words:
         weights[stem] = max(weights.get(stem, 0.0), rare[word])
-    whole = sum(weights.values())
+    counted = {stem: weights[stem] for word, stem in words if word not in idle}
+    measures = [(some, whole) for some in (weights, counted) if (whole := sum(some.values()))]
 
     def share(text: str) -> float:
         found = stems_among(weights, text)
-        return sum(weight for stem, weight in weights.items() if stem in found) / whole if whole else 0.0
+        parts = (sum(weight for stem, weight in some.items() if stem in found) / whole for some, whole in measures)
+        return max(parts, default=0.0)
 
     return share
 
