@@ -66,7 +66,11 @@ def test_a_built_wheel_works_in_an_empty_environment_without_extras(wheel: Path,
 @pytest.mark.long
 @pytest.mark.parametrize("installer", ["uv", "pipx", "pip"])
 def test_the_lines_of_the_guide_install_the_model_and_the_named_extras(installer: str, tmp_path: Path) -> None:
-    run(["git", "clone", "--quiet", str(ROOT), str(tmp_path / "lore")], tmp_path)
+    remote = tmp_path / "lore.git"  # has a branch to pull, which a checkout of CI may not have
+    run(["git", "clone", "--quiet", "--bare", str(ROOT), str(remote)], tmp_path)
+    run(["git", "update-ref", "refs/heads/trunk", "HEAD"], remote)
+    run(["git", "symbolic-ref", "HEAD", "refs/heads/trunk"], remote)
+    run(["git", "clone", "--quiet", str(remote), str(tmp_path / "lore")], tmp_path)
     project = write_project(tmp_path / "project", {"a.md": "# Lighthouse\n\nIt warns ships of the rocks.\n"})
     run([sys.executable, "-m", "venv", str(tmp_path / "venv")], tmp_path)
     if installer != "pip":
