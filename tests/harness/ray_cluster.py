@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from tests.harness.owners import wait_until
@@ -59,11 +60,11 @@ def main(project: Path, config: Path, target: Path, scratch: str, victim: str) -
     running, busy = started(), list[int]()
 
     def is_half_way() -> bool:
-        busy[:] = busy_workers()
+        busy[:] = busy_workers(raylets() if victim == "worker" else raylets()[-1:])
         return running.poll() is not None or (packs() >= HALF and bool(busy))
 
     wait_until(is_half_way)
-    killed = {"worker": busy, "node": raylets()[-1:], "command": [running.pid]}.get(victim, [])
+    killed = {"worker": busy[:1], "node": raylets()[-1:], "command": [running.pid]}.get(victim, [])
     for process in killed:
         os.kill(process, signal.SIGKILL)
     before = packs()
@@ -79,10 +80,9 @@ def raylets() -> list[int]:
     return sorted(process for process, name, _ in processes() if name.partition(" ")[0].endswith("/raylet"))
 
 
-def busy_workers() -> list[int]:
-    """Return the workers of the second node that embed texts now."""
-    node = raylets()[-1]
-    return [process for process, name, parent in processes() if parent == node and name.startswith("ray::_embedded")]
+def busy_workers(nodes: Collection[int]) -> list[int]:
+    """Return the workers of these nodes that embed texts now."""
+    return [process for process, name, parent in processes() if parent in nodes and name.startswith("ray::_embedded")]
 
 
 def processes() -> list[tuple[int, str, int]]:

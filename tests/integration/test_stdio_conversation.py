@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp.server.lowlevel import Server
 
@@ -105,6 +105,7 @@ def test_every_request_gets_exactly_one_reply(server: Server[Any], requests: lis
 
 
 @trying(5, database=None)
+@example([b"\0"])  # as Lore itself replaces a line that is too long
 @given(st.lists(st.binary(min_size=1, max_size=30).filter(lambda line: b"\n" not in line and b"{" not in line)))
 @pytest.mark.promise(29)
 def test_every_invalid_line_gets_an_error_without_an_id(server: Server[Any], lines: list[bytes]) -> None:

@@ -125,14 +125,15 @@ async def _lines(received: BufferedByteReceiveStream) -> AsyncIterator[bytes]:
     is_rest = False
     with suppress(*DISCONNECTED):
         while True:
+            is_part = False
             try:
                 line = await received.receive_until(b"\n", BLOCK if is_rest else LONGEST_LINE)
             except anyio.DelimiterNotFound:
-                line = b"\0"
+                line, is_part = b"\0", True
                 await received.receive_exactly(BLOCK)
             if not is_rest:
                 yield line
-            is_rest = line == b"\0"
+            is_rest = is_part
 
 
 @contextmanager
