@@ -414,7 +414,7 @@ def test_no_log_contains_the_key_the_question_or_a_passage(
 
 
 def test_an_endpoint_without_schemas_is_asked_without_them(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    with model_server.serving(OPENAI.status(400), OPENAI.status(422), OPENAI.text(honest(FIRST))) as fake:
+    with model_server.serving(OPENAI.status(500), OPENAI.status(422), OPENAI.text(honest(FIRST))) as fake:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}/v1")
         asker = Asker(app, provider="openai", model="fake")
         replies = [asker.ask(), asker.ask()]

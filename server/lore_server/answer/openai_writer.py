@@ -13,7 +13,7 @@ from lore_server.answer.writer_interface import ModelFailure, Piece, TokenUsage
 
 logging.getLogger("openai").setLevel(logging.INFO)  # at DEBUG it logs whole requests
 OPENAI_HOST = "api.openai.com"
-UNSUPPORTED = (400, 422, 501)
+UNSUPPORTED = (400, 422, 500, 501)  # llama-cpp-python replies 500
 SCHEMA = {"name": "answer", "strict": True, "schema": writer_interface.ModelReply.model_json_schema()}
 FORMATS: tuple[Mapping[str, object], ...] = (
     {"response_format": {"type": "json_schema", "json_schema": SCHEMA}},
