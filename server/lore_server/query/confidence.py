@@ -13,6 +13,7 @@ _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 COMMON = 0.05  # minimum share of a text's letters for a script to count
 _JOINED = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
+IDLE = 0.1  # of the weight of a word that may have other words in the project (benchmarks/results.md)
 CLOSE = 0.35  # cosine similarity; below it, a passage without any word of the query has nothing to do with it
 DOUBTFUL = 0.40  # 97 % of answerable questions are above it, and 9 % of unanswerable ones (benchmarks/results.md)
 FOREIGN_DOUBT = (
@@ -61,13 +62,13 @@ def finds_nothing(candidates: Candidates) -> bool:
 def share_of(words: Sequence[tuple[str, str]], rarity: Rarity, idle: Collection[str] = ()) -> Callable[[str], float]:
     """Return a function that measures which share of these words, given with their stems, a text contains.
 
-    The `idle` ones count only if that is in favour of the text.
+    The `idle` ones count fully only if that is in favour of the text.
     """
     rare = rarity(word for word, _ in words)
     weights: dict[str, float] = {}
     for word, stem in words:
         weights[stem] = max(weights.get(stem, 0.0), rare[word])
-    counted = {stem: weights[stem] for word, stem in words if word not in idle}
+    counted = {stem: weights[stem] * (IDLE if word in idle else 1) for word, stem in words}
     measures = [(some, whole) for some in (weights, counted) if (whole := sum(some.values()))]
 
     def share(text: str) -> float:
