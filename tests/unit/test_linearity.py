@@ -16,6 +16,7 @@ from lore_etl.relations.classes import resolve
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.stores.tokenizer import terms
+from lore_server.query.parse import verbs
 from tests.harness.models import counter
 from tests.harness.steps import steps
 from tests.harness.texts import facts_of
@@ -155,6 +156,13 @@ def test_secrets_are_searched_for_in_linear_time(begin: str, piece: str, is_line
 @pytest.mark.promise(20)
 def test_words_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
     is_linear(lambda n: list(terms(piece * n)), 50_000)
+
+
+@both
+@pytest.mark.parametrize("piece", ["is ", "is bed ", "what ", "how to "])
+@pytest.mark.promise(20)
+def test_verbs_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
+    is_linear(lambda n: verbs(piece * (n // len(piece))), 20_000)
 
 
 @both
