@@ -23,6 +23,7 @@ from lore_etl.core.errors import Busy
 from lore_etl.index import Index, Ownership
 from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
+from lore_etl.stores.reserve import RESERVE, RESERVE_BYTES, adjust_reserve
 from lore_server.app import App
 from lore_server.owner.find import holder
 from lore_server.owner.listen import Connections, SocketServer, until_quiet
@@ -191,6 +192,14 @@ def test_half_written_files_of_a_crash_are_removed(tmp_path: Path) -> None:
 
     assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "index.id", "owner.lock", "reserve"]
     index.close()
+
+
+def test_a_reserve_without_content_is_filled_again(tmp_path: Path) -> None:
+    (tmp_path / RESERVE).touch()  # after a cut of the power
+
+    adjust_reserve(tmp_path)
+
+    assert (tmp_path / RESERVE).stat().st_size == RESERVE_BYTES
 
 
 RACE = """

@@ -19,6 +19,6 @@ def adjust_reserve(index: Path) -> None:
         free = shutil.disk_usage(index).free
         if free < RESERVE_BYTES:
             file.unlink(missing_ok=True)
-        elif free > AMPLE * RESERVE_BYTES and not file.exists():
-            with open(open_regular(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as taken:
+        elif free > AMPLE * RESERVE_BYTES and not (file.exists() and file.stat().st_size == RESERVE_BYTES):
+            with open(open_regular(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as taken:
                 taken.write(os.urandom(RESERVE_BYTES))  # some disks compress zeros to nothing
