@@ -27,7 +27,7 @@ BARE_TOKENS = 200
 
 
 class Reply(NamedTuple):
-    """What a model replied to one document: with its bare text, to Lore's prompt, and what Lore shows of that."""
+    """The replies of a model about a document, to its bare text and to Lore's prompt, and the text Lore shows."""
 
     bare: str
     raw: str

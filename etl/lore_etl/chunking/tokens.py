@@ -81,7 +81,7 @@ class TokenCounter:
         return sum(len(self._tokenizer.encode(piece, add_special_tokens=False)) for _, piece in self._pieces(text))
 
 
-@lru_cache(2)  # a model's file does not change
+@lru_cache(2)  # the indexes of a process share it; a model's file does not change
 def token_counter(file: Path, limit: int) -> TokenCounter:
     from tokenizers import Tokenizer
 
