@@ -17,7 +17,7 @@ from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span, whole_line
 from lore_etl.core.text import one_line
 
 PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
-READ_BYTES = 1 << 16
+READ_BYTES = 1 << 12  # each text of a predicate costs a copy of as many
 FRAGMENT_BYTES = 1_000  # about one chunk
 SCRIPT_DEPTH = 3  # of the body of an exported class; functions in functions, which most code is in, are not read
 MATCH_LIMIT = 1 << 12  # unfinished matches at a time
@@ -211,7 +211,7 @@ def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts, 
         found += inside
         more = {node.id: node for _, match in inside for node in match.get("inside", ()) if node.id not in known}
         bodies += more.values()
-        known |= more.keys()
+        known.update(more)
     found.sort(key=lambda match: match[0])  # the order of the patterns
     captures = found if root.has_error else ()
     classes = {node.id for _, match in captures for kind in match.keys() & CLASS_KINDS for node in match[kind]}
