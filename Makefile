@@ -81,8 +81,7 @@ test-slow: install inspector
 	$(PYTEST) $(WORKERS) -m "later and not long" $(LATER) $(MARKED) $(OPTIONS)
 
 test-all: install lint inspector conformance
-	$(PYTEST) $(WORKERS) -m "long or not long" --hypothesis-profile=long
-	$(BIN)/python -m tests.golden.full_run # docs/reliability.md names date and commit
+	$(BIN)/python -m tests.golden.full_run $(PYTEST) $(WORKERS) -m "long or not long" --hypothesis-profile=long
 
 # Slower, so not part of `make test`. The floor is in pyproject.toml.
 coverage: install inspector

@@ -37,7 +37,9 @@ def last_run() -> str:
             "No complete run of the long suite has been recorded yet: `make test-all` records one when all tests pass."
         )
     run = tomllib.loads(RECORD.read_text(encoding="utf-8"))
-    return f"The long suite last passed on {run['date']}, at commit {run['commit']}."
+    names = ", ".join(f"`{test.partition('::')[2]}`" for test in run["repeated"])
+    alone = f"; {names} only when run again, alone" if names else ""
+    return f"The long suite last passed on {run['date']}, at commit {run['commit']}{alone}."
 
 
 def section() -> str:

@@ -1,9 +1,12 @@
 """Every promise has a test, and the page on reliability is generated from both."""
 
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.golden.full_run import record, run
 from tests.harness import promises
 from tests.harness.marked import BOTH, LONG, QUICK, Marked, marked
 from tests.harness.promises import PAGE, listed, page
@@ -59,7 +62,23 @@ def test_the_page_names_the_last_complete_run_or_says_that_there_is_none(
 ) -> None:
     monkeypatch.setattr(promises, "RECORD", tmp_path / "full_run.toml")
     before = promises.last_run()
-    promises.RECORD.write_text('date = "2031-02-03"\ncommit = "abc1234"\n', encoding="utf-8")
+    record([])
+    alone = promises.last_run()
+    record(["tests/unit/test_a.py::test_b[1-2]"])
 
     assert "No complete run" in before
-    assert promises.last_run() == "The long suite last passed on 2031-02-03, at commit abc1234."
+    assert re.fullmatch(r"The long suite last passed on \d{4}-\d\d-\d\d, at commit [^;.]+\.", alone)
+    assert promises.last_run() == f"{alone[:-1]}; `test_b[1-2]` only when run again, alone."
+
+
+@pytest.mark.parametrize("is_lasting", [False, True])
+def test_a_test_that_fails_in_a_full_run_must_pass_alone(tmp_path: Path, is_lasting: bool) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "test_some.py").write_text(
+        "from pathlib import Path\n\ndef test_a(): ...\n\ndef test_b():\n"
+        f"    Path('runs').open('a').write('x')\n    assert len(Path('runs').read_text()) > {1 + is_lasting}\n"
+    )
+
+    code, repeated = run([sys.executable, "-m", "pytest", "-q", "-n", "1"], tmp_path)
+
+    assert (code, repeated) == (is_lasting, ["test_some.py::test_b"])
