@@ -11,7 +11,7 @@ import os
 import random
 import socket
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, closing, redirect_stdout
 from dataclasses import dataclass
@@ -149,7 +149,7 @@ class Filler:
             texts = self.index.catalogue.chunks(chunk.id for chunk in unknown.values())
             computed = self._embed([texts[chunk.id] for chunk in unknown.values() if chunk.id in texts])
             if computed:
-                found |= cache.put(list(computed), np.stack(list(computed.values())))
+                found |= cache.put(computed, computed.values())
             self.report.embedded += len(computed)
         return found
 
@@ -191,10 +191,10 @@ def take_shared(index: Index, chunks: list[ChunkKey], report: SyncReport) -> Non
         return
     some = random.SystemRandom().sample(sorted(found), min(COMPARED, len(found)))
     texts = index.catalogue.chunks(ids[name] for name in some)
-    if _differ(index, {name: texts[ids[name]] for name in some}, lambda name, vector: float(found[name] @ vector)):
+    if _differ(index, {name: texts[ids[name]] for name in some}, found):
         report.warnings.append("embedding.shared is not usable: its vectors are not those of their texts.")
         return
-    index.cache.add(list(found), list(found.values()))
+    index.cache.add(found, found.values())
     index.cache.distrust(found.keys() - set(some))
 
 
@@ -242,7 +242,7 @@ def embed_on_ray(index: Index, address: str, report: SyncReport, progress: Progr
                 vectors = np.concatenate(ray.get([task.remote(here.name, here.fingerprint, part) for part in parts]))
                 found: dict[str, Vectors] = dict(zip(texts, vectors, strict=True))
                 some = {name: texts[name] for name in random.sample(list(texts), min(COMPARED, len(texts)))}
-                if _differ(index, some, lambda name, vector: float(found[name] @ vector)):  # noqa: B023 - called here
+                if _differ(index, some, found):
                     raise ValueError("its vectors are not those of this machine")
                 report.embedded += packs.put(found)
     except (OSError, RuntimeError, ValueError, TargetFailed, ray.exceptions.RayError) as error:
@@ -270,12 +270,8 @@ def refuse_wrong(index: Index, chunks: Sequence[Chunk]) -> bool:
     unverified = {name: texts[name] for name in index.cache.distrusted(texts)}
     if not unverified:
         return False
-
-    def stored(name: str, vector: Vectors) -> float:
-        return index.cache.similarities(vector, [name]).get(name, 1.0)  # a missing one is not used either
-
     try:
-        is_wrong = _differ(index, unverified, stored)
+        is_wrong = _differ(index, unverified, index.cache.compared(unverified)[0])
     except ProviderError:  # the next search compares them
         return False
     if is_wrong:
@@ -285,7 +281,8 @@ def refuse_wrong(index: Index, chunks: Sequence[Chunk]) -> bool:
     return is_wrong
 
 
-def _differ(index: Index, chunks: Mapping[str, Chunk], similarity: Callable[[str, Vectors], float]) -> bool:
+def _differ(index: Index, chunks: Mapping[str, Chunk], vectors: Mapping[str, Vectors]) -> bool:
     """Return whether a vector of these chunks, by content hash, differs from the one that the model computes here."""
     expected = index.embedder.embed([embedding_input(chunk) for chunk in chunks.values()])
-    return any(similarity(name, vector) < SIMILARITY for name, vector in zip(chunks, expected, strict=True))
+    pairs = ((vectors[name], here) for name, here in zip(chunks, expected, strict=True) if name in vectors)
+    return any(float(there @ here) < SIMILARITY for there, here in pairs)

@@ -199,7 +199,7 @@ class EmbeddingCache:
         names = [name for (name, _), is_sound in zip(rows, sound, strict=True) if is_sound]
         return names, vectors[sound], np.sqrt(squares[sound])
 
-    def put(self, hashes: Sequence[str], vectors: Vectors) -> dict[str, Vectors]:
+    def put(self, hashes: Iterable[str], vectors: Iterable[Vectors]) -> dict[str, Vectors]:
         """Add vectors that were computed here to this index and the shared cache; return them as `get` will."""
         packed = self.add(hashes, vectors)
         if self._shared is not None:
