@@ -90,13 +90,13 @@ class RemoteGenerations(_Generations):
         return f"{self.settings.collection}-{_identity(self.folder)}-{number}"
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
-        from lore_etl.stores.chroma.http_client import RemoteBackend  # imports Chroma
+        from lore_etl.stores.chroma.http_client import HttpChroma, RemoteBackend  # imports Chroma
         from lore_etl.stores.chroma.vector_store import VectorStore
 
         if integrity.is_suspect(self._place(number)):
             raise IndexDamaged("The vector store is damaged: vectors differ from those of their texts.")
-        backend = RemoteBackend(self.name(number), self.settings, self.address, self.limits)
-        return VectorStore(backend, at_least)
+        chroma = HttpChroma(self.address)
+        return VectorStore(RemoteBackend(chroma, self.name(number), self.settings, self.limits), at_least)
 
     def exists(self, number: int) -> bool:
         return self._count(number) is not None

@@ -41,7 +41,7 @@ class HttpChroma:
         self._api._session.close()
         self._api._session = self._session = _session(address, dict(self._api._session.headers), self._check)
         try:
-            self.tenant, self.database = self._greet()
+            self._place = self._greet()
         except Exception as error:
             self._session.close()
             if explained := self.explain(error):
@@ -50,9 +50,7 @@ class HttpChroma:
 
     def collection(self, name: str, configuration: JSON, rows: int) -> Any:
         """Return a collection, created if necessary, for so many rows. Raises StorageError and Chroma's errors."""
-        model = self._api.get_or_create_collection(
-            name=name, configuration=configuration, tenant=self.tenant, database=self.database
-        )
+        model = self._api.get_or_create_collection(name=name, configuration=configuration, **self._place)
         collection = bare(Collection(client=self._api, model=model, embedding_function=None))
         fit(collection, configuration, rows)
         return collection
@@ -60,22 +58,22 @@ class HttpChroma:
     def count(self, name: str) -> int | None:
         """Return the number of rows in the collection of that name; None if it does not exist."""
         try:
-            model = self._api.get_collection(name=name, tenant=self.tenant, database=self.database)
-            return int(self._api._count(model.id, tenant=self.tenant, database=self.database))
+            model = self._api.get_collection(name=name, **self._place)
+            return int(self._api._count(model.id, **self._place))
         except NotFoundError:
             return None
 
     def names(self) -> list[str]:
         found: list[str] = []
         while True:
-            page = self._api.list_collections(PAGE, len(found), tenant=self.tenant, database=self.database)
+            page = self._api.list_collections(PAGE, len(found), **self._place)
             found += [collection.name for collection in page]
             if len(page) < PAGE:
                 return found
 
     def remove(self, name: str) -> None:
         with suppress(NotFoundError):
-            self._api.delete_collection(name=name, tenant=self.tenant, database=self.database)
+            self._api.delete_collection(name=name, **self._place)
 
     def close(self) -> None:
         self._system.stop()
@@ -110,8 +108,8 @@ class HttpChroma:
     def _unavailable(self, problem: str, hint: str | None = None) -> DatabaseUnavailable:
         return DatabaseUnavailable(f"Chroma at {self.address} {problem}.", hint)
 
-    def _greet(self) -> tuple[str, str]:
-        """Check that the server is Chroma, and return its tenant and database. Raises DatabaseUnavailable."""
+    def _greet(self) -> dict[str, str]:
+        """Check the server; return the arguments that name its tenant and database. Raises DatabaseUnavailable."""
         try:
             self._api.heartbeat()
         except ChromaError as error:
@@ -128,7 +126,7 @@ class HttpChroma:
         except ChromaError as error:
             hint = "Check `database.tenant` and `database.database` in your configuration; Lore does not create them."
             raise self._unavailable(f"has no database `{database}` in a tenant `{tenant}`", hint) from error
-        return tenant, database
+        return {"tenant": tenant, "database": database}
 
     def _check(self, response: httpx.Response) -> None:
         """Raise clear errors for replies that are not from Chroma; Chroma's client would raise their raw text."""
@@ -152,21 +150,20 @@ class HttpChroma:
 class RemoteBackend:
     """A collection of a server, with the methods of `FolderBackend`."""
 
+    chroma: HttpChroma
     name: str
     settings: DatabaseSettings
-    address: Address
     limits: Limits
-    _chroma: HttpChroma | None = None
     _is_lost: bool = False
 
     def open(self, rows: int) -> Any:
-        self._chroma = HttpChroma(self.address)
         # Chroma Cloud has another kind of index, and chooses its settings itself
-        configuration = hnsw(self.settings) if self.address.token is None else {"spann": {"space": "cosine"}}
-        return self._chroma.collection(self.name, configuration, rows)
+        is_cloud = self.chroma.address.token is not None
+        configuration = {"spann": {"space": "cosine"}} if is_cloud else hnsw(self.settings)
+        return self.chroma.collection(self.name, configuration, rows)
 
     def where(self) -> str:
-        return f"at {self.address}, collection {self.name}"
+        return f"at {self.chroma.address}, collection {self.name}"
 
     def is_alive(self) -> bool:
         return not self._is_lost
@@ -177,14 +174,12 @@ class RemoteBackend:
     clean = seal = unseal
 
     def close(self, is_sound: bool) -> None:
-        chroma, self._chroma = self._chroma, None
-        if chroma is not None:
-            chroma.close()
+        self.chroma.close()
 
     def explain(self, error: BaseException) -> LoreError | None:
-        if self._chroma is None or not isinstance(error, Exception):
+        if not isinstance(error, Exception):
             return None
-        explained = self._chroma.explain_all(error)
+        explained = self.chroma.explain_all(error)
         self._is_lost = self._is_lost or explained is not None
         return explained
 
