@@ -4,6 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeVar
 
 from lore_etl.core.extras import require
@@ -24,17 +25,16 @@ class Target:
     def __init__(self, address: str, purpose: str) -> None:
         require("team", purpose)
         self._address = address
-        self._opened: tuple[Any, str] | None = None
 
     def names(self, folder: str) -> list[str]:
-        system, base = self._system()
+        system, base = self._system
         try:
             return sorted(str(path).rpartition("/")[2] for path in system.ls(f"{base}/{folder}", detail=False))
         except FileNotFoundError:
             return []
 
     def read(self, path: str) -> bytes:
-        system, base = self._system()
+        system, base = self._system
         if (size := int(system.size(f"{base}/{path}") or 0)) > LARGEST_BYTES:
             raise TargetFailed(f"an object of {size:,} bytes")
         return bytes(system.cat_file(f"{base}/{path}"))
@@ -47,7 +47,7 @@ class Target:
         return content
 
     def write(self, path: str, content: bytes) -> None:
-        system, base = self._system()
+        system, base = self._system
         place = f"{base}/{path}"
         system.makedirs(place.rpartition("/")[0], exist_ok=True)
         is_local = "file" in (system.protocol if isinstance(system.protocol, tuple) else (system.protocol,))
@@ -56,15 +56,14 @@ class Target:
         if is_local:  # object stores show an object when it is complete
             system.mv(temporary, place)
 
+    @cached_property
     def _system(self) -> tuple[Any, str]:
-        if self._opened is None:
-            import fsspec
-            from obstore.fsspec import register
+        import fsspec
+        from obstore.fsspec import register
 
-            register(OBJECT_STORES)
-            system, folder = fsspec.core.url_to_fs(self._address)
-            self._opened = system, folder.rstrip("/")
-        return self._opened
+        register(OBJECT_STORES)
+        system, folder = fsspec.core.url_to_fs(self._address)
+        return system, folder.rstrip("/")
 
 
 def run_limited(work: Callable[[], T]) -> T:
