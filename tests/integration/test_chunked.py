@@ -72,7 +72,7 @@ def documents(rounds: int = 2, front: dict[str, object] | None = None) -> Iterat
 
 
 def summary(found: Chunked) -> tuple[object, ...]:
-    return [record.values() for record in found.records], found.facts, found.warning
+    return [record.row() for record in found.records], found.facts, found.warning
 
 
 @cache

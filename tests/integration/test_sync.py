@@ -286,9 +286,9 @@ def test_a_first_sync_writes_the_words_of_a_class_only_once(tmp_path: Path) -> N
         changes = extract(first, SyncReport(), silent, show=shown.extend)
 
         assert changes is not None
-        found = {record.id: record.values() for record in changes.chunks}
+        found = {record.id: record.row() for record in changes.chunks}
         assert len(shown) >= 4
-        assert [record.id for record in shown if record.values() != found[record.id]] == []
+        assert [record.id for record in shown if record.row() != found[record.id]] == []
 
 
 def test_a_first_sync_shows_portions_that_double_up_to_a_size_and_then_grow_slowly(tmp_path: Path) -> None:

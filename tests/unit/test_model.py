@@ -90,7 +90,7 @@ def test_metadata_has_its_own_hash(change: dict[str, Any]) -> None:
 def test_the_record_of_a_stored_chunk_is_the_same() -> None:
     record = ChunkRecord.of(CHUNK)
 
-    assert ChunkRecord.of(record.chunk).values() == record.values()
+    assert ChunkRecord.of(record.chunk).row() == record.row()
 
 
 def test_moved_lines_change_the_metadata_of_a_chunk_but_not_its_id_or_content(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json,
 from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
-from lore_etl.stores.catalogue_rows import ChunkRecord, User, chunk_of, imported_places, replace_uses
+from lore_etl.stores.catalogue_rows import COLUMNS, ChunkRecord, User, chunk_of, imported_places, replace_uses
 from lore_etl.stores.snapshot import Derived, Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 
@@ -32,8 +32,7 @@ _KEYS = (
     " FROM chunk"
 )
 _ORDER = "ORDER BY source, position, id"
-_VALUES = "content_hash, class, own, relations, metadata_hash"
-_CHUNK = f"SELECT {_VALUES} FROM chunk"
+_CHUNK = f"SELECT {COLUMNS} FROM chunk"
 
 
 class FileRow(NamedTuple):
@@ -116,11 +115,11 @@ class Catalogue(CatalogueFile):
         for marks, some in in_portions(dict.fromkeys(keys)):
             yield from self._rows(f"{sql} WHERE {key} IN ({marks}) {order}", some)
 
-    def _made(self, make: Callable[[Any], T], rows: Iterable[Sequence[Any]]) -> list[T]:
-        """Return what is made of each row; `make` raises an error if it is damaged."""
+    def _made(self, make: Callable[[Any], T], rows: Iterable[Sequence[Any]]) -> Iterator[T]:
+        """Yield what is made of each row; `make` raises an error if it is damaged."""
         with self._reporting():
             try:
-                return [make(row) for row in rows]
+                yield from map(make, rows)
             except (TypeError, ValueError, AttributeError) as error:
                 raise sqlite3.DatabaseError("a record differs from its hash") from error
 
@@ -132,13 +131,7 @@ class Catalogue(CatalogueFile):
 
     def records(self, keys: Iterable[str], key: Literal["id", "source"] = "id") -> Iterator[ChunkRecord]:
         """Yield the records of these chunks, or of these files' chunks; those of a file in the order of its lines."""
-        sql = f"SELECT id, source, type, position, {_VALUES} FROM chunk"
-        for row in self._matching(sql, key, keys, _ORDER):
-            id_, source, type_, position, content, local, own, relations, seal = row
-            record = ChunkRecord(id_, source, type_, position, content, local, own.encode(), relations)
-            if record.metadata_hash != seal:
-                self.report_damage("a record differs from its hash")
-            yield record
+        return self._made(ChunkRecord.read, self._matching(_CHUNK, key, keys, _ORDER))
 
     def every_chunk(self) -> Iterator[Chunk]:
         for _, some in in_portions(self.ids()):
@@ -206,11 +199,12 @@ class Catalogue(CatalogueFile):
         def values() -> Iterator[tuple[object, ...]]:
             for record, has_vector in changed:
                 touched.append(record.id)
-                yield (record.id, record.source, record.type, record.position, int(has_vector), *record.values())
+                yield *record.row(), int(has_vector)
 
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM chunk WHERE id = ?", [(chunk_id,) for chunk_id in touched])
-            connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values())
+            into = f"INSERT OR REPLACE INTO chunk ({COLUMNS}, has_vector)"
+            connection.executemany(f"{into} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values())
             connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in paths))
             sealed = ((*row, row_seal(*row)) for row in rows)
             connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", sealed)
@@ -238,7 +232,7 @@ class Catalogue(CatalogueFile):
     def chunk_keys(self, ids: Iterable[str] | None = None, waiting_only: bool = False) -> list[ChunkKey]:
         """Return the keys of the given chunks, or of all or those without a vector by source and line."""
         sql = f"{_KEYS} WHERE has_vector = 0" if waiting_only else _KEYS
-        return self._made(_key_of, self._matching(sql, "id", ids, _ORDER))
+        return list(self._made(_key_of, self._matching(sql, "id", ids, _ORDER)))
 
     def with_vector(self) -> int:
         return self._count("chunk WHERE has_vector = 1")
@@ -298,14 +292,14 @@ class Catalogue(CatalogueFile):
             yield [chunk.content_hash for chunk in self.kept_chunks(some).values()]
 
     def of_source(self, source: str) -> list[Chunk]:
-        return self._made(chunk_of, self._matching(_CHUNK, "source", [source], _ORDER))
+        return list(self._made(chunk_of, self._matching(_CHUNK, "source", [source], _ORDER)))
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""
         where, values = _where(type=type_, source=source)
         total = int(self._column(f"SELECT count(*) FROM chunk {where}", values)[0])
         rows = self._rows(f"{_CHUNK} {where} {_ORDER} LIMIT ? OFFSET ?", [*values, limit, offset])
-        return total, self._made(chunk_of, rows)
+        return total, list(self._made(chunk_of, rows))
 
 
 def _where(**wanted: str | None) -> tuple[str, list[str]]:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import position_of
 from lore_etl.stores import integrity
-from lore_etl.stores.catalogue_rows import check, chunk_of, use_rows
+from lore_etl.stores.catalogue_rows import COLUMNS, check, chunk_of, use_rows
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.snapshot import Derived, Snapshot
 from lore_etl.stores.sqlite_file import connect, is_damage, row_seal, stamp, unsealed, vacuum
@@ -214,9 +214,8 @@ def _check_catalogue(connection: sqlite3.Connection) -> int:
         raise sqlite3.DatabaseError(found)
     rows = 0
     try:
-        columns = "id, source, type, position, content_hash, class, own, relations, metadata_hash"
-        for row in connection.execute(f"SELECT {columns} FROM chunk"):
-            chunk = chunk_of(row[4:])
+        for row in connection.execute(f"SELECT {COLUMNS} FROM chunk"):
+            chunk = chunk_of(row)
             if row[:4] != (chunk.id, chunk.source, chunk.type, position_of(chunk)):
                 raise ValueError(chunk.id)
             rows += 1

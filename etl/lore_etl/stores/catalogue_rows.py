@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -20,27 +20,14 @@ from lore_etl.stores.sqlite_file import row_seal
 
 _CHUNK = TypeAdapter(Chunk)
 _NOT_OWN = {"chain", "class_name", "content_hash", "metadata_hash", "superseded_by"}
+COLUMNS = "id, source, type, position, content_hash, class, own, relations, metadata_hash"
+"""The columns of a chunk in the catalogue, in the order of the fields of its record."""
 
 
 def relations_of(class_name: str | None, chain: Iterable[Ancestor], superseded_by: str | None) -> str:
     """Return the part of a record that depends on other files, as JSON."""
     ancestors = [{"class": ancestor.class_name, "source": ancestor.source} for ancestor in chain]
     return canonical_json({"chain": ancestors, "class": class_name, "superseded_by": superseded_by})
-
-
-NO_RELATIONS = relations_of(None, (), None)
-
-
-Values = tuple[str, str | None, str, str, str]
-"""The texts of a chunk in the catalogue, in the order of its columns, and the hash of all of them."""
-
-
-def chunk_of(values: Values) -> Chunk:
-    content_hash, local_class, own, relations, metadata_hash = values
-    if metadata_hash != _seal(content_hash, local_class, own.encode(), relations):
-        raise ValueError("a record differs from its hash")
-    hashes = f'"content_hash":"{content_hash}","metadata_hash":"{metadata_hash}"'
-    return parse_chunk(f"{own[:-1]},{hashes},{relations[1:]}")
 
 
 @dataclass(slots=True, eq=False)
@@ -54,28 +41,44 @@ class ChunkRecord:
     content_hash: str
     local_class: str | None
     own: bytes
-    relations: str = NO_RELATIONS
+    relations: str
+    metadata_hash: str
 
     @classmethod
     def of(cls, chunk: Chunk, local_class: str | None = None) -> ChunkRecord:
         own = _CHUNK.dump_json(chunk, by_alias=True, exclude=_NOT_OWN)
+        relations = relations_of(chunk.class_name, chunk.chain, chunk.superseded_by)
         keys = chunk.id, chunk.source, chunk.type.value, position_of(chunk), chunk.content_hash
-        return cls(*keys, local_class, own, relations_of(chunk.class_name, chunk.chain, chunk.superseded_by))
+        return cls(*keys, local_class, own, relations, _seal(chunk.content_hash, local_class, own, relations))
 
-    @property
-    def metadata_hash(self) -> str:
-        return _seal(self.content_hash, self.local_class, self.own, self.relations)
+    @classmethod
+    def read(cls, row: Sequence[Any]) -> ChunkRecord:
+        """Return the record with these values of the columns. Raises ValueError if they differ from their hash."""
+        id_, source, type_, position, content_hash, local_class, text, relations, seal = row
+        own = text.encode()
+        if seal != _seal(content_hash, local_class, own, relations):
+            raise ValueError("a record differs from its hash")
+        return cls(id_, source, type_, position, content_hash, local_class, own, relations, seal)
 
-    def values(self) -> Values:
-        return self.content_hash, self.local_class, self.own.decode(), self.relations, self.metadata_hash
+    def row(self) -> tuple[str | int | None, ...]:
+        keys = self.id, self.source, self.type, self.position, self.content_hash
+        return *keys, self.local_class, self.own.decode(), self.relations, self.metadata_hash
 
     @property
     def chunk(self) -> Chunk:
         """The chunk, parsed again each time."""
-        return chunk_of(self.values())
+        hashes = f'"content_hash":"{self.content_hash}","metadata_hash":"{self.metadata_hash}"'
+        return parse_chunk(self.own[:-1] + f",{hashes},{self.relations[1:]}".encode())
 
     def related(self, relations: str) -> ChunkRecord:
-        return self if self.relations == relations else replace(self, relations=relations)
+        if self.relations == relations:
+            return self
+        seal = _seal(self.content_hash, self.local_class, self.own, relations)
+        return replace(self, relations=relations, metadata_hash=seal)
+
+
+def chunk_of(row: Sequence[Any]) -> Chunk:
+    return ChunkRecord.read(row).chunk
 
 
 def _seal(content_hash: str, local_class: str | None, own: bytes, relations: str) -> str:
