@@ -1,6 +1,6 @@
 """Every error that Lore reports, in one tree. docs/troubleshooting.md explains the codes to users."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -247,6 +247,18 @@ def os_errors_as(kind: type[LoreError], message: str, hint: str | None = None) -
         yield
     except OSError as error:
         raise kind(f"{message}: {error.strerror}.", hint) from error
+
+
+@contextmanager
+def explaining(explain: Callable[[BaseException], LoreError | None]) -> Iterator[None]:
+    """Raise the error that explains an error of another library; raise others as they are."""
+    try:
+        yield
+    except BaseException as error:
+        explained = explain(error)
+        if explained is None or explained is error:
+            raise
+        raise explained from error
 
 
 def from_record(record: Mapping[str, Any]) -> LoreError:

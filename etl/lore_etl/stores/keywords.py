@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import tantivy
 
-from lore_etl.core.errors import IndexDamaged
+from lore_etl.core.errors import IndexDamaged, explaining
 from lore_etl.core.model import Chunk
 from lore_etl.stores import integrity
 from lore_etl.stores.tokenizer import query_terms, term_text
@@ -173,15 +173,9 @@ class KeywordStore:
     def count(self) -> int:
         return int(self._snapshot.searcher.num_docs)
 
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            problem = "is damaged: tantivy cannot use it"
-            if explained := integrity.explain(error, self._folder, "keyword index", (ValueError,), problem):
-                raise explained from error
-            raise
+    def _reporting(self) -> AbstractContextManager[None]:
+        problem = "is damaged: tantivy cannot use it"
+        return explaining(lambda error: integrity.explain(error, self._folder, "keyword index", (ValueError,), problem))
 
     def _term(self, field: Field, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, field, term, index_option="freq")

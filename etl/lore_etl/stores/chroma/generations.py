@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.atomic import remove_folder, write_atomically
-from lore_etl.core.errors import IndexDamaged
+from lore_etl.core.errors import IndexDamaged, explaining
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address, check_local, cloud_address, http_address
 from lore_etl.stores.chroma.backend import Limits
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lore_etl.stores.chroma.http_client import HttpChroma
     from lore_etl.stores.chroma.vector_store import VectorStore
 
-T = TypeVar("T")
 IDENTITY = "chroma-id.json"
 HTTP = Limits(write=1_000)  # with 4,096 dimensions, a request stays below a server's limit of 40 MiB
 CLOUD = Limits(write=300, read=300, results=300, lookups=100, among=300)
@@ -105,10 +104,12 @@ class RemoteGenerations(_Generations):
         return not integrity.is_suspect(self._place(number)) and self._count(number) == rows
 
     def _count(self, number: int) -> int | None:
-        return self._ask(lambda chroma: chroma.count(self.name(number)))
+        with self._connected() as chroma:
+            return chroma.count(self.name(number))
 
     def remove(self, number: int) -> None:
-        self._ask(lambda chroma: chroma.remove(self.name(number)))
+        with self._connected() as chroma:
+            chroma.remove(self.name(number))
         integrity.unmark(self._place(number))
 
     def keep_only(self, number: int) -> None:
@@ -116,24 +117,17 @@ class RemoteGenerations(_Generations):
             if mark != self._place(number).with_suffix(".suspect"):
                 mark.unlink(missing_ok=True)
         prefix, kept = self.name(""), self.name(number)
-
-        def remove_others(chroma: HttpChroma) -> None:
+        with self._connected() as chroma:
             for name in chroma.names():
                 if name.startswith(prefix) and name != kept:
                     chroma.remove(name)
 
-        self._ask(remove_others)
-
-    def _ask(self, question: Callable[[HttpChroma], T]) -> T:
+    @contextmanager
+    def _connected(self) -> Iterator[HttpChroma]:
         from lore_etl.stores.chroma.http_client import HttpChroma
 
-        with closing(HttpChroma(self.address)) as chroma:
-            try:
-                return question(chroma)
-            except Exception as error:
-                if explained := chroma.explain_all(error):
-                    raise explained from error
-                raise
+        with closing(HttpChroma(self.address)) as chroma, explaining(chroma.explain_all):
+            yield chroma
 
 
 def _identity(folder: Path) -> str:

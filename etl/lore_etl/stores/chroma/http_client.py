@@ -18,7 +18,7 @@ from chromadb.config import System
 from chromadb.errors import ChromaError, NotFoundError, error_types
 
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
+from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError, explaining
 from lore_etl.stores.chroma.address import API_KEY, Address
 from lore_etl.stores.chroma.backend import Limits, limit
 from lore_etl.system.request_limits import limit_requests
@@ -41,11 +41,10 @@ class HttpChroma:
         self._api._session.close()
         self._api._session = self._session = _session(address, dict(self._api._session.headers), self._check)
         try:
-            self._place = self._greet()
-        except Exception as error:
+            with explaining(self.explain):
+                self._place = self._greet()
+        except BaseException:
             self._session.close()
-            if explained := self.explain(error):
-                raise explained from error
             raise
 
     def collection(self, name: str, configuration: JSON, rows: int) -> Any:
@@ -79,7 +78,7 @@ class HttpChroma:
         self._system.stop()
         self._session.close()
 
-    def explain(self, error: Exception) -> LoreError | None:
+    def explain(self, error: BaseException) -> LoreError | None:
         """Return the Lore error for a connection error; None for other errors, such as those that Chroma reports."""
         if isinstance(error, LoreError):
             return error
@@ -93,7 +92,7 @@ class HttpChroma:
             return DatabaseUnavailable(f"The server at {self.address} is not Chroma.", _CHECK_PLACE)
         return None
 
-    def explain_all(self, error: Exception) -> LoreError | None:
+    def explain_all(self, error: BaseException) -> LoreError | None:
         if isinstance(error, NotFoundError):
             return IndexDamaged(f"The collection no longer exists in Chroma at {self.address}.")
         explained = self.explain(error)
@@ -177,8 +176,6 @@ class RemoteBackend:
         self.chroma.close()
 
     def explain(self, error: BaseException) -> LoreError | None:
-        if not isinstance(error, Exception):
-            return None
         explained = self.chroma.explain_all(error)
         self._is_lost = self._is_lost or explained is not None
         return explained

@@ -173,7 +173,7 @@ class ChildChroma(FolderBackend):
         return super().is_alive() and not self._is_lost and self._process.is_running()
 
     def _explained(self, error: BaseException) -> LoreError | None:
-        explained = self._chroma.explain(error) if self._chroma and isinstance(error, Exception) else None
+        explained = self._chroma.explain(error) if self._chroma else None
         if isinstance(explained, DatabaseUnavailable) and self._process.is_running() and limit() is not None:
             return explained  # it may be writing: a search does not wait for that, nor end it
         if isinstance(explained, DatabaseUnavailable):

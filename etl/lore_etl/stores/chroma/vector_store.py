@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from lore_etl.core.errors import Busy, IndexDamaged
+from lore_etl.core.errors import Busy, IndexDamaged, LoreError, explaining
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.backend import NEIGHBOURS, effort, unreached
 from lore_etl.stores.integrity import is_panic
@@ -186,18 +186,14 @@ class VectorStore:
             with self._reporting():
                 return method(**arguments)
 
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            if not isinstance(error, Exception) and not is_panic(error):
-                raise
-            self._is_sound = False
-            explained = self._backend.explain(error)
-            if explained is None or explained is error:
-                raise
-            raise explained from error
+    def _reporting(self) -> AbstractContextManager[None]:
+        return explaining(self._explain)
+
+    def _explain(self, error: BaseException) -> LoreError | None:
+        if not isinstance(error, Exception) and not is_panic(error):
+            return None
+        self._is_sound = False
+        return self._backend.explain(error)
 
 
 def _portions(rows: Sequence[T], size: int) -> Iterator[tuple[int, Sequence[T]]]:
