@@ -19,7 +19,7 @@ from lore_etl.core.errors import Busy, IndexMissing, StorageError, os_errors_as
 from lore_etl.core.progress import Progress
 from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
-from lore_etl.models.embedder import ConfiguredModel
+from lore_etl.models.embedder import ConfiguredModel, Embedder
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import integrity
 from lore_etl.stores.catalogue import Catalogue
@@ -34,7 +34,6 @@ from lore_etl.stores.snapshot import Derived, Gate, Snapshot
 if TYPE_CHECKING:
     from lore_etl.chunking.tokens import TokenCounter
     from lore_etl.files.git_folder import Head
-    from lore_etl.models.embedder import Embedder
     from lore_etl.stores.chroma.vector_store import VectorStore
     from lore_etl.stores.embedding_cache import EmbeddingCache
     from lore_etl.stores.keywords import KeywordStore
@@ -228,16 +227,15 @@ class Index:
     def generation(self) -> int:
         return int(self.catalogue.meta("generation") or 1)
 
-    def use(self, store: VectorStore | None) -> bool:
-        """Switch to the vector store of another generation; close the old store, and return whether there was one."""
+    def use(self, store: VectorStore | None) -> None:
+        """Switch to the vector store of another generation, and close the old store."""
         with self._guard:
             old, self._vectors = self._vectors, store
         if old is not None and old is not store:
             old.close()
-        return old is not None
 
-    def release_vectors(self) -> bool:
-        return self.use(None)
+    def release_vectors(self) -> None:
+        self.use(None)
 
     def has_open_vectors(self) -> bool:
         """Return whether the vector store is open in this process and its server is running."""

@@ -4,8 +4,6 @@ A target of shared vectors that is away, or lies, costs a warning and time. Its 
 recomputed at once, and each that reaches the first results of a search (`refuse_wrong`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random
@@ -18,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,13 +25,11 @@ from lore_etl.core.extras import require
 from lore_etl.core.model import Chunk, Problem, SyncReport
 from lore_etl.core.progress import Progress
 from lore_etl.index import Index
+from lore_etl.models.embedder import Embedder, Vectors
 from lore_etl.models.model_cache import prepared
 from lore_etl.stores.catalogue import ChunkKey
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.target import TargetFailed
-
-if TYPE_CHECKING:
-    from lore_etl.models.embedder import Embedder, Vectors
 
 SPREAD = 1e-3  # share of the length of a vector
 FIRST_BATCH = 32  # chunks

@@ -1,6 +1,5 @@
 """Serve an index that cannot be written from a private copy: SQLite, Chroma and the lock write even while they read."""
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from lore_etl.config.project import cache_folder
 from lore_etl.core.errors import Busy
-from lore_etl.stores.claim import LOCK
+from lore_etl.stores.claim import LOCK, record_folder
 from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import may_write, open_regular
 
@@ -22,7 +21,7 @@ def folder_of_stores(index: Path) -> Path:
     """Return the folder whose stores are opened: the index folder, or the place of its copy if it cannot be written."""
     if not index.is_dir() or may_write(index):
         return index
-    return cache_folder() / COPIES / hashlib.sha256(os.fsencode(index)).hexdigest()[:16]
+    return cache_folder() / COPIES / record_folder(index).name
 
 
 def copy_stores(index: Path, copy: Path) -> None:
