@@ -27,8 +27,7 @@ from lore_etl.stores.chroma.backend import Patience
 from lore_etl.stores.chroma.generations import generations_of
 from lore_etl.stores.claim import CATALOGUE, LOCK, claim, inspect, is_ours, remark
 from lore_etl.stores.owner_file import living_note, my_note, read_note, remove_note, write_note
-from lore_etl.stores.private_copy import copy_stores, folder_of_stores, remove_copy
-from lore_etl.stores.reserve import adjust_reserve
+from lore_etl.stores.readable import adjust_reserve, copy_stores, folder_of_stores, remove_copy
 from lore_etl.stores.snapshot import Derived, Gate, Snapshot
 
 if TYPE_CHECKING:

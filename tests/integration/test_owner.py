@@ -23,7 +23,7 @@ from lore_etl.core.errors import Busy
 from lore_etl.index import Index, Ownership
 from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import living_note, my_note, note_of, read_note, remove_note, write_note
-from lore_etl.stores.reserve import RESERVE, RESERVE_BYTES, adjust_reserve
+from lore_etl.stores.readable import RESERVE, RESERVE_BYTES, adjust_reserve
 from lore_server.app import App
 from lore_server.owner.find import holder
 from lore_server.owner.listen import Connections, SocketServer, until_quiet

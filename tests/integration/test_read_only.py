@@ -14,7 +14,7 @@ from lore_etl.core.errors import StorageError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.claim import LOCK, adopt, is_ours
-from lore_etl.stores.private_copy import COPIES
+from lore_etl.stores.readable import COPIES
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import retrieve
 from tests.harness.commands import LORE

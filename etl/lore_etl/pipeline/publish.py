@@ -31,7 +31,7 @@ from lore_etl.core.errors import (
     os_errors_as,
 )
 from lore_etl.index import Index
-from lore_etl.stores.private_copy import PREFIXES
+from lore_etl.stores.readable import PREFIXES
 from lore_etl.stores.target import Target, TargetFailed, run_limited
 from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular

@@ -1,9 +1,12 @@
-"""Serve an index that cannot be written from a private copy: SQLite, Chroma and the lock write even while they read."""
+"""Let an index be read where nothing can be written: from a private copy, and with room in reserve on a full disk.
+
+SQLite, Chroma and the lock write even while they read.
+"""
 
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lore_etl.config.project import cache_folder
@@ -13,6 +16,9 @@ from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import may_write, open_regular
 
 COPIES = "read-only"
+RESERVE = "reserve"
+RESERVE_BYTES = 128_000  # the shared memory of the catalogue and of the embedding cache takes 32 kB each
+AMPLE = 100  # times the reserve must be free before it is taken
 PREFIXES = ("catalogue.", "embeddings.", "keywords", "vectors-", "chroma-id.json")
 """The beginnings of the names in an index folder that searches need."""
 
@@ -54,6 +60,18 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copyfileobj(content, copied, 1 << 20)
         info = os.fstat(content.fileno())
     os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
+
+
+def adjust_reserve(index: Path) -> None:
+    """Take the reserve while there is ample room, and give it back when the disk is full."""
+    file = index / RESERVE
+    with suppress(OSError):  # a precaution that fails must not stop what would work without it
+        free = shutil.disk_usage(index).free
+        if free < RESERVE_BYTES:
+            file.unlink(missing_ok=True)
+        elif free > AMPLE * RESERVE_BYTES and not (file.exists() and file.stat().st_size == RESERVE_BYTES):
+            with open(open_regular(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as taken:
+                taken.write(os.urandom(RESERVE_BYTES))  # some disks compress zeros to nothing
 
 
 @contextmanager
