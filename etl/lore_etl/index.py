@@ -1,23 +1,22 @@
 """Open the index of a project: its folder, its lock and its stores, each on first use."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from lore_etl.chunking.fit import RECIPE_VERSION
+from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.config.project import cache_folder, index_folder, private_folder
 from lore_etl.config.settings import Settings
 from lore_etl.core.atomic import put_aside, remove_folder
 from lore_etl.core.errors import Busy, IndexMissing, StorageError, os_errors_as
 from lore_etl.core.progress import Progress
 from lore_etl.files.conversion.sandbox import DEFAULT_BUDGET, SyncBudget
+from lore_etl.files.git_folder import Head
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Embedder
 from lore_etl.relations.classes import Hierarchy
@@ -25,18 +24,14 @@ from lore_etl.stores import integrity
 from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.chroma.backend import Patience
 from lore_etl.stores.chroma.generations import generations_of
+from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.claim import CATALOGUE, LOCK, claim, inspect, is_ours, remark
+from lore_etl.stores.embedding_cache import EmbeddingCache, SharedVectors
+from lore_etl.stores.keywords import KeywordStore
 from lore_etl.stores.owner_file import living_note, my_note, read_note, remove_note, write_note
 from lore_etl.stores.readable import adjust_reserve, copy_stores, folder_of_stores, remove_copy
 from lore_etl.stores.snapshot import Derived, Gate, Snapshot
-
-if TYPE_CHECKING:
-    from lore_etl.chunking.tokens import TokenCounter
-    from lore_etl.files.git_folder import Head
-    from lore_etl.stores.chroma.vector_store import VectorStore
-    from lore_etl.stores.embedding_cache import EmbeddingCache
-    from lore_etl.stores.keywords import KeywordStore
-    from lore_etl.stores.vector_packs import VectorPacks
+from lore_etl.stores.vector_packs import VectorPacks
 
 KEYWORDS = "keywords"
 RELEASE_SECONDS = 5.0
@@ -203,8 +198,6 @@ class Index:
     def keywords(self) -> KeywordStore:
         with self._guard:
             if self._keywords is None:
-                from lore_etl.stores.keywords import KeywordStore
-
                 self.own()
                 self._keywords = KeywordStore(self.folder / KEYWORDS)
             return self._keywords
@@ -285,8 +278,6 @@ class Index:
         dimension = self.embedder.dimension  # before the guard is taken: other threads do not wait for loading
         with self._guard:
             if self._cache is None:
-                from lore_etl.stores.embedding_cache import EmbeddingCache, SharedVectors
-
                 self.own()
                 settings, shared = self.settings.embedding, None
                 # a model at an unusual endpoint may be another one in other projects
@@ -306,8 +297,6 @@ class Index:
         settings = self.settings.embedding
         if not settings.shared or settings.base_url:  # the name of a model may mean another one at that address
             return None
-        from lore_etl.stores.vector_packs import VectorPacks
-
         return VectorPacks(settings.shared, self.model, self.embedder.dimension)
 
     @property

@@ -19,10 +19,10 @@ from lore_etl.stores.chroma.address import Address, check_local, cloud_address, 
 from lore_etl.stores.chroma.backend import Limits
 from lore_etl.stores.chroma.child_server import end_left_over
 from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma, FolderBackend
+from lore_etl.stores.chroma.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from lore_etl.stores.chroma.http_client import HttpChroma
-    from lore_etl.stores.chroma.vector_store import VectorStore
 
 IDENTITY = "chroma-id.json"
 HTTP = Limits(write=1_000)  # with 4,096 dimensions, a request stays below a server's limit of 40 MiB
@@ -52,8 +52,6 @@ class FolderGenerations(_Generations):
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
         """Open the store of a generation, which must have at least that many vectors. Raises StorageError."""
-        from lore_etl.stores.chroma.vector_store import VectorStore  # imports numpy
-
         return VectorStore(self.backend(self._place(number), self.settings), at_least)
 
     def exists(self, number: int) -> bool:
@@ -90,7 +88,6 @@ class RemoteGenerations(_Generations):
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
         from lore_etl.stores.chroma.http_client import HttpChroma, RemoteBackend  # imports Chroma
-        from lore_etl.stores.chroma.vector_store import VectorStore
 
         if integrity.is_suspect(self._place(number)):
             raise IndexDamaged("The vector store is damaged: vectors differ from those of their texts.")
