@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, StorageError, UsageError
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.sqlite_file import Records
 from lore_server.trackers.pull import PullReport, PullRequest, pull
 from lore_server.trackers.tracker_client import ATTEMPTS, MAX_BYTES, TrackerClient
 from tests.harness.projects import chunks_of, open_index, write_project
@@ -248,6 +249,20 @@ def test_an_unsafe_ticket_that_an_earlier_version_stored_stops_no_pull(tmp_path:
         tracker.lists["/repos/acme/ferry/issues"].append(github_issue(2))
 
         assert "issues/2.md" in pulled(tracker, tmp_path).changed
+
+
+def test_damage_in_any_row_of_the_records_is_reported_with_a_hint(tmp_path: Path) -> None:
+    file, tables = tmp_path / "records.sqlite", "CREATE TABLE IF NOT EXISTS record (data TEXT)"
+    with closing(Records(file, tables, "Delete it.")) as rows:
+        rows.executemany("INSERT INTO record VALUES (?)", [("x" * 900,)] * 400)
+        rows.commit()
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2] + bytes([255]) * (len(content) // 2))
+
+    with closing(Records(file, tables, "Delete it.")) as rows, pytest.raises(StorageError) as caught:
+        rows.execute("SELECT data FROM record")
+
+    assert (caught.value.message, caught.value.hint) == (f"{file} is damaged.", "Delete it.")
 
 
 @pytest.mark.parametrize("tag", ["..", "con", "v1/../../x", "\ud800", "", "." * 300])

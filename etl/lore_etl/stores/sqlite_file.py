@@ -1,15 +1,12 @@
 """Open, check and change SQLite files: log, damage, unchanged files, statements with many values, and records."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import wraps
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from lore_etl.core.errors import InvalidPath, StorageError
 from lore_etl.system.nofollow import leads_elsewhere
@@ -88,47 +85,50 @@ def unsealed(row: Sequence[str], name: str) -> list[str]:
     return values
 
 
-Value = TypeVar("Value")
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+class Records:
+    """A file with tables. Its methods raise StorageError; `hint` explains how to replace a damaged file."""
 
-
-def _reporting(method: Callable[..., Value]) -> Callable[..., Value]:
-    @wraps(method)
-    def call(rows: Records, *arguments: Any) -> Value:
+    def __init__(self, file: Path, tables: str, hint: str) -> None:
+        """Open the file, and create missing tables. Raises InvalidPath, StorageError."""
+        if os.path.lexists(file) and leads_elsewhere(file.lstat()):
+            raise InvalidPath(f"{file} is a symlink; it is left unchanged.")
+        self._file, self._hint = file, hint
         try:
-            return method(rows, *arguments)
+            self._connection = sqlite3.connect(file)
+        except sqlite3.OperationalError as error:
+            raise StorageError(f"Cannot open {file}: {error}.") from error
+        try:
+            with self._reporting():
+                self._connection.executescript(tables)
+        except StorageError:
+            self.close()
+            raise
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement, and return all its rows: damage may be found in any of them."""
+        with self._reporting():
+            return self._connection.execute(sql, values).fetchall()
+
+    def executemany(self, sql: str, values: Iterable[Sequence[object]]) -> None:
+        with self._reporting():
+            self._connection.executemany(sql, values)
+
+    def commit(self) -> None:
+        with self._reporting():
+            self._connection.commit()
+
+    def rollback(self) -> None:
+        with self._reporting():
+            self._connection.rollback()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF in _DAMAGE:
-                raise StorageError(f"{rows.name} is damaged.", rows.hint) from error
-            raise StorageError(f"Cannot use {rows.name}: {error}.") from error
-
-    return call
-
-
-class Records(sqlite3.Connection):
-    """A connection whose methods raise StorageError. `hint` explains how to replace a damaged file."""
-
-    hint: str
-    name: str
-    execute = _reporting(sqlite3.Connection.execute)
-    executemany = _reporting(sqlite3.Connection.executemany)
-    executescript = _reporting(sqlite3.Connection.executescript)
-    commit = _reporting(sqlite3.Connection.commit)
-    rollback = _reporting(sqlite3.Connection.rollback)
-
-
-def open_records(file: Path, tables: str, hint: str) -> Records:
-    """Return a connection to a file that has these tables. Raises InvalidPath, StorageError."""
-    if os.path.lexists(file) and leads_elsewhere(file.lstat()):
-        raise InvalidPath(f"{file} is a symlink; it is left unchanged.")
-    try:
-        rows = sqlite3.connect(file, factory=Records)
-    except sqlite3.OperationalError as error:
-        raise StorageError(f"Cannot open {file}: {error}.") from error
-    rows.hint, rows.name = hint, str(file)
-    try:
-        rows.executescript(tables)
-    except StorageError:
-        rows.close()
-        raise
-    return rows
+            if is_damage(error):
+                raise StorageError(f"{self._file} is damaged.", self._hint) from error
+            raise StorageError(f"Cannot use {self._file}: {error}.") from error

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 from lore_etl.core.errors import NotFound, UsageError
 from lore_etl.core.html_markdown import html_as_markdown, links_of
 from lore_etl.core.model import sha256
-from lore_etl.stores.sqlite_file import open_records
+from lore_etl.stores.sqlite_file import Records
 from lore_server.library_docs import site_paths
 from lore_server.library_docs.doc_page import MAX_TEXT, Readable, markdown_page, readable
 from lore_server.library_docs.doc_set import DocFolder, DocSet, DocSetReport
@@ -42,7 +42,7 @@ class SiteStore:
     """The pages of one site, in the user's state folder."""
 
     def __init__(self, file: Path) -> None:
-        self._rows = open_records(file, _TABLES, "Delete it; the next run reads all pages again.")
+        self._rows = Records(file, _TABLES, "Delete it; the next run reads all pages again.")
 
     def close(self) -> None:
         self._rows.rollback()
@@ -62,9 +62,9 @@ class SiteStore:
     def add(self, urls: Iterable[str], maximum: int) -> int:
         """Add pages to the run up to the maximum, and return how many were left out."""
         left_out = 0
-        count = self._rows.execute("SELECT count(*) FROM page WHERE is_listed").fetchone()[0]
+        count = self._rows.execute("SELECT count(*) FROM page WHERE is_listed")[0][0]
         for url in dict.fromkeys(urls):
-            if self._rows.execute("SELECT 1 FROM page WHERE url = ? AND (is_listed OR is_read)", (url,)).fetchone():
+            if self._rows.execute("SELECT 1 FROM page WHERE url = ? AND (is_listed OR is_read)", (url,)):
                 continue
             if count >= maximum:
                 left_out += 1
@@ -96,7 +96,7 @@ class SiteStore:
 
     def _pages(self, condition: str) -> Iterator[SitePage]:
         statement = f"SELECT url, etag, modified, files, links FROM page WHERE {condition}"
-        for url, etag, modified, files, links in self._rows.execute(statement).fetchall():
+        for url, etag, modified, files, links in self._rows.execute(statement):
             yield SitePage(url, etag, modified, tuple(json.loads(files)), tuple(json.loads(links)))
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from lore_etl.core.errors import ProviderUnavailable
 from lore_etl.core.text import clip, encodable
-from lore_etl.stores.sqlite_file import open_records
+from lore_etl.stores.sqlite_file import Records
 from lore_etl.system.durable import sync_all_files
 from lore_server.knowledge.safe_files import Files
 
@@ -140,7 +140,7 @@ class TicketStore:
         self.refused: set[str] = set()
         self._files.write(f"{self._below}{HIDDEN}/.gitignore", b"*\n")  # creates the folder without following symlinks
         file = self.hidden / "records.sqlite"
-        self._rows = open_records(file, _TABLES, "Delete it; the next pull reads all tickets again.")
+        self._rows = Records(file, _TABLES, "Delete it; the next pull reads all tickets again.")
 
     def close(self) -> None:
         """Discard the records of an incomplete page, and close the store."""
@@ -156,8 +156,8 @@ class TicketStore:
                 self.refused.add(str(error))
 
     def position(self, stream: str) -> dict[str, str]:
-        row = self._rows.execute("SELECT data FROM position WHERE stream = ?", (stream,)).fetchone()
-        return dict(json.loads(row[0])) if row else {}
+        rows = self._rows.execute("SELECT data FROM position WHERE stream = ?", (stream,))
+        return dict(json.loads(rows[0][0])) if rows else {}
 
     def move_to(self, stream: str, position: dict[str, str]) -> None:
         """Store the pending tickets and the position up to which the stream was read, in one transaction."""
@@ -165,8 +165,8 @@ class TicketStore:
         self._rows.commit()
 
     def get(self, key: str) -> TicketRecord | None:
-        row = self._rows.execute("SELECT data FROM record WHERE key = ?", (key,)).fetchone()
-        return TicketRecord(**json.loads(row[0])) if row else None
+        rows = self._rows.execute("SELECT data FROM record WHERE key = ?", (key,))
+        return TicketRecord(**json.loads(rows[0][0])) if rows else None
 
     def put(self, key: str, ticket: TicketRecord) -> None:
         if self.get(key) != ticket:
@@ -181,7 +181,7 @@ class TicketStore:
         """Write the files of all tickets that changed, and record that they are written."""
         self._rows.rollback()
         keys = []
-        for key, data in self._rows.execute("SELECT key, data FROM record WHERE NOT is_written").fetchall():
+        for key, data in self._rows.execute("SELECT key, data FROM record WHERE NOT is_written"):
             ticket = TicketRecord(**json.loads(data))
             keys.append((key,))
             # without a title, only a comment or a link has arrived; earlier versions stored any name
