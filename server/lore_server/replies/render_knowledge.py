@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_server.replies.render_index import job
-from lore_server.replies.reply_text import ReplyText, changed, excerpt, kind, noted, notes, nothing, outdated, span
+from lore_server.replies.reply_text import ReplyText, changed, excerpt, kind, notes, nothing, outdated, span
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -20,14 +20,14 @@ DAY = 10  # characters of a date
 def projects(result: records.ProjectListRecord) -> ReplyText:
     rows = [project["project_id"] for project in result["projects"]]
     body = "\n".join(rows) or "No project has knowledge yet."
-    return ReplyText(body, (f"this project: {result['current']}", *noted(result)))
+    return ReplyText(body, (f"this project: {result['current']}", *notes(result)))
 
 
 def main(result: records.MainDocumentRecord) -> ReplyText:
     if not result["exists"]:
         missing = f"Project {result['project_id']} has no main document yet: write it with update_project_main."
-        return ReplyText(missing, noted(result))
-    return ReplyText(result["content"].rstrip("\n"), (_version(result["version"]), *noted(result)))
+        return ReplyText(missing, notes(result))
+    return ReplyText(result["content"].rstrip("\n"), (_version(result["version"]), *notes(result)))
 
 
 def proposed(result: JSON) -> str:
@@ -72,7 +72,7 @@ def files(result: records.KnowledgeFileListRecord) -> ReplyText:
     rows = []
     for file in result["files"]:
         rows.append(f"{file['filename']}  {file['title']}  {file['updated'] or ''}".rstrip() + outdated(file))
-    return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.", noted(result))
+    return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.", notes(result))
 
 
 def file(result: records.KnowledgeFileRecord) -> ReplyText:
@@ -117,13 +117,12 @@ def _version(version: str | None) -> str:
 def memory_added(result: records.MemoryAddedRecord) -> ReplyText:
     done = "Already saved" if result["duplicate"] else "Remembered"
     replaced = (f"replaced: {result['replaced']}",) if result["replaced"] else ()
-    return ReplyText(f"{done}: {result['name']}\nid: {result['id']}", (*replaced, *noted(result)))
+    return ReplyText(f"{done}: {result['name']}\nid: {result['id']}", (*replaced, *notes(result)))
 
 
 def memory_matches(result: records.MemoryMatchesRecord) -> ReplyText:
     rows = [line for number, match in enumerate(result["results"], start=1) for line in _memory(number, match)]
-    body = "\n".join(rows) or nothing(result)
-    return ReplyText(body, (*noted(result), *notes(result)), is_enough="truncated" not in result)
+    return ReplyText("\n".join(rows) or nothing(result), notes(result), is_enough="truncated" not in result)
 
 
 def _memory(number: int, match: records.MemoryMatchRecord) -> Iterator[str]:

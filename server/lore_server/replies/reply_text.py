@@ -41,10 +41,6 @@ def span(lines: Sequence[int]) -> str:
     return f"{first}" if first == last else f"{first}-{last}"
 
 
-def noted(result: Mapping[str, Any]) -> tuple[str, ...]:
-    return (result["note"],) if "note" in result else ()
-
-
 def facts(result: Mapping[str, Any]) -> ReplyText:
     """Render a reply of a few facts: a line for each of its fields that says anything."""
     said = {name: str(value).strip() for name, value in result.items() if not isinstance(value, bool)}
@@ -63,8 +59,8 @@ def outdated(row: Mapping[str, Any]) -> str:
 
 
 def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the notes on a reply: the number of results, their confidence, omissions, and the state of the index."""
-    lines = []
+    """Return the notes on a reply: its own note, its confidence, omissions, and the state of the index."""
+    lines = [result["note"]] if "note" in result else []
     if "confidence" in result:
         found = f"found: {'yes' if result['found'] else 'no'}, " if "found" in result else ""
         lines.append(f"{found}confidence: {result['confidence']:.2f}")
