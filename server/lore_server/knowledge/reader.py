@@ -54,7 +54,6 @@ class DocumentInfo:
 
     project_id: str
     filename: str
-    path: str
     title: str
     metadata: Metadata
     version: str
@@ -175,6 +174,6 @@ def exact(data: bytes) -> str:
 def described(project: Project, name: str, data: bytes) -> StoredDocument:
     document = KnowledgeDocument(shown(data))
     title = document.metadata.title or name.removesuffix(SUFFIX)
-    path, chapters = f"{project.knowledge_path}/{name}", len(document.headings)
-    info = DocumentInfo(project.id, name, path, title, document.metadata, blob_id(data), len(data), chapters)
+    chapters = len(document.headings)
+    info = DocumentInfo(project.id, name, title, document.metadata, blob_id(data), len(data), chapters)
     return StoredDocument(info, document)
