@@ -98,14 +98,14 @@ def activity(
     operation: Operation, about: Mapping[str, object], trace_id: str, seconds: float, error: LoreError | None = None
 ) -> JSON:
     """Return the line of the log for a call, under the seed's names. It never has content of the call."""
-    named = {name: text for name in NAMED if (text := about.get(name)) and isinstance(text, str)}
+    context = context_of(about)
     line: JSON = {"timestamp": precise_timestamp(), "method": operation.id, "success": error is None}
-    line |= {name: text[:LONGEST] for name, text in named.items()}
+    line |= {name: context[name] for name in NAMED if context.get(name)}
     line |= {"traceId": trace_id, "duration": round(1000 * seconds, 1)}
     if error is not None:
         may_quote = isinstance(error, (InvalidArgument, InvalidContent))
         line["error"] = (error.default_hint if may_quote else error.message)[:LONGEST]
         line["errorCode"] = seed_code(error.code) if operation.envelope else error.code
-        if context := context_of(about):
+        if context:
             line["errorContext"] = context
     return line
