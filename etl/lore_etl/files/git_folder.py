@@ -4,7 +4,6 @@ An archive's `.git` may lead git to another repository of the user. So what git 
 in one that the file `.git` names and that refers back to it (worktrees, submodules): no archive can write there.
 """
 
-import errno
 import os
 import re
 import stat
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.system.nofollow import is_link, is_real_folder, leads_elsewhere, read_regular
+from lore_etl.system.open_folder import read_below
 
 NO_HISTORY = "This project has no git history."
 ALLOCATION = {"GIT_ALLOC_LIMIT": "256m"}
@@ -143,9 +143,4 @@ def _commit_of(found: Repository, ref: str) -> str | None:
 
 def _read(folder: Path, path: str) -> str:
     """Return the content of a small file below a folder, without following links."""
-    *parts, name = path.split("/")
-    for part in parts:
-        folder /= part
-        if leads_elsewhere(folder.lstat()):
-            raise OSError(errno.ELOOP, "a link, which is not followed", str(folder))
-    return _short(folder / name)
+    return read_below(folder, path, _LARGEST).decode("utf-8").strip()
