@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from lore_etl.files.ignore import rules_for
 from lore_etl.files.redaction import redact
-from lore_etl.files.scan import Unreadable, scan, text_of
+from lore_etl.files.scan import Unreadable, text_of, walk
 from tests.harness.secrets import secrets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,7 +69,7 @@ def report(folder: Path) -> None:
 
 def texts(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the files of a folder that an index would read."""
-    for path in scan(folder, []).files:
+    for path in walk(folder, rules_for(folder, ())).files:
         try:
             yield path, text_of((folder / path).read_bytes(), MAX_BYTES)
         except Unreadable:

@@ -39,11 +39,13 @@ print_cost("again", synced)
 SCAN = """
 import sys
 from pathlib import Path
-from lore_etl.files.scan import scan
+from lore_etl.files.ignore import rules_for
+from lore_etl.files.scan import walk
 from tests.harness.costs import print_cost
 
 def listed():
-    assert len(scan(Path(sys.argv[1]), []).files) == int(sys.argv[2])
+    root = Path(sys.argv[1])
+    assert len(walk(root, rules_for(root, ())).files) == int(sys.argv[2])
 
 print_cost("list", listed)
 """

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lore_etl.config.settings import load_settings
-from lore_etl.files.scan import scan
+from lore_etl.files.ignore import rules_for
+from lore_etl.files.scan import walk
 from lore_server.contract import Contract
 from tests.golden import pages
 from tests.harness.documents import steps
@@ -48,7 +49,8 @@ def test_every_file_and_benchmark_named_in_the_documentation_exists(page: Path) 
 
 
 def test_the_demo_indexes_the_documents_and_the_sample_project_but_not_lores_code() -> None:
-    found = scan(ROOT, load_settings(ROOT, ROOT / "data" / "demo.toml").index.exclude).files
+    exclude = load_settings(ROOT, ROOT / "data" / "demo.toml").index.exclude
+    found = walk(ROOT, rules_for(ROOT, exclude)).files
 
     assert {"README.md", "docs/searching.md", "data/sample/ferry/stores/base.py"} <= found.keys()
     others = [path for path in found if not path.startswith("data/sample/")]

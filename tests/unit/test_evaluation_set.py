@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import load_settings
-from lore_etl.files.scan import scan
+from lore_etl.files.ignore import rules_for
+from lore_etl.files.scan import walk
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 from tests.harness.projects import ROOT
@@ -44,7 +45,7 @@ def gold(questions: list[Question], judgements: list[list[str]]) -> dict[str, li
 def corpus() -> dict[str, str]:
     """Return the type of each file in the index of the evaluation set."""
     settings = load_settings(ROOT, EVALUATION / "index.toml")
-    paths = list(scan(ROOT, settings.index.exclude).files)
+    paths = list(walk(ROOT, rules_for(ROOT, settings.index.exclude)).files)
     sources = SourceSet(SourceContext(paths, lambda path: (ROOT / path).read_text(encoding="utf-8")), settings.sources)
     owned = ((path, sources.owner(path)) for path in paths)
     return {path: owner.document(path, "").type.value for path, owner in owned if owner}

@@ -12,8 +12,9 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import LoreError
+from lore_etl.files.ignore import rules_for
 from lore_etl.files.indexed import ProjectFiles
-from lore_etl.files.scan import Unreadable, scan
+from lore_etl.files.scan import Unreadable, walk
 from lore_etl.pipeline.extraction import claim_of
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
@@ -117,7 +118,7 @@ def of_a_client(root: Path) -> object:
 
 
 OPERATIONS: dict[str, Callable[[Path], object]] = {
-    "scan": lambda root: list(scan(root, []).files),
+    "scan": lambda root: list(walk(root, rules_for(root, ())).files),
     "texts": all_texts,
     "stamps": stamps,
     "scripts": of_scripts,

@@ -2,7 +2,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from lore_etl.core.errors import ConfigError
 from lore_etl.core.model import Problem
 from lore_etl.files.ignore import lenient, rules_for
 from lore_etl.files.indexed import ProjectFiles
-from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, scan
+from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_skipped, walk
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 
@@ -29,12 +29,16 @@ PATTERNS = [
 ]  # fmt: skip
 
 
-def files(root: Path, exclude: list[str] | None = None) -> list[str]:
-    return list(scan(root, exclude or []).files)
+def scan(root: Path, exclude: Sequence[str] = (), include: Sequence[str] = ()) -> Scan:
+    return walk(root, rules_for(root, exclude, include=include))
+
+
+def files(root: Path, exclude: Sequence[str] = ()) -> list[str]:
+    return list(scan(root, exclude).files)
 
 
 def text_at(root: Path, path: str) -> str:
-    return read_text(root, path, scan(root, []).files[path])
+    return read_text(root, path, scan(root).files[path])
 
 
 def read_text(root: Path, path: str, entry: FileEntry) -> str:
@@ -53,7 +57,7 @@ def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:
 def test_files_are_listed_by_their_relative_posix_path_in_order(tmp_path: Path) -> None:
     write_project(tmp_path, {"b/c.md": "", "a.md": "abc", "b.md": ""})
 
-    found = scan(tmp_path, [])
+    found = scan(tmp_path)
 
     assert list(found.files) == ["a.md", "b.md", "b/c.md"]
     assert found.files["a.md"] == FileEntry("a.md", 3, found.files["a.md"].stamp)
@@ -119,7 +123,7 @@ def test_files_ignored_by_git_can_be_included_by_configuration(
     tmp_path: Path, include: list[str], exclude: list[str], more: list[str]
 ) -> None:
     write_project(tmp_path, IGNORED)
-    found = list(scan(tmp_path, exclude, include=include).files)
+    found = list(scan(tmp_path, exclude, include).files)
 
     assert found == sorted([*more, *(["a.md"] if "a.md" not in exclude else [])])
     rules = rules_for(tmp_path, exclude, include=include)
@@ -129,7 +133,7 @@ def test_files_ignored_by_git_can_be_included_by_configuration(
 def test_a_folder_that_cannot_contain_an_included_file_is_not_walked(tmp_path: Path) -> None:
     write_project(tmp_path, {".gitignore": "*\n", "out/api/a.md": "", "big/b.md": ""})
     with without_permission(tmp_path / "big", tmp_path):
-        found = scan(tmp_path, [], include=["out/api/*.md"])
+        found = scan(tmp_path, include=["out/api/*.md"])
 
     assert (list(found.files), found.unreadable) == (["out/api/a.md"], [])
 
@@ -160,7 +164,7 @@ def test_symlinks_are_not_followed_and_those_leading_outside_the_project_are_rep
     (root / "one").symlink_to(root / "two")
     (root / "two").symlink_to(root / "one")
 
-    found = scan(root, [])
+    found = scan(root)
 
     assert list(found.files) == ["a.md", "b/c.md"]
     assert sorted(found.refused, key=lambda value: value.source) == [
@@ -265,7 +269,7 @@ def test_unreadable_folders_are_reported_and_other_files_are_found() -> None:
         with as_nobody(root):
             (root / "closed").chmod(0)
             (root / "secret.md").chmod(0)
-            found = scan(root, [])
+            found = scan(root)
 
             assert found == Scan(found.files, [Problem("closed/", "folder cannot be read: Permission denied")], [])
             assert list(found.files) == ["a.md", "secret.md"]
@@ -279,12 +283,12 @@ def test_unreadable_folders_are_reported_and_other_files_are_found() -> None:
 @pytest.mark.promise(13)
 def test_a_stamp_changes_with_the_text_even_if_the_modification_time_is_reset(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": "one", "b.md": "same"})
-    before, info = scan(tmp_path, []), (tmp_path / "a.md").stat()
+    before, info = scan(tmp_path), (tmp_path / "a.md").stat()
     (tmp_path / "a.md").write_text("two", encoding="utf-8")
     os.utime(tmp_path / "a.md", ns=(info.st_atime_ns, info.st_mtime_ns))
     settle(tmp_path)
 
-    after = scan(tmp_path, [])
+    after = scan(tmp_path)
 
     assert (tmp_path / "a.md").stat().st_mtime_ns == info.st_mtime_ns
     assert after.files["a.md"].stamp not in ("", before.files["a.md"].stamp)
@@ -295,7 +299,7 @@ def test_a_file_modified_just_now_has_no_reliable_stamp(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one", encoding="utf-8")
     os.utime(tmp_path / "a.md", ns=(0, 0))
 
-    assert scan(tmp_path, []).files["a.md"].stamp == ""
+    assert scan(tmp_path).files["a.md"].stamp == ""
 
 
 @pytest.mark.parametrize("pattern", ["a**a**a**b", "*a*a*a*a*a*a*b", "/**/a*a*a*/b", "[!b]*[!b]*[!b]*c", "!*a*a*a*b"])

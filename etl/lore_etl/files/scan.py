@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from lore_etl.core.model import Problem
 from lore_etl.core.text import is_encodable
-from lore_etl.files.ignore import IGNORE_FILE, Rules, is_uninteresting, rules_for
+from lore_etl.files.ignore import IGNORE_FILE, Rules, is_uninteresting
 from lore_etl.system.nofollow import changed_ns, entry_facts, is_link
 from lore_etl.system.open_folder import OpenFolder, open_below, target_of
 
@@ -48,11 +48,6 @@ class Scan:
         self.files = dict(sorted((self.files | other.files).items()))
         self.unreadable += other.unreadable
         self.refused += other.refused
-
-
-def scan(root: Path, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()) -> Scan:
-    """Walk a folder, see `walk`. Raises ConfigError."""
-    return walk(root, rules_for(root, exclude, skip, include))
 
 
 def walk(root: Path, rules: Rules, start: str = "", under: str = "") -> Scan:

@@ -15,7 +15,8 @@ from packaging.metadata import parse_email
 from packaging.utils import canonicalize_name
 
 from lore_etl.core.errors import LoreError, NotFound, UsageError
-from lore_etl.files.scan import Unreadable, scan, text_of
+from lore_etl.files.ignore import rules_for
+from lore_etl.files.scan import Unreadable, text_of, walk
 from lore_server.knowledge.safe_files import Files
 from lore_server.library_docs.doc_page import (
     MAX_TEXT,
@@ -59,7 +60,7 @@ def docs_in_folder(folder: Path) -> LocalDocs:
 
 def _documentation_in(folder: Path) -> Iterator[str]:
     """Yield the paths of a folder's documentation, without symlinks, hidden files and those that git ignores."""
-    for path in scan(folder, ()).files:
+    for path in walk(folder, rules_for(folder, ())).files:
         parts = PurePosixPath(path).parts
         if is_documentation(path) and not any(part.startswith(".") for part in parts):
             yield path
