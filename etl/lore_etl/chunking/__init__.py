@@ -14,7 +14,7 @@ from lore_etl.chunking.fit import below_header, fit
 from lore_etl.chunking.section import Parsed, parse_plain, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.json_types import loads_with_comments
-from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
+from lore_etl.core.model import Chunk, Document, FileFacts, Names, chunk_id, sha256
 from lore_etl.core.text import one_line, storable
 
 CHUNKER_VERSION = "23"  # increase it with every change that produces different chunks or digests for the same file
@@ -74,8 +74,8 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
 
 
 def parse(document: Document) -> Parsed:
-    parser = _PARSERS.get(document.syntax) or (grammar.parse if document.syntax in code_languages() else None)
-    parsed = parser(document) if parser else parse_plain(document)
+    usual = grammar.parse if document.syntax in code_languages() else parse_plain
+    parsed = _PARSERS.get(document.syntax, usual)(document)
     facts = _manifest_facts(document.source, document.text)
     return replace(parsed, facts=facts) if facts else parsed
 
@@ -113,7 +113,7 @@ def _package(text: str) -> FileFacts | None:
     name = value.get("name")
     if not isinstance(name, str):
         return None
-    mains: dict[str, tuple[str, str | None]] = {
+    mains: Names = {
         key: (value[key], None)
         for key in ("source", "module", "main", "types", "typings")
         if isinstance(value.get(key), str)
@@ -125,7 +125,7 @@ def _tsconfig(text: str) -> FileFacts | None:
     """Return the paths of a TypeScript configuration as imports: pattern to (target, base folder)."""
     options: Any = loads_with_comments(text).get("compilerOptions", {})
     paths, base = options.get("paths", {}), options.get("baseUrl", ".")
-    known: dict[str, tuple[str, str | None]] = {
+    known: Names = {
         pattern: (targets[0], str(base))
         for pattern, targets in list(paths.items())[:MAX_PATHS]
         if isinstance(targets, list) and targets and isinstance(targets[0], str)

@@ -1,13 +1,13 @@
 """Parse code with a tree-sitter grammar and the query file of its language."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from lore_etl.chunking.captured import FIELDS, Captured, Item, NotParsed, captured
 from lore_etl.chunking.code_languages import CodeLanguage, code_languages
 from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses, parse_plain
-from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, Document, FileFacts, Member
+from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, Document, FileFacts, Member, Names
 
 KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
@@ -149,7 +149,7 @@ def _members(item: Item) -> Iterator[Member]:
             yield from (Member(name.removeprefix(f"{item.name}."), kind, inner.lines) for name in inner.names)
 
 
-def _signature(name: str, parameters: str, result: str, imports: Mapping[str, tuple[str, str | None]]) -> str:
+def _signature(name: str, parameters: str, result: str, imports: Names) -> str:
     """Spell the signature of a Go method comparably, as `Name(type,…)(type,…)`: types with packages, without names."""
 
     def spelled(word: re.Match[str]) -> str:

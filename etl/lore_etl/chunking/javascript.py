@@ -12,7 +12,7 @@ from lore_etl.chunking.captured import Captured
 from lore_etl.chunking.code_languages import USES, CodeLanguage
 from lore_etl.chunking.grammar import parse_as
 from lore_etl.chunking.section import Parsed, Section, Symbol, counted_uses, parse_plain
-from lore_etl.core.model import ClassDefinition, Document, FileFacts
+from lore_etl.core.model import ClassDefinition, Document, FileFacts, Names
 
 MAX_OPEN_COMMENTS = 20  # each occurrence makes tree-sitter read to the end of the file
 _GRAMMARS = {
@@ -24,8 +24,6 @@ _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,2
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
 _MEMBERS = {"member_expression", "nested_type_identifier"}
 _ABOUT_NAMES = {"default", "whole", "all", "part", "member", "main", "unnamed"}
-Names = dict[str, tuple[str, str | None]]
-"""For each name the module that it is in, empty for the file itself, and its name there; None for the whole module."""
 _SCRIPT_TAG = re.compile(r"^[ \t]*<script\b(?P<attributes>[^>]{0,500})>", re.MULTILINE | re.IGNORECASE)
 _SCRIPT_END = re.compile(r"</script\s*>", re.IGNORECASE)
 _PART = re.compile(r"^<(template|style|script)\b", re.IGNORECASE)

@@ -8,7 +8,7 @@ from typing import cast
 
 from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import Parsed, Symbol, counted_uses, parse_plain
-from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
+from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member, Names
 
 MAX_PARTS = 20  # parts of a dotted base class
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -73,11 +73,11 @@ class _Definitions:
             elif isinstance(node, _FUNCTIONS):
                 definitions.append(Definition(prefix + node.name, "method" if owner else "function", *lines))
                 members.append(Member(node.name, "method", lines))
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            for target in targets if isinstance(node, ast.Assign | ast.AnnAssign) else ():
-                if isinstance(target, ast.Name):
-                    self.symbols.append(Symbol(prefix + target.id, *lines))
-                    members.append(Member(target.id, "attribute", lines))
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Name):
+                        self.symbols.append(Symbol(prefix + target.id, *lines))
+                        members.append(Member(target.id, "attribute", lines))
         if owner:
             self.members.setdefault(owner, tuple(members))
         return tuple(definitions)
@@ -138,9 +138,9 @@ def _uses(tree: ast.Module, known: Set[str]) -> Iterator[tuple[str, int]]:
         stack += [(child, seen) for child in ast.iter_child_nodes(node)]
 
 
-def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
+def _imports(tree: ast.Module) -> Names:
     """Map names to (module, name in it); None is the module, `* module` all names. Outer, then first imports win."""
-    found: dict[str, tuple[str, str | None]] = {}
+    found = Names()
     level: list[ast.AST] = [tree]
     for node in level:  # which grows below
         for part in _SUITES:

@@ -60,9 +60,7 @@ def place_of(root: Path, config: Path | None = None) -> Place:
     layers = read_layers(root, config)
     table = layers.merged.get("index")
     path = str(table.get("path", INDEX_NAME)) if isinstance(table, dict) else INDEX_NAME
-    text = json.dumps(_filled(layers.merged), sort_keys=True, default=str)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Place(root, config, index_folder(root, path), digest, layers.warning)
+    return Place(root, config, index_folder(root, path), _digest(_filled(layers.merged))[:16], layers.warning)
 
 
 def index_folder(root: Path, path: str) -> Path:
@@ -141,8 +139,8 @@ def approvals_file() -> Path:
     return user_state_folder() / "trust.json"
 
 
-def _digest(requested: JSON) -> str:
-    return hashlib.sha256(json.dumps(requested, sort_keys=True, default=str).encode()).hexdigest()
+def _digest(values: JSON) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _approvals() -> dict[str, str]:

@@ -193,6 +193,8 @@ class Member(NamedTuple):
 
 
 OWN_PACKAGE = "~."
+Names = dict[str, tuple[str, str | None]]
+"""For each name the module that it is in, empty for the file itself, and its name there; None for the whole module."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +207,9 @@ class FileFacts:
     """
 
     classes: tuple[ClassDefinition, ...] = ()
-    imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    imports: Names = field(default_factory=dict)
     supersedes: tuple[str, ...] = ()
-    exports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    exports: Names = field(default_factory=dict)
     members: Annotated[dict[str, tuple[Member, ...]], Field(alias="defines")] = field(default_factory=dict)
     family: str = ""
     package: str = ""

@@ -79,13 +79,13 @@ def _own(top: Path, git: Path) -> Repository:
 
 def _linked(top: Path, pointer: Path) -> Repository:
     """Return the repository of a worktree or a submodule, whose folder refers back to the `.git` file."""
-    text = _short(pointer)
+    text = _read(top, ".git")
     if not text.startswith("gitdir: "):
         raise ValueError("not a pointer")
     folder = (top / text.removeprefix("gitdir: ")).resolve(strict=True)
     if os.path.lexists(folder / "commondir"):
-        common, back = folder.parent.parent, folder / _short(folder / "gitdir")
-        is_own = folder.parent.name == "worktrees" and (folder / _short(folder / "commondir")).resolve() == common
+        common, back = folder.parent.parent, folder / _read(folder, "gitdir")
+        is_own = folder.parent.name == "worktrees" and (folder / _read(folder, "commondir")).resolve() == common
     else:
         config = read_regular(folder / "config", _LARGEST_CONFIG).decode()
         (tree,) = _WORKTREE.findall(config)  # git writes it once for submodules, quoted
@@ -98,10 +98,6 @@ def _linked(top: Path, pointer: Path) -> Repository:
 def _contains_link(folder: Path) -> bool:
     with os.scandir(folder) as entries:
         return any(is_link(entry) or (is_real_folder(entry) and _contains_link(Path(entry.path))) for entry in entries)
-
-
-def _short(path: Path) -> str:
-    return read_regular(path, _LARGEST).decode("utf-8").strip()
 
 
 def _refused(reason: str) -> InvalidArgument:
