@@ -86,7 +86,7 @@ def test_a_change_before_a_new_folder_is_watched_is_synced(
 ) -> None:
     home, away = tmp_path / "home", tmp_path / "away"
     is_watched, folders = threading.Event(), app.index.files.folders
-    document = app.index.files.place(KNOWLEDGE)
+    document = folders()[-1] / KNOWLEDGE.removeprefix("@lore/")
 
     def folders_watched() -> list[Path]:
         found = folders()

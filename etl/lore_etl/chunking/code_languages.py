@@ -28,8 +28,8 @@ _PLAIN_TITLES = {file: title for title, files in PLAIN_LANGUAGES.values() for fi
 class CodeLanguage:
     """A language: its name, its files (suffixes with their dot, whole names), its grammar, and its family of classes.
 
-    `grammar` is `module.function`. `packages` is the origin of a class's package: `declared`, or a rule of
-    `relations.packages`. `unknown` matches code unknown to the grammar, such as macros, and may have line breaks.
+    `grammar` is `module.function`. `unknown` matches code unknown to the grammar, such as macros, and may have line
+    breaks.
     """
 
     name: str
@@ -37,7 +37,6 @@ class CodeLanguage:
     files: tuple[str, ...]
     grammar: str
     family: str
-    packages: str
     text: str = field(repr=False)
     unknown: re.Pattern[bytes] | None = None
 
@@ -75,7 +74,6 @@ def code_languages() -> dict[str, CodeLanguage]:
             tuple(fields["files"].split()),
             fields["grammar"],
             fields.get("family", file.stem),
-            fields.get("packages", "declared"),
             text,
             re.compile(unknown.encode(), re.MULTILINE) if unknown else None,
         )

@@ -58,7 +58,7 @@ def _language(syntax: str) -> CodeLanguage:
     own = own[:2] if syntax == "javascript" else own[2:]
     text = "".join((definitions, own[0], USES, uses, own[1]))
     title = "JavaScript" if syntax == "javascript" else "TypeScript"
-    return CodeLanguage(syntax, title, (), _GRAMMARS[syntax], "", "none", text)
+    return CodeLanguage(syntax, title, (), _GRAMMARS[syntax], "", text)
 
 
 def _uses(used: Iterable[tuple[bytes, Node]], own: Set[str], imports: Names) -> Iterator[tuple[str, int]]:

@@ -187,10 +187,6 @@ class ProjectFiles:
             if info := facts_below(*self._where(path)):  # otherwise it was deleted: reading it will report that
                 found.files[path] = FileEntry(path, info.st_size, lasting_stamp(info, time.time_ns()))
 
-    def place(self, path: str) -> Path:
-        root, below = self._where(path)
-        return root / below
-
     def read(self, entry: FileEntry, max_bytes: int, converter: Converter | None = None) -> str:
         """Read a file as text, see `text_of`, or convert it to text. Raises Unreadable."""
         is_document = format_of(entry.path) is not None

@@ -1,7 +1,6 @@
 ;; language: Bash
 ;; files: .sh .bash .zsh .ksh .bats .bashrc .zshrc .profile
 ;; grammar: tree_sitter_bash.language
-;; packages: none
 
 (program (command name: (_) @_source (#any-of? @_source "source" ".")) @import)
 (comment) @doc

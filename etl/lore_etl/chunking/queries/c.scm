@@ -2,7 +2,6 @@
 ;; files: .c
 ;; grammar: tree_sitter_c.language
 ;; family: c
-;; packages: none
 
 (preproc_include) @import
 (comment) @doc

@@ -1,7 +1,6 @@
 ;; language: Dart
 ;; files: .dart
 ;; grammar: tree_sitter_dart.language
-;; packages: none
 
 (import_or_export) @import
 (part_directive) @import

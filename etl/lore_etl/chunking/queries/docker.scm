@@ -1,7 +1,6 @@
 ;; language: Dockerfile
 ;; files: Dockerfile Containerfile .dockerfile .containerfile
 ;; grammar: tree_sitter_containerfile.language
-;; packages: none
 
 (comment) @doc
 (from_instruction as: (_) @name) @variable

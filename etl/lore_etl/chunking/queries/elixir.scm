@@ -1,7 +1,6 @@
 ;; language: Elixir
 ;; files: .ex .exs
 ;; grammar: tree_sitter_elixir.language
-;; packages: none
 
 (comment) @doc
 (unary_operator operator: "@" operand: (call target: (identifier) @_doc

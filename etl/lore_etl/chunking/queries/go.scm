@@ -1,7 +1,6 @@
 ;; language: Go
 ;; files: .go
 ;; grammar: tree_sitter_go.language
-;; packages: folder
 
 (package_clause (package_identifier) @name) @package
 (import_declaration) @import

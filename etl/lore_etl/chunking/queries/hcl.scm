@@ -1,7 +1,6 @@
 ;; language: Terraform
 ;; files: .tf .tfvars .hcl
 ;; grammar: tree_sitter_hcl.language
-;; packages: none
 
 (comment) @doc
 (block . (identifier) @name . (string_lit)? @name . (string_lit)? @name) @key

@@ -1,7 +1,6 @@
 ;; language: JSON
 ;; files: .json .jsonc .json5 .webmanifest
 ;; grammar: tree_sitter_json.language
-;; packages: none
 
 (comment) @doc
 (pair key: (string (string_content) @name) value: [(object) (array)]) @key

@@ -1,7 +1,6 @@
 ;; language: Lua
 ;; files: .lua .nse
 ;; grammar: tree_sitter_lua.language
-;; packages: none
 
 (chunk (variable_declaration (assignment_statement (expression_list value: (function_call name: (identifier) @_require)))
   (#eq? @_require "require")) @import)

@@ -1,7 +1,6 @@
 ;; language: Make
 ;; files: Makefile GNUmakefile makefile .mk
 ;; grammar: tree_sitter_make.language
-;; packages: none
 
 (comment) @doc
 (include_directive) @import

@@ -1,7 +1,6 @@
 ;; language: Ruby
 ;; files: .rb .rake .gemspec Rakefile Gemfile
 ;; grammar: tree_sitter_ruby.language
-;; packages: none
 
 (program (call method: (identifier) @_require (#any-of? @_require "require" "require_relative" "load")) @import)
 (comment) @doc

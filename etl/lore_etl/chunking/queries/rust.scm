@@ -1,7 +1,6 @@
 ;; language: Rust
 ;; files: .rs
 ;; grammar: tree_sitter_rust.language
-;; packages: rust
 
 (use_declaration) @import
 (use_declaration argument: [(identifier) (scoped_identifier)] @path) @import

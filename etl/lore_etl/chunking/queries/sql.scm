@@ -1,7 +1,6 @@
 ;; language: SQL
 ;; files: .sql .ddl .psql
 ;; grammar: tree_sitter_sql.language
-;; packages: none
 
 (comment) @doc
 (marginalia) @doc

@@ -1,7 +1,6 @@
 ;; language: Swift
 ;; files: .swift
 ;; grammar: tree_sitter_swift.language
-;; packages: none
 ;; unknown: ^[ \t]*#(?:if|elseif|else|endif)\b[^\n]*
 ;; unknown: ~(?:Copyable|Escapable)\s{0,9},|[:,]\s{0,9}~(?:Copyable|Escapable)\b
 ;; unknown: ~(?=[\w.])

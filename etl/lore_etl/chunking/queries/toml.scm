@@ -1,7 +1,6 @@
 ;; language: TOML
 ;; files: .toml
 ;; grammar: tree_sitter_toml.language
-;; packages: none
 
 (comment) @doc
 (table . [(bare_key) (quoted_key) (dotted_key)] @name) @key

@@ -1,7 +1,6 @@
 ;; language: YAML
 ;; files: .yaml .yml
 ;; grammar: tree_sitter_yaml.language
-;; packages: none
 
 (comment) @doc
 (block_mapping_pair key: (_) @name value: (block_node [(block_mapping) (block_sequence)])) @key
