@@ -1,10 +1,13 @@
-"""The `lore` command. `lore mcp` and `lore hook` must start quickly, so they do not load the other commands."""
+"""The `lore` command. `lore mcp` and `lore hook` must start quickly, so they do not load the other commands.
 
-# Imports only `sys` until `ignore_project_modules` has run: any other module could come from the project.
+With `PYTHONPATH=.`, a common setting, a project that contains `yaml.py` or `mcp/` would run its code here. So until
+`ignore_project_modules` has run, this module imports only modules that are loaded at start-up.
+"""
+
+import os
 import sys
 
-from lore_server.cli.import_path import ignore_project_modules
-
+INSTALLED = ("site-packages", "dist-packages")
 COMMANDS = (
     "query_commands", "knowledge_commands", "owner_commands", "setup_commands", "eval_commands", "hook_commands",
     "publish_commands", "library_commands", "token_commands",
@@ -34,6 +37,28 @@ def main() -> None:
     from lore_server.cli.command import cli
 
     sys.exit(cli())
+
+
+def ignore_project_modules() -> None:
+    """Drop the current folder and every `PYTHONPATH` folder without installed packages, for child processes too.
+
+    A folder of installed packages stays, because some distributions find their packages through `PYTHONPATH`.
+    """
+    here = os.path.realpath(os.getcwd())
+    named = [folder for folder in os.environ.pop("PYTHONPATH", "").split(os.pathsep) if folder]
+    kept = [folder for folder in named if _holds_packages(folder, here)]
+    dropped = {os.path.realpath(folder) for folder in named if folder not in kept}
+    if os.path.realpath(sys.path[0]) == here:  # `python -m`; an editable install may have the same folder further on
+        del sys.path[0]
+    sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder) not in dropped]
+    if kept:
+        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+
+
+def _holds_packages(folder: str, here: str) -> bool:
+    """Return whether a folder outside the current one is a place where packages are installed."""
+    inside = (os.path.realpath(folder) + os.sep).startswith(here + os.sep)
+    return os.path.isabs(folder) and os.path.basename(folder.rstrip(os.sep)) in INSTALLED and not inside
 
 
 def bridge_options(arguments: list[str]) -> dict[str, str] | None:
