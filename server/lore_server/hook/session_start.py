@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
-from lore_etl.system.durable import replace
 from lore_etl.system.processes import detached, is_running
 from lore_server.console import output
 from lore_server.console.terminal import VisibleFormatter
 from lore_server.hook.knowledge_server import Target, own_memories, query_escaping
 from lore_server.hook.memory_files import memory_folders
 from lore_server.hook.upload_state import HINT, Tally, UploadRequest, make_folder, make_plan, read_state
+from lore_server.owner.find import open_log
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 RESULT = "result: "
 MAX_SECONDS = 1800  # then the child ends, because it holds the lock and a call may hang
-MAX_LOG_BYTES = 1_000_000
 CHILD = "LORE_HOOK_CHILD"
 _LINE = re.compile(r"\S+ (\d+) ([A-Z]+) (.*)")
 _FORMAT = VisibleFormatter("%(asctime)s %(process)d %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
@@ -138,23 +137,20 @@ def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Seque
 def _start_child(log_file: Path, seconds: float) -> tuple[int, int | None, list[tuple[str, str]]]:
     """Start this command in a child, and wait. Return its id, status (None: it runs) and logs as (level, message)."""
     make_folder(log_file.parent)
-    with os_errors_as(StorageError, "Cannot start in the background", HINT):
-        if log_file.exists() and log_file.stat().st_size > MAX_LOG_BYTES:
-            replace(log_file, log_file.with_name(f"{log_file.name}.1"))
-        with open(os.open(log_file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "r+b") as log:
-            start = log.seek(0, os.SEEK_END)
-            command = [sys.executable, "-P", "-m", "lore_server.cli.main", *sys.argv[1:]]
-            child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, CHILD: "1"}, **detached()
-            )
-            try:
-                status: int | None = child.wait(seconds)
-            except subprocess.TimeoutExpired:
-                status, child.returncode = None, 0  # nobody waits for it, which Python would report
-            log.seek(start)
-            lines = (_LINE.match(line) for line in log.read().decode("utf-8", "replace").splitlines())
-            # several processes may log at the same time
-            return child.pid, status, [(line[2], line[3]) for line in lines if line and int(line[1]) == child.pid]
+    with os_errors_as(StorageError, "Cannot start in the background", HINT), open_log(log_file) as log:
+        start = log.seek(0, os.SEEK_END)
+        command = [sys.executable, "-P", "-m", "lore_server.cli.main", *sys.argv[1:]]
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, CHILD: "1"}, **detached()
+        )
+        try:
+            status: int | None = child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status, child.returncode = None, 0  # nobody waits for it, which Python would report
+        log.seek(start)
+        lines = (_LINE.match(line) for line in log.read().decode("utf-8", "replace").splitlines())
+        # several processes may log at the same time
+        return child.pid, status, [(line[2], line[3]) for line in lines if line and int(line[1]) == child.pid]
 
 
 def is_child() -> bool:

@@ -162,7 +162,7 @@ def _start(place: Place) -> list[bytes]:
     try:
         if notice := claim(place.folder):
             terminal.err(f"{notice}\n")
-        with _open_log((place.folder if may_write(place.folder) else record_folder(place.folder)) / LOG) as errors:
+        with open_log((place.folder if may_write(place.folder) else record_folder(place.folder)) / LOG) as errors:
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, **detached(),
                 cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
@@ -192,11 +192,11 @@ def _check(report: bytes) -> None:
         raise failure
 
 
-def _open_log(file: Path) -> BinaryIO:
-    """Open the owner's log for appending. Raises OSError if it is a symlink or not a regular file."""
+def open_log(file: Path) -> BinaryIO:
+    """Open a log for appending and reading. Raises OSError if it is a symlink or not a regular file."""
     if os.path.lexists(file) and file.lstat().st_size > LOG_BYTES:
         replace(file, file.with_suffix(".log.1"))
-    return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+    return open(open_regular(file, os.O_RDWR | os.O_APPEND | os.O_CREAT), "a+b")
 
 
 def nameless(folder: Path) -> Busy:
