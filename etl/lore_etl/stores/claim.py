@@ -74,6 +74,11 @@ def is_ours(index: Path) -> bool:
     return _objection(index) is None
 
 
+def has_index(folder: Path) -> bool:
+    """Return whether the folder is ours and holds an index, damaged or not."""
+    return is_ours(folder) and (folder / CATALOGUE).exists()
+
+
 def claim(index: Path) -> str:
     """Create the index folder unless it is ours; return what was set aside. Raises ForeignIndex, OSError."""
     if is_ours(index):

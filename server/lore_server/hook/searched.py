@@ -10,7 +10,7 @@ from pathlib import Path
 from lore_etl.config.project import find_project, place_of, private_folder, user_state_folder
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.claim import CATALOGUE, is_ours
+from lore_etl.stores.claim import has_index
 from lore_etl.system.nofollow import read_regular
 from lore_server.console import terminal
 
@@ -46,8 +46,7 @@ def remark(event: bytes, root: Path) -> JSON | None:
     for word in words:
         counts[word] = counts.get(word, 0) + 1
     again = max((word for word in words if counts[word] >= ENOUGH), key=len, default=None)
-    index = place_of(root).folder
-    is_said = again is not None and SAID not in counts and is_ours(index) and (index / CATALOGUE).exists()
+    is_said = again is not None and SAID not in counts and has_index(place_of(root).folder)
     replace_content(note, [json.dumps({**counts, SAID: 1} if is_said else counts)], 0o600)
     if not is_said:
         return None

@@ -12,7 +12,7 @@ from lore_etl.config.project import Place, find_project, place_of, read_layers
 from lore_etl.core.errors import LoreError, Unavailable, UsageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener, ignore
-from lore_etl.stores.claim import CATALOGUE, is_ours
+from lore_etl.stores.claim import has_index
 from lore_server.console import output
 from lore_server.console.output import progress_bar
 from lore_server.owner import find
@@ -72,8 +72,7 @@ class Session:
 
     @property
     def has_index(self) -> bool:
-        folder = self.place.folder
-        return is_ours(folder) and (folder / CATALOGUE).exists()
+        return has_index(self.place.folder)
 
     def ask(self, operation: str, **arguments: object) -> JSON:
         """Run one operation, in the owner or in this process. Without an index, reading starts no owner."""

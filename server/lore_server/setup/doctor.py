@@ -14,6 +14,7 @@ from lore_etl.config.project import index_folder
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import Busy, InternalError, InvalidArgument, LoreError
 from lore_etl.core.json_types import JSON
+from lore_etl.stores.claim import has_index
 from lore_server import __version__
 from lore_server.owner.session import Session
 from lore_server.setup import clients, place
@@ -107,10 +108,8 @@ def _index(session: Session) -> list[dict[str, str]]:
 
 def _handshake(session: Session, index: Path) -> Finding:
     """Start `lore mcp` on the project as a client would, and list its tools; start an owner only for an index."""
-    from lore_etl.stores.claim import CATALOGUE, is_ours
-
     command = [*clients.running_command(), "mcp", "-C", str(session.root)]
-    if session.no_daemon or not (is_ours(index) and (index / CATALOGUE).exists()):
+    if session.no_daemon or not has_index(index):
         command.append("--no-daemon")
     command += ["-c", str(session.config.absolute())] if session.config else []
     lines = "".join(json.dumps(message) + "\n" for message in CONVERSATION)
