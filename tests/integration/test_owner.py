@@ -298,7 +298,7 @@ def test_other_clients_are_answered_while_mcp_is_imported_for_the_first_agent(
     monkeypatch.setattr(sys, "meta_path", [mcp, *sys.meta_path])
 
     async def talk() -> tuple[bytes, bytes]:
-        server = SocketServer(app, TOKEN, Connections(), lambda: {"kind": "background"})
+        server = SocketServer(app, TOKEN, Connections())
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
         port = listener.extra(SocketAttribute.local_port)
         async with listener, anyio.create_task_group() as tasks:
@@ -316,7 +316,7 @@ def test_other_clients_are_answered_while_mcp_is_imported_for_the_first_agent(
 
     status, greeting = anyio.run(talk)
 
-    assert json.loads(status) == {"ok": True, "kind": "background"}
+    assert json.loads(status) == {"ok": True, "project": str(app.index.root), "clients": 1}
     assert json.loads(greeting.splitlines()[0])["ok"] is True
 
 

@@ -54,7 +54,7 @@ def test_over_http_the_clients_are_addresses(hash_app: App, clients: list[str]) 
 
 @pytest.mark.promise(24)
 def test_over_the_socket_each_connection_is_a_client(hash_app: App, clients: list[str]) -> None:
-    server = SocketServer(hash_app, TOKEN, Connections(), dict)
+    server = SocketServer(hash_app, TOKEN, Connections())
     hello = {"token": TOKEN, "want": "call"}
     request = {"operation": "list_sources", "arguments": {}}
 

@@ -141,11 +141,10 @@ def runtime_folder() -> Path:
 class SocketServer:
     """The server of the connections to the socket."""
 
-    def __init__(self, app: App, token: str, connections: Connections, status: Callable[[], JSON]) -> None:
+    def __init__(self, app: App, token: str, connections: Connections) -> None:
         self._app = app
         self._token = token
         self._connections = connections
-        self._status = status
         self._calls = Calls(app.contract, app.call)
         self._imports = anyio.CapacityLimiter(1)
 
@@ -170,7 +169,8 @@ class SocketServer:
         if not hmac.compare_digest(given, self._token.encode()):
             await _send(stream, {"ok": False})
         elif want == "status":
-            await _send(stream, {"ok": True, **self._status()})
+            project = str(self._app.index.root)
+            await _send(stream, {"ok": True, "project": project, "clients": self._connections.clients})
         elif want == "stop":
             stays = bool(hello.get("if_free")) and not self._is_free(hello)
             if not stays:

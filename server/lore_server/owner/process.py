@@ -19,7 +19,6 @@ from anyio.abc import TaskGroup
 from lore_etl.config.project import place_of
 from lore_etl.config.settings import EmbeddingSettings, load_settings
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
-from lore_etl.core.json_types import JSON
 from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import SERVE_MANY, my_note, read_note, remove_note, write_note
@@ -86,7 +85,7 @@ class Owner:
     async def run(self, serve: Serving, web: str = "") -> None:
         """Answer requests until `serve` returns, which is called once the owner is ready."""
         self._note = self._note._replace(web=web)
-        server = SocketServer(self.app, self._note.token, self._connections, self._status)
+        server = SocketServer(self.app, self._note.token, self._connections)
         entrance = Entrance(self.place.folder, self.settings.owner.transport)
         with os_errors_as(StorageError, "The owner cannot open its socket", _SOCKET):
             await entrance.open()
@@ -153,17 +152,6 @@ class Owner:
 
     def _record(self) -> HealthOwnerRecord:
         return {"pid": self._note.pid, "since": self._note.since, "clients": self._connections.clients}
-
-    def _status(self) -> JSON:
-        return {
-            **self._record(),
-            "project": str(self.place.root),
-            "index": str(self.place.folder),
-            "kind": self._kind,
-            "address": self._note.web or self._note.address,
-            "version": __version__,
-            "job": self.app.jobs.running_id(),
-        }
 
 
 async def watch(app: App, stop: anyio.Event) -> None:
