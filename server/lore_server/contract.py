@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -185,7 +184,7 @@ def _resolved(document: Schema, schema: Any) -> Any:
     if isinstance(schema, list):
         return [_resolved(document, item) for item in schema]
     if not isinstance(schema, dict):
-        return copy.copy(schema)
+        return schema
     if "$ref" in schema:
         target: Any = document
         for part in schema["$ref"].removeprefix("#/").split("/"):
