@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from lore_etl.core.errors import InvalidArgument, UsageError, os_errors_as
-from lore_server.cli.command import command
+from lore_server.cli.command import MassDeleteOption, command
 from lore_server.console.output import progress_bar
 from lore_server.owner.session import Session
 
@@ -19,7 +19,6 @@ SECONDS = 60.0
 TargetArgument = Annotated[
     str | None, Argument(metavar="TARGET", help="A folder or object store; default: published.target.")
 ]
-MassDeleteOption = Annotated[bool, Option(help="Allow deleting over 30 % of the index.")]
 
 
 @command

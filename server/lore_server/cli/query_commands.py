@@ -24,7 +24,7 @@ from lore_etl.core.errors import (
     from_record,
 )
 from lore_etl.system.nofollow import read_regular
-from lore_server.cli.command import CursorOption, TokensOption, Words, command
+from lore_server.cli.command import CursorOption, MassDeleteOption, TokensOption, Words, command
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner.session import LONGEST_WAIT, Session
@@ -78,9 +78,7 @@ def init(
 
 
 @command
-def sync(
-    session: Session, allow_mass_delete: Annotated[bool, Option(help="Allow deleting over 30 % of the index.")] = False
-) -> None:
+def sync(session: Session, allow_mass_delete: MassDeleteOption = False) -> None:
     """Update the index to match the project's files."""
     session.announce()
     started = session.ask("manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete, wait_seconds=0)

@@ -93,8 +93,8 @@ async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy 
         state.server = request.server
         began = {"pid": os.getpid(), "born": born(os.getpid()) or "", "began": timestamp()}
 
-        def record() -> None:
-            state.last = {**began, **tally.as_dict()}
+        def record(**end: str | bool) -> None:
+            state.last = {**began, **tally.as_dict(), **end}
             state.save()
 
         record()
@@ -103,8 +103,7 @@ async def upload(request: UploadRequest, connect: Connect, retries: RetryPolicy 
         tasks += [Task(partial(uploader.remove, path=path), partial(log.warning, "%s: %s", path)) for path in plan.gone]
         answered = await deliver(tasks, connect, retries or RetryPolicy(), record)
         tally.failed += tally.waiting - plan.waiting  # files not reached
-        state.last = {**began, **tally.as_dict(), "ended": timestamp(), "answered": answered}
-        state.save()
+        record(ended=timestamp(), answered=answered)
     return tally
 
 
