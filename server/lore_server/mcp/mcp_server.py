@@ -17,6 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from lore_etl.core.errors import ConfigError, LoreError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import NOBODY
 from lore_etl.core.tables import table
 from lore_etl.core.text import last_part
@@ -75,30 +76,26 @@ def check_toolsets(contract: Contract, toolsets: Sequence[str] | None) -> None:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A prompt with its only argument."""
+    """A prompt with its only argument, which has at most `longest` characters."""
 
-    title: str
-    description: str
-    argument: str
-    argument_title: str
-    argument_description: str
+    prompt: types.Prompt
+    argument: types.PromptArgument
     text: str
-    longest: int = 300
+    longest: int
+
+
+def _recipe(name: str, title: str, description: str, argument: JSON, text: str, longest: int = 300) -> Recipe:
+    takes = types.PromptArgument.model_validate({**argument, "required": True})
+    prompt = types.Prompt(name=name, title=title, description=description, arguments=[takes])
+    return Recipe(prompt, takes, text, longest)
 
 
 _DATA = table(__file__, "prompts")
-RECIPES = {name: Recipe(**values) for name, values in _DATA.items()}
+RECIPES = {name: _recipe(name, **values) for name, values in _DATA.items()}
 
 
 async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-    prompts = []
-    for name, recipe in RECIPES.items():
-        argument = types.PromptArgument(
-            name=recipe.argument, title=recipe.argument_title, description=recipe.argument_description, required=True
-        )
-        about = recipe.description
-        prompts.append(types.Prompt(name=name, title=recipe.title, description=about, arguments=[argument]))
-    return types.ListPromptsResult(prompts=prompts)
+    return types.ListPromptsResult(prompts=[recipe.prompt for recipe in RECIPES.values()])
 
 
 async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -108,20 +105,21 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
     value = _checked(recipe, params.arguments or {})
     text = recipe.text.format(value=json.dumps(value, ensure_ascii=False), bare=value)
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
-    return types.GetPromptResult(description=recipe.description, messages=[message])
+    return types.GetPromptResult(description=recipe.prompt.description, messages=[message])
 
 
 def _checked(recipe: Recipe, arguments: dict[str, str]) -> str:
-    unknown = sorted(set(arguments) - {recipe.argument})
-    value = arguments.get(recipe.argument, "").strip()
+    name, about = recipe.argument.name, recipe.argument.description
+    unknown = sorted(set(arguments) - {name})
+    value = arguments.get(name, "").strip()
     if unknown:
-        wrong = f"There is no argument `{unknown[0][:60]}`; the only argument is `{recipe.argument}`."
+        wrong = f"There is no argument `{unknown[0][:60]}`; the only argument is `{name}`."
     elif not value:
-        wrong = f"The argument `{recipe.argument}` is missing: {recipe.argument_description}."
+        wrong = f"The argument `{name}` is missing: {about}."
     elif len(value) > recipe.longest:
-        wrong = f"`{recipe.argument}` is too long: at most {recipe.longest:,} characters."
-    elif recipe.argument == "since" and not _REVISION.fullmatch(value):  # it becomes part of shell commands in the text
-        wrong = f"`{recipe.argument}` is not a valid revision or date. Give {recipe.argument_description}."
+        wrong = f"`{name}` is too long: at most {recipe.longest:,} characters."
+    elif name == "since" and not _REVISION.fullmatch(value):  # it becomes part of shell commands in the text
+        wrong = f"`{name}` is not a valid revision or date. Give {about}."
     else:
         return value
     raise MCPError(types.INVALID_PARAMS, wrong)
