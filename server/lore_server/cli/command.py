@@ -11,7 +11,6 @@ from typer import Argument, Option
 
 from lore_server import __version__
 from lore_server.console import output
-from lore_server.console.output import fail
 from lore_server.console.terminal import configure_logging
 from lore_server.owner.session import Session
 
@@ -85,7 +84,7 @@ def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[...,
         except BrokenPipeError:
             raise typer.Exit(0) from None
         except Exception as error:  # noqa: BLE001 - outermost boundary of an interface
-            raise typer.Exit(fail(error, session.as_json)) from None
+            raise typer.Exit(output.fail(error, session.as_json)) from None
         finally:
             session.close()
 

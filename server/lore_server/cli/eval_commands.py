@@ -19,7 +19,6 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output
-from lore_server.console.output import print_json, progress_bar
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def eval_(
     _check_source(folder is not None, from_git)
     session.hold_index()
     chosen = tuple(ranking or RANKINGS)
-    with progress_bar(session.as_json) as progress:
+    with output.progress_bar(session.as_json) as progress:
         report = evaluate_folder(folder, split, session.root, session.settings, chosen, progress)
     if save:
         reports.save(report, save)
@@ -76,7 +75,7 @@ def eval_(
                 name: {measure: _compared(row) for measure, row in measures.items()}
                 for name, measures in found[compare].items()
             }
-        print_json(record)
+        output.print_json(record)
     else:
         _show(report)
         for file, comparisons in found.items():
@@ -143,7 +142,7 @@ def tune(
 
     _check_source(bool(folders), from_git)
     session.hold_index()
-    with progress_bar(session.as_json) as progress:
+    with output.progress_bar(session.as_json) as progress:
         fit = tuning.fit_folders(folders or [], split, session.root, session.settings, progress)
     is_written = fit.generalises and not dry_run
     if is_written:

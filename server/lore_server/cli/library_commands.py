@@ -12,7 +12,6 @@ from lore_etl.core.errors import IndexMissing, UsageError
 from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output
-from lore_server.console.output import print_json
 from lore_server.owner.session import Session
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def _update(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bo
         if not session.as_json:
             _print_report(report)
     if session.as_json:
-        print_json({"libraries": [report.record() for report in reports]})
+        output.print_json({"libraries": [report.record() for report in reports]})
     return any(report.is_change for report in reports)
 
 

@@ -26,7 +26,6 @@ from lore_etl.core.errors import (
 from lore_etl.system.nofollow import read_regular
 from lore_server.cli.command import CursorOption, MassDeleteOption, TokensOption, Words, command
 from lore_server.console import output
-from lore_server.console.output import print_json
 from lore_server.owner.session import LONGEST_WAIT, Session
 from lore_server.replies import render_index
 from lore_server.setup.clients import CLIENTS
@@ -155,7 +154,7 @@ def ask(
         operation, query=" ".join(query), type=type or "all", limit=limit, max_tokens=max_tokens, brief=brief, **earlier
     )
     if session.as_json:
-        print_json(result)
+        output.print_json(result)
     else:
         shown.finish(operation, result, session.root)
     remember_answer(session.root, result["id"])

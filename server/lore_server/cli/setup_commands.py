@@ -20,7 +20,6 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
 from lore_server.cli.command import command
 from lore_server.console import output, terminal
-from lore_server.console.output import print_json
 from lore_server.owner.session import Session
 from lore_server.setup import clients
 from lore_server.setup.clients import CLIENTS, Client, ClientEntry, client_named, label_of
@@ -86,7 +85,7 @@ def install(
     if beside:
         record["files"] = _write(beside, yes, print_only, session.as_json)
     if session.as_json:
-        print_json(record)
+        output.print_json(record)
     if record["status"] in ("different", "unsafe"):
         raise typer.Exit(1)
 
@@ -241,7 +240,7 @@ def trust(
     if session.as_json:
         plain = json.loads(json.dumps(requested, default=str))
         settings = [{"key": key, "value": value, "reason": rules()[key].reason} for key, value in plain.items()]
-        print_json({"project": str(root), "approved": is_approved, "changed": is_changed, "settings": settings})
+        output.print_json({"project": str(root), "approved": is_approved, "changed": is_changed, "settings": settings})
     elif is_changed:
         output.line("Approved." if is_approved else "The approval is withdrawn.")
     elif revoke:

@@ -14,7 +14,6 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener, ignore
 from lore_etl.stores.claim import has_index
 from lore_server.console import output
-from lore_server.console.output import progress_bar
 from lore_server.owner import find
 from lore_server.owner.line import LineSocket
 from lore_server.owner.predecessor import stop_if_free
@@ -78,7 +77,7 @@ class Session:
         """Run one operation, in the owner or in this process. Without an index, reading starts no owner."""
         self._answering = self._answering or self._found(operation)
         try:
-            with progress_bar(self.as_json) as progress:
+            with output.progress_bar(self.as_json) as progress:
                 return self._answering.call(operation, arguments, Listener(progress, self.on_text))
         except KeyboardInterrupt:
             if not self.no_daemon:
