@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
-from lore_etl.core.progress import NOBODY, Listener, ignore
+from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.catalogue_rows import User, members_of
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
-from lore_server.answer.kept_answers import ID_DIGITS, EarlierAnswer, KeptAnswers, answer_id, completed
+from lore_server.answer.kept_answers import EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.pack import SHOWN, Passage, pack
 from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer, passage_citation, reference
 from lore_server.answer.statements import prompt
@@ -31,7 +31,7 @@ from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import with_fields
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import AnswerRecord, FreshnessRecord, ModelUseRecord
+    from lore_server.replies.records import AnswerRecord, ModelUseRecord
 
 
 log = logging.getLogger(__name__)
@@ -70,34 +70,29 @@ class AnswerService:
         earlier = self._kept.earlier(follow_up) if follow_up is not None else None
         question = completed(request.text, earlier.question) if earlier else request.text
         found = self._queries.find(question, filters=request.filters, group_copies=True)
-        reply: AnswerRecord = {
-            "id": "0" * ID_DIGITS,
-            "answer": NOT_HERE,
-            "found": False,
-            "mode": "extractive",
-            "citations": [],
-            "confidence": round(found.confidence, 3),
-            "references": [reference(ranked, found.today) for ranked in found.ranked[:limit]],
-            "freshness": cast("FreshnessRecord", {}),  # see below: files are compared while nobody waits for text
-        }
-        reply = with_fields(reply, searched=question if question != request.text else "", doubt=found.doubt)
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
-        known: WrittenAnswer | None = None
+        answer: WrittenAnswer | None = None
         if is_wide:
             fact = class_fact(question, self._index.hierarchy, self._members, self._users, self._is_test)
             fact = fact or place_fact(question, self._index) or calls_fact(question, self._index)
-            known = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
-        if known is None and found.named and not any(one.passages for one in found.named):
-            known = self._passages.from_passages(found, limit, max_tokens)  # nothing that a model could quote
-        if known is not None:
-            listener.text(known["answer"])
-            reply = {**reply, **known}
-            reply.pop("doubt", None)  # it is about the passages
+            answer = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
+        if answer is None and found.named and not any(one.passages for one in found.named):
+            answer = self._passages.from_passages(found, limit, max_tokens)  # nothing that a model could quote
+        doubt: str | None = None
+        if answer is not None:
+            listener.text(answer["answer"])
         else:
-            reply = self._write_answer(found, limit, max_tokens, reply, listener.text, earlier)
-        changed = self._freshness.changed_of({one["source"] for one in reply["citations"]})
-        reply["freshness"] = self._freshness.record(changed)
-        reply["id"] = answer_id(query, question, reply)
+            answer = self._write_answer(found, limit, max_tokens, listener.text, earlier)
+            doubt = found.doubt  # about the passages
+        changed = self._freshness.changed_of({one["source"] for one in answer["citations"]})
+        reply: AnswerRecord = {
+            "id": answer_id(query, question, answer),
+            **answer,
+            "confidence": round(found.confidence, 3),
+            "references": [reference(ranked, found.today) for ranked in found.ranked[:limit]],
+            "freshness": self._freshness.record(changed),  # files are compared while nobody waits for text
+        }
+        reply = with_fields(reply, searched=question if question != request.text else "", doubt=doubt)
         if not reply["answer"].startswith(UNFOUND):
             self._kept.keep(query, question, reply)
         citations = [with_fields(one, changed=one["source"] in changed) for one in reply["citations"]]
@@ -110,32 +105,33 @@ class AnswerService:
         found: SearchOutcome,
         limit: int,
         max_tokens: int,
-        reply: AnswerRecord,
         on_text: Callable[[str], None],
         earlier: EarlierAnswer | None,
-    ) -> AnswerRecord:
+    ) -> WrittenAnswer:
         """Let the model answer; if it fails or there is none, return passages and the reason."""
         provider = self._model.provider
         reason = f"no answer model: {provider.missing}" if provider.missing else ""
         passages = [] if provider.missing else self._packed(found, limit, earlier)
+        written = VerifiedReply(provider.model)
         if passages:
-            written = VerifiedReply(provider.model)
             try:
                 self._model.write(prompt(found.query.text, passages, earlier), passages, written, on_text)
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = error.message
-            reply = {**reply, "model": _use(written)}
-            if not reason and (written.statements or found.doubt):
-                return {**reply, **self._synthesized(written, found, on_text)}
-            on_text = ignore if written.statements else on_text  # passages would look like the end of that text
-        shown = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
-        if passages and not reason and shown["found"]:
-            shown["answer"] = f"{UNFOUND}\n\n{shown['answer']}"
-        on_text(shown["answer"])
+        if passages and not reason and (written.statements or found.doubt):
+            answer = self._synthesized(written, found, on_text)
+        else:
+            answer = self._passages.from_passages(found, limit, max_tokens, is_follow_up=earlier is not None)
+            if passages and not reason and answer["found"]:
+                answer["answer"] = f"{UNFOUND}\n\n{answer['answer']}"
+            if not written.statements:  # or passages would look like the end of that text
+                on_text(answer["answer"])
+        if passages:
+            answer["model"] = _use(written)
         if reason:
-            reply["degraded"] = f"{reason[:260]}; showing passages instead"
-        return {**reply, **shown}
+            answer["degraded"] = f"{reason[:260]}; showing passages instead"
+        return answer
 
     def _packed(self, found: SearchOutcome, limit: int, earlier: EarlierAnswer | None) -> list[Passage]:
         """Return the passages for the model; those of the earlier answer come last, so that it can cite them again."""

@@ -15,6 +15,7 @@ from lore_server.query.parse import looks_like_name
 from lore_server.query.wording import wording
 
 if TYPE_CHECKING:
+    from lore_server.answer.passage_answers import WrittenAnswer
     from lore_server.replies.records import AnswerRecord
 
 _FORM = wording("follow_up")
@@ -68,10 +69,10 @@ class KeptAnswers:
         return EarlierAnswer(kept.question, tuple(cited), kept.reply["answer"])
 
 
-def answer_id(asked: str, question: str, reply: AnswerRecord) -> str:
+def answer_id(asked: str, question: str, answer: WrittenAnswer) -> str:
     """Return the id of an answer. The id is derived from question and answer, so equal answers have the same id."""
-    cited = [citation["id"] for citation in reply["citations"]]
-    return sha256("\n".join((asked, question, reply["mode"], reply["answer"], *cited)))[:ID_DIGITS]
+    cited = [citation["id"] for citation in answer["citations"]]
+    return sha256("\n".join((asked, question, answer["mode"], answer["answer"], *cited)))[:ID_DIGITS]
 
 
 def completed(question: str, earlier: str) -> str:

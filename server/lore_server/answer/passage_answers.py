@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -32,7 +32,7 @@ from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import whole_lines, with_fields
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import CitationRecord, ReferenceRecord
+    from lore_server.replies.records import CitationRecord, ModelUseRecord, ReferenceRecord
 
 
 NOT_HERE = "This is not in this knowledge base."
@@ -58,12 +58,14 @@ STRUCTURAL: Mode = "structural"
 
 
 class WrittenAnswer(TypedDict):
-    """The text of an answer, and its citations."""
+    """The text of an answer, its citations, and if a model was asked, its use and why it gave no answer."""
 
     answer: str
     found: bool
     mode: Mode
     citations: list[CitationRecord]
+    model: NotRequired[ModelUseRecord]
+    degraded: NotRequired[str]
 
 
 class PassageAnswers:
