@@ -11,11 +11,19 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, canonical_json, row_id_of
+from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member, canonical_json, row_id_of
 from lore_etl.core.text import last_part
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
-from lore_etl.stores.catalogue_rows import COLUMNS, ChunkRecord, User, chunk_of, imported_places, replace_uses
+from lore_etl.stores.catalogue_rows import (
+    COLUMNS,
+    ChunkRecord,
+    User,
+    chunk_of,
+    imported_places,
+    members_of,
+    replace_uses,
+)
 from lore_etl.stores.snapshot import Derived, Kept
 from lore_etl.stores.sqlite_file import in_portions, row_seal, unsealed
 
@@ -154,6 +162,11 @@ class Catalogue(CatalogueFile):
 
     def hierarchy(self) -> Hierarchy:
         return Hierarchy(self._made(_class_of, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
+
+    def members(self, node: ClassNode) -> tuple[Member, ...]:
+        """Return the members that a class itself defines; none of a class outside the project."""
+        facts = self.facts([node.source]) if node.source else {}
+        return members_of(node, next(iter(facts.values()), ""))
 
     def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         return dict(self._matching("SELECT path, names FROM uses", "path", paths))

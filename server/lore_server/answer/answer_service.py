@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import ProviderError
-from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
+from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
-from lore_etl.stores.catalogue_rows import User, members_of
+from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
 from lore_server.answer.kept_answers import EarlierAnswer, KeptAnswers, answer_id, completed
@@ -51,7 +51,7 @@ class AnswerService:
         self._queries = queries
         self._freshness = freshness
         self._passages = PassageAnswers(index)
-        self._changes = ChangeAnswers(index, ProjectHistory(index), self._members)
+        self._changes = ChangeAnswers(index, ProjectHistory(index))
 
     def ask(
         self,
@@ -73,7 +73,7 @@ class AnswerService:
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
         answer: WrittenAnswer | None = None
         if is_wide:
-            fact = class_fact(question, self._index.hierarchy, self._members, self._users, self._is_test)
+            fact = class_fact(question, self._index.hierarchy, self._index.catalogue.members, self._users, self._is_test)
             fact = fact or place_fact(question, self._index) or calls_fact(question, self._index)
             answer = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
         if answer is None and found.named and not any(one.passages for one in found.named):
@@ -175,10 +175,6 @@ class AnswerService:
 
     def _is_test(self, source: str) -> bool:
         return any(chunk.type == KnowledgeType.TEST for chunk in self._index.catalogue.of_source(source)[:1])
-
-    def _members(self, node: ClassNode) -> tuple[Member, ...]:
-        packed = self._index.catalogue.facts([str(node.source)]).get(str(node.source), "")
-        return members_of(node, packed)
 
 
 def _current(chunk: Chunk, now: Mapping[str, Sequence[Chunk]]) -> list[Chunk]:

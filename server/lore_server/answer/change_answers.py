@@ -33,10 +33,9 @@ _NUMBERED = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 class ChangeAnswers:
     """Writes answers from the git history of the project."""
 
-    def __init__(self, index: Index, history: ProjectHistory, members_of: MembersOf) -> None:
+    def __init__(self, index: Index, history: ProjectHistory) -> None:
         self._index = index
         self._history = history
-        self._members_of = members_of
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
@@ -47,13 +46,13 @@ class ChangeAnswers:
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
         else:
-            paths = self._index.catalogue.paths
-            place = changed_place(question, paths, self._index.hierarchy, self._members_of, chunks)
+            catalogue, tree = self._index.catalogue, self._index.hierarchy
+            place = changed_place(question, catalogue.paths, tree, catalogue.members, chunks)
         return self._written(place, found) if place else None
 
     def _first(self, question: str, name: str, chunks: Sequence[Chunk]) -> WrittenAnswer | None:
         """Return the earliest commit with a name in the file that defines it, if no release note has the name."""
-        place = defined_place(name, self._index.hierarchy, self._members_of, chunks)
+        place = defined_place(name, self._index.hierarchy, self._index.catalogue.members, chunks)
         if place is None or place.lines is None or first_release(question, self._index):
             return None
         if (found := self._history.first_with(place.source, last_part(name))) is None:

@@ -26,6 +26,7 @@ MAX_READ = 500  # passages
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
+"""Returns the members that a class itself defines; none of a class outside the project."""
 UsersOf = Callable[[str], Mapping[str, Sequence[User]]]
 """Returns the users of each class or function with this name or ending, by its full name."""
 IsTest = Callable[[str], bool]
@@ -205,14 +206,14 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
 
 
 def _member(node: ClassNode, names: Collection[str], members_of: MembersOf) -> DefinedPlace | None:
-    own = (member for member in members_of(node) if member.name in names) if node.source else ()
+    own = (member for member in members_of(node) if member.name in names)
     places = (DefinedPlace(f"{last_part(node.name)}.{one.name}", str(node.source), one.lines) for one in own)
     return next(places, None)
 
 
 def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
     for node in nodes:
-        if own := {one.name: one for one in members_of(node)} if node.source else {}:
+        if own := {one.name: one for one in members_of(node)}:
             places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())
             text = f"`{last_part(node.name)}` defines {counted(len(own), 'member')}: {_listed(places)}."
             return Fact(text, places[:MAX_NAMED])

@@ -16,7 +16,6 @@ from lore_etl.files.redaction import redact
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import syntax_of
-from lore_etl.stores.catalogue_rows import members_of
 from lore_etl.stores.snapshot import Derived
 from lore_server.changes import project_git
 from lore_server.changes.file_history import ProjectHistory
@@ -241,12 +240,9 @@ class DocumentService:
 
     def _members(self, node: ClassNode) -> list[records.MemberRecord]:
         """Return the members that the class itself defines, each once with its lines, in the order of the file."""
-        if node.source is None:
-            return []
         found: dict[str, records.MemberRecord] = {}
-        chunks = self._index.catalogue.of_source(node.source)
-        packed = self._index.catalogue.facts([node.source]).get(node.source, "")
-        for defined in members_of(node, packed):
+        chunks = self._index.catalogue.of_source(node.source or "")
+        for defined in self._index.catalogue.members(node):
             holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= defined.lines[0]), None)
             if holder is not None:
                 lines = list(defined.lines)
