@@ -12,7 +12,7 @@ from lore_server.trackers.tracker_client import Stream, TrackerClient, endless_p
 ADDRESS = "https://api.github.com"
 ADDRESS_VARIABLE = "LORE_GITHUB_URL"
 TOKEN_VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
-ISSUES, PULLS, DISCUSSIONS, RELEASES = "issues", "pulls", "discussions", "releases"
+PULLS, DISCUSSIONS = "pulls", "discussions"
 _KEYS = {"title": "title", "created": "created_at", "updated": "updated_at", "url": "html_url", "body": "body"}
 _RELEASE_KEYS = {**_KEYS, "title": "name", "updated": "published_at"}
 _DISCUSSION_KEYS = {**_KEYS, "created": "createdAt", "updated": "updatedAt", "url": "url"}
@@ -70,7 +70,7 @@ def pull_discussions(client: TrackerClient, store: tickets.TicketStore, project:
 def _issue(store: tickets.TicketStore, item: tickets.Item) -> None:
     number, request = tickets.ticket_number(item["number"]), item.get("pull_request")
     is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
-    folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else tickets.text_of(item.get("state")))
+    folder, state = (PULLS if request else tickets.ISSUES), ("merged" if is_merged else tickets.text_of(item.get("state")))
     labels = [
         tickets.text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()
     ]
@@ -79,7 +79,7 @@ def _issue(store: tickets.TicketStore, item: tickets.Item) -> None:
     if request:
         for closed in closed_by(f"{item.get('title')}\n{item.get('body')}"):
             if closed != number:
-                store.link(closed, number, f"pull request, {state}", ISSUES)
+                store.link(closed, number, f"pull request, {state}")
 
 
 def _comment(address: str, store: tickets.TicketStore, item: tickets.Item) -> None:
@@ -87,7 +87,7 @@ def _comment(address: str, store: tickets.TicketStore, item: tickets.Item) -> No
     number = tickets.text_of(item.get(address)).rpartition("/")[2]
     if number.isdecimal():
         comment = tickets.comment_of(_login(item.get("user")), item)
-        ticket = store.get(number) or tickets.TicketRecord(ISSUES, number)
+        ticket = store.get(number) or tickets.TicketRecord(tickets.ISSUES, number)
         store.put(number, replace(ticket, comments={**ticket.comments, f"{address}-{item['id']}": comment}))
 
 
@@ -96,7 +96,7 @@ def _release(store: tickets.TicketStore, item: tickets.Item) -> None:
         return
     number, state = tickets.ticket_number(item["id"]), "prerelease" if item.get("prerelease") else "released"
     name, author = file_name(tickets.text_of(item.get("tag_name"))) or number, _login(item.get("author"))
-    store.put(f"release-{number}", tickets.release_of(RELEASES, name, item, _RELEASE_KEYS, state=state, author=author))
+    store.put(f"release-{number}", tickets.release_of(name, item, _RELEASE_KEYS, state=state, author=author))
 
 
 def _discussion(store: tickets.TicketStore, node: tickets.Item) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from lore_etl.core.text import clip, encodable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.trackers import tickets
-from lore_server.trackers.github import ISSUES, RELEASES, file_name
+from lore_server.trackers.github import file_name
 from lore_server.trackers.tracker_client import PER_PAGE, Stream, TrackerClient
 
 ADDRESS = "https://gitlab.com"
@@ -28,7 +28,7 @@ def streams(project: str, client: TrackerClient) -> list[Stream]:
     base = f"api/v4/projects/{quote(project, safe='')}"
     return [
         Stream(kind, f"{base}/{kind}", partial(_ticket, kind, base, client), _BY_CHANGE, "updated_after")
-        for kind in (ISSUES, REQUESTS)
+        for kind in (tickets.ISSUES, REQUESTS)
     ] + [Stream("releases", f"{base}/releases", _release)]
 
 
@@ -47,7 +47,7 @@ def _ticket(kind: str, base: str, client: TrackerClient, store: tickets.TicketSt
     store.put(key, ticket)
     if kind == REQUESTS:
         for closed in closed_by(f"{ticket.title}\n{ticket.body}"):
-            store.link(f"{ISSUES}-{closed}", f"{number}", f"merge request, {ticket.state}", ISSUES)
+            store.link(f"{tickets.ISSUES}-{closed}", f"{number}", f"merge request, {ticket.state}")
 
 
 def _notes(client: TrackerClient, path: str) -> dict[str, tickets.TicketComment]:
@@ -64,7 +64,7 @@ def _release(store: tickets.TicketStore, item: tickets.Item) -> None:
     name = file_name(tag)
     if not name:
         raise tickets.UnsafeTicket(clip(encodable(repr(tag)), 60))
-    release = tickets.release_of(RELEASES, name, item, _RELEASE_KEYS, state="released", author=_author(item))
+    release = tickets.release_of(name, item, _RELEASE_KEYS, state="released", author=_author(item))
     store.put(f"release-{name}", release)
 
 

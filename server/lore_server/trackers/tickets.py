@@ -19,6 +19,7 @@ from lore_server.knowledge.safe_files import Files
 
 MAX_TITLE = 300
 MAX_BODY = 200_000  # characters of a body or a comment
+ISSUES, RELEASES = "issues", "releases"  # folders of all trackers
 HIDDEN = ".lore-pull"  # the folder of the records; a sync skips hidden folders
 _TABLES = """
 CREATE TABLE IF NOT EXISTS record (key TEXT PRIMARY KEY, data TEXT NOT NULL, is_written INTEGER NOT NULL);
@@ -91,11 +92,11 @@ def ticket_of(
     return TicketRecord(folder, name, **{**texts, "title": texts["title"] or f"#{name}", **kept, **known})
 
 
-def release_of(folder: str, name: str, item: Item, keys: Mapping[str, str], **known: Any) -> TicketRecord:
+def release_of(name: str, item: Item, keys: Mapping[str, str], **known: Any) -> TicketRecord:
     """Return a release, whose title contains its tag."""
     tag = text_of(item.get("tag_name"))
     title = text_of(item.get(keys["title"])) or tag or name
-    return ticket_of(folder, name, item, keys, None, title=title if tag in title else f"{tag}: {title}", **known)
+    return ticket_of(RELEASES, name, item, keys, None, title=title if tag in title else f"{tag}: {title}", **known)
 
 
 def markdown(ticket: TicketRecord) -> str:
@@ -172,9 +173,9 @@ class TicketStore:
         if self.get(key) != ticket:
             self._rows.execute("INSERT OR REPLACE INTO record VALUES (?, ?, 0)", (key, json.dumps(asdict(ticket))))
 
-    def link(self, key: str, name: str, relation: str, folder: str) -> None:
-        """Add a related ticket to a ticket, which may arrive later."""
-        ticket = self.get(key) or TicketRecord(folder, key.rpartition("-")[2])
+    def link(self, key: str, name: str, relation: str) -> None:
+        """Add a related ticket to an issue, which may arrive later."""
+        ticket = self.get(key) or TicketRecord(ISSUES, key.rpartition("-")[2])
         self.put(key, replace(ticket, links={**ticket.links, name: relation}))
 
     def write_files(self) -> None:

@@ -60,7 +60,9 @@ class TrackerClient:
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None, tag: str | None = None) -> TrackerReply:
         """Return a page. Raises Busy (rate limit), NotFound, UsageError (token), ProviderUnavailable."""
-        return self._send("GET", path, parameters, {"If-None-Match": tag} if tag else None)
+        headers = {"If-None-Match": tag} if tag else None
+        address = urljoin(self._address, path)
+        return self._send(self._http.build_request("GET", address, params=parameters, headers=headers))
 
     def pages(
         self, path: str, parameters: Mapping[str, str] | None = None, tag: str | None = None
@@ -77,18 +79,9 @@ class TrackerClient:
 
     def post(self, path: str, body: object) -> Any:
         """Return the data of the reply to a query. Raises the same errors as `get`."""
-        return self._send("POST", path, body=body).data
+        return self._send(self._http.build_request("POST", urljoin(self._address, path), json=body)).data
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        parameters: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: object = None,
-    ) -> TrackerReply:
-        address = urljoin(self._address, path)
-        request = self._http.build_request(method, address, params=parameters, headers=headers, json=body)
+    def _send(self, request: httpx.Request) -> TrackerReply:
         failures = redirects = 0
         while True:
             self._check(request.url)
