@@ -61,20 +61,13 @@ class SiteStore:
 
     def add(self, urls: Iterable[str], maximum: int) -> int:
         """Add pages to the run up to the maximum, and return how many were left out."""
-        left_out = 0
-        count = self._rows.execute("SELECT count(*) FROM page WHERE is_listed")[0][0]
-        for url in dict.fromkeys(urls):
-            if self._rows.execute("SELECT 1 FROM page WHERE url = ? AND (is_listed OR is_read)", (url,)):
-                continue
-            if count >= maximum:
-                left_out += 1
-                continue
-            count += 1
-            self._rows.execute(
-                "INSERT INTO page (url, is_listed) VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET is_listed = 1", (url,)
-            )
+        known = dict(self._rows.execute("SELECT url, is_listed FROM page WHERE is_listed OR is_read"))
+        found = [url for url in dict.fromkeys(urls) if url not in known]
+        room = max(0, maximum - sum(known.values()))
+        statement = "INSERT INTO page (url, is_listed) VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET is_listed = 1"
+        self._rows.executemany(statement, [(url,) for url in found[:room]])
         self._rows.commit()
-        return left_out
+        return len(found[room:])
 
     def next(self) -> SitePage | None:
         return next(self._pages("is_listed AND NOT is_read ORDER BY rowid LIMIT 1"), None)
@@ -159,8 +152,6 @@ class SiteCopy:
         return list(dict.fromkeys(found))
 
     def _text_of(self, address: str) -> str:
-        if not self.client.allows(address):
-            return ""
         reply = self.client.get(address)
         return "" if reply.status != 200 or reply.is_html else reply.text
 
@@ -168,8 +159,7 @@ class SiteCopy:
         """Read a page of the run, and return how many of its links exceed the limit of pages."""
         is_whole = page.files and not self.is_renewed and all(map(self.folder.exists, page.files))
         known = (page.etag, page.modified) if is_whole else ()
-        is_allowed = self.client.allows(page.url)
-        reply = self.client.get(page.url, *known) if is_allowed else SiteReply(0, problem="robots.txt forbids it")
+        reply = self.client.get(page.url, *known)
         if page.url == self.docs.origin and self._follows_links and (reply.problem or reply.status in _GONE):
             reason = reply.problem or f"status {reply.status}"
             raise NotFound(

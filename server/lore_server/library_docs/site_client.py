@@ -65,6 +65,7 @@ class SiteClient:
         limit_requests(self._http, lambda: TIMEOUT_SECONDS + READ_SECONDS, MAX_PAGE_BYTES + 1_000_000)
         self._end, self._last = time.monotonic() + RUN_SECONDS, 0.0
         self._robots = RobotFileParser()
+        self._robots.parse([])  # nothing is forbidden until it is read
         self.requests = 0
 
     def close(self) -> None:
@@ -72,7 +73,6 @@ class SiteClient:
 
     def read_robots(self) -> list[str]:
         """Read robots.txt, and return its sitemaps. Raises ProviderUnavailable without it: no page may be read then."""
-        self._robots.parse([])
         reply = self.get(urljoin(f"{self._origin[0]}://{self._host}/", "robots.txt"), limit=MAX_ROBOTS_BYTES)
         if reply.status >= 500 or reply.problem:
             raise ProviderUnavailable(
@@ -104,7 +104,7 @@ class SiteClient:
         while True:
             if origin_of(url) != self._origin:
                 return SiteReply(0, problem=f"it leads to another host ({urlsplit(url).hostname})")
-            if redirects and not self.allows(url):
+            if not self.allows(url):
                 return SiteReply(0, problem="robots.txt forbids it")
             self._wait_for_turn()
             try:
