@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -90,11 +91,8 @@ def without_links(text: str, sources: Sequence[str]) -> str:
 
 def _depth(text: str) -> int:
     """Return the nesting depth of brackets; the parser needs exponential time for deep nesting and gives up."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[\[\]]", text):
-        depth = depth + 1 if bracket == "[" else max(0, depth - 1)
-        deepest = max(deepest, depth)
-    return deepest
+    steps = (1 if bracket == "[" else -1 for bracket in re.findall(r"[\[\]]", text))
+    return max(accumulate(steps, lambda depth, step: max(0, depth + step), initial=0))
 
 
 def _unlinked(text: str, allowed: frozenset[str], sources: Sequence[str]) -> str:
