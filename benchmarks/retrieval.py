@@ -68,7 +68,7 @@ def against_better_leg(report: Report) -> str:
     summary = report.summary()
     measure = next(iter(report.values["hybrid"]))
     leg = max(("vectors", "keywords"), key=lambda value: summary[value][measure])
-    comparison = report.between("hybrid", leg)[measure]
+    comparison = report.between("hybrid", leg, measure)
     verdict = "significantly worse" if comparison.is_loss else "no different" if comparison.p >= ALPHA else "better"
     bounds = f"{comparison.difference:+.3f} [{comparison.interval[0]:+.3f}, {comparison.interval[1]:+.3f}]"
     return f"| {report.name} | {leg} | {bounds} | {comparison.p:.3f} | {verdict} |"

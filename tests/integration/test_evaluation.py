@@ -325,6 +325,6 @@ def test_reports_with_nothing_in_common_do_not_count_as_equal(theirs: Report) ->
 
 
 def test_the_rankings_of_a_report_are_compared_on_the_same_questions() -> None:
-    found = report(hybrid={"a": 0.75, "b": 1.0}, vectors={"a": 0.5, "b": 0.5}).between("hybrid", "vectors")
+    both = report(hybrid={"a": 0.75, "b": 1.0}, vectors={"a": 0.5, "b": 0.5})
 
-    assert found["ndcg@10"].difference == 0.375
+    assert both.between("hybrid", "vectors", "ndcg@10").difference == 0.375

@@ -103,9 +103,9 @@ def _show(report: Report) -> None:
             low, high = values["intervals"][measure]
             cells.append(f"{values[measure]:.3f} [{low:.3f}, {high:.3f}]")
         output.line(f"{measure:22}" + "".join(f"{cell:>24}" for cell in cells))
+    main = next(iter(report.values[first]))
     for other in others:
-        measure, comparison = next(iter(report.between(first, other).items()))
-        output.line(f"{first} − {other}, {measure}: {_verdict(comparison)}")
+        output.line(f"{first} − {other}, {main}: {_verdict(report.between(first, other, main))}")
 
 
 def _rows(found: dict[str, dict[str, Comparison]]) -> Iterator[tuple[str, str, Comparison]]:

@@ -114,8 +114,8 @@ class Report:
             raise InvalidArgument(f"This run and the saved one, of {theirs.name}, have no questions in common.", hint)
         return found
 
-    def between(self, ranking: str, other: str) -> dict[str, Comparison]:
-        return {name: compare(ours, self.values[other][name]) for name, ours in self.values[ranking].items()}
+    def between(self, ranking: str, other: str, measure: str) -> Comparison:
+        return compare(self.values[ranking][measure], self.values[other][measure])
 
 
 def save(report: Report, file: Path) -> None:
