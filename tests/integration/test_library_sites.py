@@ -213,6 +213,17 @@ def test_no_other_host_is_contacted(index: Path) -> None:
     assert other.requests == []
 
 
+def test_a_page_that_leads_to_an_address_that_is_none_is_left_out(index: Path) -> None:
+    site = mapped(2)
+    with serving(site) as address:
+        at(site, address)
+        moved = (302, {"Location": "http://[bad"}, b"")
+        site.instead = lambda number, path: moved if path == "/docs/p1.html" else None
+        report = copied(index, address)
+
+    assert (list(report.skipped.values()), report.added) == (["status 302"], 1)
+
+
 def test_a_huge_page_is_left_out_and_its_earlier_text_is_kept(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_client, "MAX_PAGE_BYTES", 10_000)
     site = mapped(2)

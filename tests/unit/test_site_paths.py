@@ -22,7 +22,7 @@ def test_only_pages_below_the_address_belong_to_the_site() -> None:
         START,
         ["a.html#part", "/en/guide/b?x=1", "../other", "https://docs.kit.test:443/en/guide/c", "http://docs.kit.test/en/guide/d",
          "https://evil.test/en/guide/e", "//evil.test/f", "g.png", "mailto:a@b", "https://docs.kit.test@evil.test/en/guide/h",
-         "javascript:x", "print.html", "sub/index.html", "https://[bad", ""],
+         "javascript:x", "print.html", "sub/index.html", "https://[bad", "i\x01j", "k\x7f", ""],
         START,
     )  # fmt: skip
 

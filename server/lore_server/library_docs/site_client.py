@@ -31,7 +31,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True)
 class SiteReply:
-    """A reply. `problem` is the reason why there is no text although the site responded."""
+    """A reply. `problem` is the reason why there is no text; status 0 means that there was no reply."""
 
     status: int
     text: str = ""
@@ -40,6 +40,8 @@ class SiteReply:
     modified: str = ""
     url: str = ""
     problem: str = ""
+    following: str = ""  # the target of a redirect
+    pause: float | None = None  # seconds to wait, if the site asks for a pause
 
     @property
     def is_html(self) -> bool:
@@ -100,7 +102,6 @@ class SiteClient:
         known = {"If-None-Match": etag, "If-Modified-Since": modified}
         headers = {name: value for name, value in known.items() if value}
         failures = redirects = 0
-        reason = ""
         while True:
             if origin_of(url) != self._origin:
                 return SiteReply(0, problem=f"it leads to another host ({urlsplit(url).hostname})")
@@ -108,26 +109,26 @@ class SiteClient:
                 return SiteReply(0, problem="robots.txt forbids it")
             self._wait_for_turn()
             try:
-                reply, following, pause = self._request(url, headers, limit or MAX_PAGE_BYTES)
+                reply = self._request(url, headers, limit or MAX_PAGE_BYTES)
             except httpx.HTTPError as error:
-                reply, following, pause, reason = None, "", None, type(error).__name__
-            if following and redirects < MAX_REDIRECTS:
-                url, redirects = following, redirects + 1
+                reply = SiteReply(0, problem=type(error).__name__)
+            if reply.following and redirects < MAX_REDIRECTS:
+                url, redirects = reply.following, redirects + 1
                 continue
-            if pause is None and reply is not None and reply.status < 500:
+            if reply.pause is None and 0 < reply.status < 500:
                 return reply
             failures += 1
-            if pause is not None:
-                self._rest(pause, failures)
+            if reply.pause is not None:
+                self._rest(reply.pause, failures)
             elif failures < ATTEMPTS:
                 self._sleep(2.0**failures / 8)
-            elif reply is not None:
+            elif reply.status:
                 return reply
             else:
-                raise ProviderUnavailable(f"{self._host} does not answer ({reason}).", "Run the command again later.")
+                hint = "Run the command again later."
+                raise ProviderUnavailable(f"{self._host} does not answer ({reply.problem}).", hint)
 
-    def _request(self, url: str, headers: dict[str, str], limit: int) -> tuple[SiteReply, str, float | None]:
-        """Return the reply, the target if it is a redirect, and the seconds to wait if the site asks for a pause."""
+    def _request(self, url: str, headers: dict[str, str], limit: int) -> SiteReply:
         target, extensions = httpx.URL(url), {}
         if self._address is not None:
             extensions = {"sni_hostname": target.host}
@@ -137,19 +138,19 @@ class SiteClient:
         with self._http.stream("GET", target, headers=headers, extensions=extensions) as found:
             status, given = found.status_code, found.headers
             if status in _REDIRECTS:
-                return SiteReply(status), normalised(urljoin(url, given.get("location", ""))) or "", None
+                return SiteReply(status, following=normalised(given.get("location", ""), url) or "")
             if status == 429 or (status == 503 and "retry-after" in given):
-                return SiteReply(status), "", _pause(given.get("retry-after"))
+                return SiteReply(status, pause=_pause(given.get("retry-after")))
             if status != 200:
-                return SiteReply(status, url=url), "", None
+                return SiteReply(status, url=url)
             try:
                 data = content_of(found, limit)
             except ReplyRefused as error:
-                return SiteReply(status, url=url, problem=str(error)), "", None
+                return SiteReply(status, url=url, problem=str(error))
             text = data.decode(_charset(found), "replace")
             kind = given.get("content-type", "").partition(";")[0].strip().lower()
             known = given.get("etag", ""), given.get("last-modified", "")
-            return SiteReply(status, text, kind, *known, url), "", None
+            return SiteReply(status, text, kind, *known, url)
 
     def _wait_for_turn(self) -> None:
         if self.requests:

@@ -11,6 +11,7 @@ from lore_etl.core.model import sha256
 from lore_etl.files.ignore import SKIPPED_FOLDERS
 
 MAX_ADDRESS = 2_000
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,2000})")
 _VERSION = re.compile(r"/v?(\d+(?:\.[\dx]+){0,3})(?=/|$)")
@@ -34,13 +35,16 @@ def start_of(given: str) -> str:
     return address
 
 
-def normalised(address: str) -> str | None:
-    """Return an http address without its fragment and query; None for any other text."""
+def normalised(given: str, base: str = "") -> str | None:
+    """Return an http address, also one relative to `base`, without fragment and query; None for any other text."""
     try:
-        parts = urlsplit(address.strip())
-        if parts.scheme not in ("http", "https") or not parts.hostname or len(address) > MAX_ADDRESS or parts.port == 0:
+        address = urljoin(base, given.strip())
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
             return None
     except ValueError:
+        return None
+    if len(address) > MAX_ADDRESS or _CONTROL.search(address):  # the HTTP client rejects control characters
         return None
     path = re.sub(r"/index\.html?$", "/", parts.path or "/")
     return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
@@ -62,10 +66,7 @@ def pages_below(start: str, addresses: Iterable[str], base: str) -> Iterator[str
     """Yield the addresses that are pages of the site; `base` resolves relative ones."""
     folder = folder_of(start)
     for found in addresses:
-        try:
-            address = normalised(urljoin(base, found))
-        except ValueError:
-            continue
+        address = normalised(found, base)
         if address is None or origin_of(address) != origin_of(start):
             continue
         path = urlsplit(address).path
