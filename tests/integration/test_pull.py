@@ -209,6 +209,14 @@ def test_pages_without_an_end_end_the_pull(
     assert len(tracker.requests) <= 12
 
 
+def test_a_next_page_at_an_address_that_is_none_ends_the_pull(tmp_path: Path) -> None:
+    tracker = github([])
+    tracker.instead = lambda number, path: (200, {"Link": '<http://[bad>; rel="next"'}, [])
+
+    with running(tracker), pytest.raises(ProviderUnavailable, match="unexpected format"):
+        pulled(tracker, tmp_path)
+
+
 def test_discussions_that_refer_to_themselves_end_the_pull(tmp_path: Path) -> None:
     node = {"number": 1, "title": "x", "updatedAt": moment(1), "comments": {"nodes": []}, "labels": {"nodes": []}}
     page = {"nodes": [node], "pageInfo": {"hasNextPage": True, "endCursor": "same"}}

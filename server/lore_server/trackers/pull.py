@@ -86,6 +86,6 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
                 store.write_files()
     except Timeout as error:
         raise Busy("Another pull into this folder is running.") from error
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:  # the latter if an address is none
         raise ProviderUnavailable("The tracker's reply has an unexpected format.", "Check the address.") from error
     return PullReport(sorted(store.changed), client.requests, notes)
