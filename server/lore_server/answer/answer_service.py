@@ -17,7 +17,7 @@ from lore_server.answer.change_answers import ChangeAnswers
 from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
 from lore_server.answer.kept_answers import EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.pack import SHOWN, Passage, pack
-from lore_server.answer.passage_answers import NOT_HERE, PassageAnswers, WrittenAnswer, passage_citation, reference
+from lore_server.answer.passage_answers import PassageAnswers, WrittenAnswer, passage_citation, reference
 from lore_server.answer.statements import prompt
 from lore_server.answer.written_answers import ModelAnswers, VerifiedReply
 from lore_server.changes.file_history import ProjectHistory
@@ -73,7 +73,8 @@ class AnswerService:
         is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
         answer: WrittenAnswer | None = None
         if is_wide:
-            fact = class_fact(question, self._index.hierarchy, self._index.catalogue.members, self._users, self._is_test)
+            tree, members_of = self._index.hierarchy, self._index.catalogue.members
+            fact = class_fact(question, tree, members_of, self._users, self._is_test)
             fact = fact or place_fact(question, self._index) or calls_fact(question, self._index)
             answer = self._passages.from_tree(fact) if fact else self._changes.answer(question, found)
         if answer is None and found.named and not any(one.passages for one in found.named):

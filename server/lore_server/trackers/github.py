@@ -7,6 +7,7 @@ from lore_etl.core.errors import ProviderUnavailable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.knowledge.names import DEVICES
 from lore_server.trackers import tickets
+from lore_server.trackers.tickets import ISSUES
 from lore_server.trackers.tracker_client import Stream, TrackerClient, endless_pages
 
 ADDRESS = "https://api.github.com"
@@ -70,7 +71,7 @@ def pull_discussions(client: TrackerClient, store: tickets.TicketStore, project:
 def _issue(store: tickets.TicketStore, item: tickets.Item) -> None:
     number, request = tickets.ticket_number(item["number"]), item.get("pull_request")
     is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
-    folder, state = (PULLS if request else tickets.ISSUES), ("merged" if is_merged else tickets.text_of(item.get("state")))
+    folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else tickets.text_of(item.get("state")))
     labels = [
         tickets.text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()
     ]
@@ -87,7 +88,7 @@ def _comment(address: str, store: tickets.TicketStore, item: tickets.Item) -> No
     number = tickets.text_of(item.get(address)).rpartition("/")[2]
     if number.isdecimal():
         comment = tickets.comment_of(_login(item.get("user")), item)
-        ticket = store.get(number) or tickets.TicketRecord(tickets.ISSUES, number)
+        ticket = store.get(number) or tickets.TicketRecord(ISSUES, number)
         store.put(number, replace(ticket, comments={**ticket.comments, f"{address}-{item['id']}": comment}))
 
 
