@@ -1,6 +1,7 @@
 """A statement appears as soon as it is complete, and only if its quotes are in the passages it names."""
 
 import json
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -47,6 +48,14 @@ def test_a_quote_may_differ_in_its_white_space() -> None:
 )
 def test_a_statement_without_a_proof_is_dropped(given: Statement) -> None:
     assert shown(given) is None
+
+
+@pytest.mark.parametrize("piece", ["`", "~", " ", "` "])
+def test_long_runs_in_a_statement_are_read_in_little_time(piece: str) -> None:
+    start = time.process_time()
+
+    assert shown(statement(f"It waits.{piece * 20_000}Then it ends."))
+    assert time.process_time() - start < 5
 
 
 def test_only_passages_that_contain_the_quote_are_cited() -> None:

@@ -17,9 +17,10 @@ PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLO
 _NAMES = {KnowledgeType.RELEASE: "release note", KnowledgeType.BLOG: "blog post"}
 _WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 _VALUES = {word: float(number) for number, word in enumerate(_WORDS, start=1)}
-_NUMBER = rf"(?:\d+(?:[.,]\d+)*|\b(?:{'|'.join(_WORDS)})\b)"
+# at most so many in a row, because data can be one long list, of which each number may be the first
+_NUMBER = rf"(?:\d+(?:[.,]\d+){{0,9}}|\b(?:{'|'.join(_WORDS)})\b)"
 _QUANTITY = re.compile(
-    rf"(?i)(?<![\w.#/-])(?:{_NUMBER}, )*(?:{_NUMBER},? (?:and|or) )?{_NUMBER}(?: |-)?(%|[a-z]{{2,}})"
+    rf"(?i)(?<![\w.#/-])(?:{_NUMBER}, ){{0,19}}(?:{_NUMBER},? (?:and|or) )?{_NUMBER}(?: |-)?(%|[a-z]{{2,}})"
 )
 _ONE_NUMBER = re.compile(_NUMBER, re.IGNORECASE)
 _BREAK = re.compile(r"(?<=[.!?;])\s+|\n\s*(?=[-*+|#>]|\d+\.\s)|\n\s*\n")

@@ -20,13 +20,16 @@ MAX_REPLY = 200_000  # characters
 MIN_QUOTE = 8  # characters without spaces; anything shorter is in every passage
 _START = re.compile(r'"statements"\s*:\s*\[')
 _BETWEEN = " \t\r\n,"
-# any brackets and digits that read as a citation, but not in code
-_CITATION = re.compile(r"(?P<code>`+|~~~+)[\s\S]+?(?P=code)|\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]")
+# any brackets and digits that read as a citation, but not in code; each run of marks or of spaces is tried once
+_CITATION = re.compile(
+    r"(?P<code>(?<!`)`{1,20}(?!`)|(?<!~)~{3,20}(?!~))[\s\S]+?(?P=code)"
+    r"|(?<!\s)\s*[\[［【〔〖⟦❲⦗⁅]\s*\^?\d[\d\s,;–-]*[\]］】〕〗⟧❳⦘⁆]"
+)
 _HIDDEN = ("Cc", "Cf", "Co", "Cn", "Cs")
 _CONTROLS = {
     code: None for code in range(128) if unicodedata.category(chr(code)) in _HIDDEN and chr(code) not in "\n\t"
 }
-_CITED = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
+_CITED = re.compile(r"(?<!\s)\s*\[\d+(?:\s*,\s*\d+)*\]")
 MAX_EARLIER = 4_000  # characters
 
 
