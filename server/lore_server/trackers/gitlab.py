@@ -7,7 +7,7 @@ from lore_etl.core.text import clip, encodable
 from lore_server.changes.ticket_names import closed_by
 from lore_server.trackers import tickets
 from lore_server.trackers.github import file_name
-from lore_server.trackers.tracker_client import PER_PAGE, Stream, TrackerClient
+from lore_server.trackers.tracker_client import Stream, TrackerClient
 
 ADDRESS = "https://gitlab.com"
 ADDRESS_VARIABLE = "LORE_GITLAB_URL"
@@ -52,7 +52,7 @@ def _ticket(kind: str, base: str, client: TrackerClient, store: tickets.TicketSt
 
 def _notes(client: TrackerClient, path: str) -> dict[str, tickets.TicketComment]:
     found: dict[str, tickets.TicketComment] = {}
-    for page in client.pages(path, {"sort": "asc", "per_page": str(PER_PAGE)}):
+    for page in client.pages(path, {"sort": "asc"}):
         for note in page.data or ():
             if not note.get("system"):
                 found[str(note["id"])] = tickets.comment_of(_author(note), note)

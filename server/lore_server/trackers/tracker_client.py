@@ -25,7 +25,6 @@ MAX_BYTES = 50_000_000  # of a reply
 MAX_REQUESTS = 10_000  # of a pull
 _UNAVAILABLE = frozenset({500, 502, 503, 504})
 OVERLAP = datetime.timedelta(seconds=1)  # trackers differ on whether `since` is inclusive
-PER_PAGE = 100
 
 
 class TrackerReply(NamedTuple):
@@ -64,11 +63,9 @@ class TrackerClient:
         address = urljoin(self._address, path)
         return self._send(self._http.build_request("GET", address, params=parameters, headers=headers))
 
-    def pages(
-        self, path: str, parameters: Mapping[str, str] | None = None, tag: str | None = None
-    ) -> Iterator[TrackerReply]:
-        """Yield a page and those that follow it. Raises the same errors as `get`."""
-        reply, seen = self.get(path, parameters, tag), set[str]()
+    def pages(self, path: str, parameters: Mapping[str, str], tag: str | None = None) -> Iterator[TrackerReply]:
+        """Yield a page of 100 items, and those that follow it. Raises the same errors as `get`."""
+        reply, seen = self.get(path, {**parameters, "per_page": "100"}, tag), set[str]()
         yield reply
         while reply.next:
             if reply.next in seen:
@@ -182,7 +179,7 @@ def pull_stream(client: TrackerClient, store: TicketStore, stream: Stream) -> No
     since, tag = position.get("since", ""), position.get("tag")
     while True:
         asked = {stream.since: since} if stream.since and since else {}
-        pages = client.pages(stream.path, {**stream.parameters, "per_page": str(PER_PAGE), **asked}, tag)
+        pages = client.pages(stream.path, {**stream.parameters, **asked}, tag)
         tag, reached = None, ""
         for number, page in enumerate(pages):
             if page.data is None:  # unchanged, which costs one request
