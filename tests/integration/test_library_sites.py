@@ -224,6 +224,19 @@ def test_a_page_that_leads_to_an_address_that_is_none_is_left_out(index: Path) -
     assert (list(report.skipped.values()), report.added) == (["status 302"], 1)
 
 
+@pytest.mark.parametrize("charset", ["none", "hex", "idna", "punycode", "unicode_escape", "utf-7", "latin-1"])
+def test_a_page_is_read_whatever_encoding_the_site_names(index: Path, charset: str) -> None:
+    site = mapped(1)
+    reply = (200, {"Content-Type": f"text/html; charset={charset}"}, html_page("Start", "a \\ud800 b").encode())
+    with serving(site) as address:
+        at(site, address)
+        site.instead = lambda number, path: reply if path.endswith(".html") else None
+        report = copied(index, address)
+
+    assert (report.added, report.skipped) == (1, {})
+    assert "# Start" in pages(index)["p0.md"]
+
+
 def test_a_huge_page_is_left_out_and_its_earlier_text_is_kept(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_client, "MAX_PAGE_BYTES", 10_000)
     site = mapped(2)

@@ -1,9 +1,11 @@
 """Read one documentation site: only its own host, slowly, within limits, and as its robots.txt allows."""
 
+import codecs
 import ipaddress
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -12,6 +14,7 @@ from urllib.robotparser import RobotFileParser
 import httpx
 
 from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_etl.core.text import encodable
 from lore_etl.system.request_limits import limit_requests
 from lore_server import __version__
 from lore_server.execution.foreign_reply import READ_SECONDS, ReplyRefused, content_of, retry_seconds
@@ -26,6 +29,7 @@ RUN_SECONDS = 1800.0
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 5_000_000
 MAX_ROBOTS_BYTES = 500_000
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape"})  # those of Python's own
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -147,7 +151,7 @@ class SiteClient:
                 data = content_of(found, limit)
             except ReplyRefused as error:
                 return SiteReply(status, url=url, problem=str(error))
-            text = data.decode(_charset(found), "replace")
+            text = _decoded(data, found.charset_encoding or "utf-8")
             kind = given.get("content-type", "").partition(";")[0].strip().lower()
             known = given.get("etag", ""), given.get("last-modified", "")
             return SiteReply(status, text, kind, *known, url)
@@ -204,9 +208,9 @@ def _pause(header: str | None) -> float:
     return 30.0 if seconds is None else max(1.0, seconds)
 
 
-def _charset(reply: httpx.Response) -> str:
-    try:
-        b"".decode(named := reply.charset_encoding or "utf-8")
-    except (LookupError, UnicodeError):
-        return "utf-8"
-    return named
+def _decoded(data: bytes, charset: str) -> str:
+    """Return a text in the encoding that the site names, or in UTF-8 if that is none of pages."""
+    with suppress(LookupError, ValueError):
+        if codecs.lookup(charset).name not in _NO_CHARSETS:
+            return encodable(data.decode(charset, "replace"))
+    return data.decode("utf-8", "replace")
