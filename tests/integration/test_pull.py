@@ -217,6 +217,11 @@ def test_a_next_page_at_an_address_that_is_none_ends_the_pull(tmp_path: Path) ->
         pulled(tracker, tmp_path)
 
 
+def test_an_address_of_a_tracker_that_is_none_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(ProviderUnavailable, match="unexpected format"):
+        pulled(github([]), tmp_path, "https://[bad")
+
+
 def test_discussions_that_refer_to_themselves_end_the_pull(tmp_path: Path) -> None:
     node = {"number": 1, "title": "x", "updatedAt": moment(1), "comments": {"nodes": []}, "labels": {"nodes": []}}
     page = {"nodes": [node], "pageInfo": {"hasNextPage": True, "endCursor": "same"}}

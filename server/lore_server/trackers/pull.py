@@ -65,11 +65,13 @@ def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
     kind = TRACKERS[wanted.tracker]
     token = next((wanted.environment[name] for name in kind.TOKEN_VARIABLES if wanted.environment.get(name)), None)
     address = wanted.address or wanted.environment.get(kind.ADDRESS_VARIABLE) or kind.ADDRESS
-    client = TrackerClient(address, kind.headers(token), wanted.patience)
-    store = TicketStore(wanted.home, wanted.below)
     notes = []
     try:
-        with closing(client), closing(store), FileLock(store.hidden / "lock", timeout=0):
+        with (
+            closing(TrackerClient(address, kind.headers(token), wanted.patience)) as client,
+            closing(TicketStore(wanted.home, wanted.below)) as store,
+            FileLock(store.hidden / "lock", timeout=0),
+        ):
             try:
                 for stream in kind.streams(wanted.project, client):
                     progress(stream.name)
