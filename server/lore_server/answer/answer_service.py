@@ -88,12 +88,16 @@ class AnswerService:
         changed = self._freshness.changed_of({one["source"] for one in answer["citations"]})
         reply: AnswerRecord = {
             "id": answer_id(query, question, answer),
-            **answer,
+            "answer": answer["answer"],
+            "found": answer["found"],
+            "mode": answer["mode"],
+            "citations": answer["citations"],
             "confidence": round(found.confidence, 3),
             "references": [reference(ranked, found.today) for ranked in found.ranked[:limit]],
             "freshness": self._freshness.record(changed),  # files are compared while nobody waits for text
         }
-        reply = with_fields(reply, searched=question if question != request.text else "", doubt=doubt)
+        notes = {"doubt": doubt, "model": answer.get("model"), "degraded": answer.get("degraded")}
+        reply = with_fields(reply, searched=question if question != request.text else "", **notes)
         if not reply["answer"].startswith(UNFOUND):
             self._kept.keep(query, question, reply)
         citations = [with_fields(one, changed=one["source"] in changed) for one in reply["citations"]]
