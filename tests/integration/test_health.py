@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.models.embedder import RecentQueries
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.services.health import size_of
@@ -53,6 +54,22 @@ def test_a_synced_index_is_healthy_with_its_counts(app: App) -> None:
     assert set(parts(record).values()) == {"ok"}
     assert record["counts"] == {"guide": 1, "src": 1}
     assert 0 <= record["index_age_seconds"] < 3600
+
+
+def test_a_model_whose_queries_are_remembered_is_probed_again(
+    project: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lore_server.services.health.PROBE_SECONDS", 0)
+    model = HashModel()
+    monkeypatch.setattr(model, "open", lambda: RecentQueries(model.embedder))
+    sync_once(project, Settings(), model)
+
+    with closing(App(project, Settings(), contract, model)) as app:
+        before = parts(health(app))["embedding"]
+        model.embedder.refuses.append("embedding model work")
+        after = parts(health(app))["embedding"]
+
+    assert (before, after) == ("ok", "failed")
 
 
 @pytest.mark.requirement("NEO-004")
