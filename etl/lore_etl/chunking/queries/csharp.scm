@@ -3,7 +3,6 @@
 ;; grammar: tree_sitter_c_sharp.language
 
 (using_directive) @import
-(using_directive "static" [(identifier) (qualified_name)] @path @all)
 (using_directive name: (_) @alias [(identifier) (qualified_name)] @path) @import
 (using_directive [(identifier) (qualified_name)] @path @all) @import
 (file_scoped_namespace_declaration name: (_) @name) @package
