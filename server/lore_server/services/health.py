@@ -155,7 +155,8 @@ class HealthService:
         with self._guard:
             if self._probe is None or time.monotonic() - self._probe[0] >= PROBE_SECONDS:
                 self._probe, started = None, time.monotonic()
-                length = float((self.index.embedder.embed([PROBE])[0] ** 2).sum())  # vectors of queries are kept
+                probe = f"{PROBE} {started}"  # a new text, because vectors of queries may be kept
+                length = float((self.index.embedder.embed_query(probe) ** 2).sum())
                 if abs(length - 1) > 0.01:
                     return "failed", "The model returns vectors whose length is not 1."
                 milliseconds = 1000 * (time.monotonic() - started)
