@@ -91,8 +91,8 @@ class RemoteGenerations(_Generations):
 
         if integrity.is_suspect(self._place(number)):
             raise IndexDamaged("The vector store is damaged: vectors differ from those of their texts.")
-        chroma = HttpChroma(self.address)
-        return VectorStore(RemoteBackend(chroma, self.name(number), self.settings, self.limits), at_least)
+        name = self.name(number)  # which may fail
+        return VectorStore(RemoteBackend(HttpChroma(self.address), name, self.settings, self.limits), at_least)
 
     def exists(self, number: int) -> bool:
         return self._count(number) is not None
