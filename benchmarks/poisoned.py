@@ -50,9 +50,12 @@ def raw_reply(writer: OpenAIWriter, passages: Sequence[Passage]) -> str:
 
 
 def shown_of(raw: str, passages: Sequence[Passage]) -> str:
-    """Return the statements that Lore shows of a reply."""
+    """Return the statements that Lore shows of a reply; of one that cannot be read, it shows none."""
     numbered, cited = {passage.number: passage for passage in passages}, list[Proof]()
-    found = [verified(statement, numbered, cited) for statement in StatementReader().feed(raw)]
+    try:
+        found = [verified(statement, numbered, cited) for statement in StatementReader().feed(raw)]
+    except ModelFailure:
+        return ""
     return "\n\n".join(filter(None, found))
 
 
