@@ -132,21 +132,22 @@ def serve_replica(
     from lore_server.owner.replica import Replica
 
     target_of(session, None)
-    with TemporaryDirectory(prefix="lore-replica-", ignore_cleanup_errors=True) as folder:
-        replica = Replica(session.settings, load_contract(), branch, Path(folder).resolve())
-        with contextlib.closing(replica):
-            site = site_of(Path(replica.published.project), session.settings, host, port, is_replica=True)
+    with (
+        TemporaryDirectory(prefix="lore-replica-", ignore_cleanup_errors=True) as folder,
+        contextlib.closing(Replica(session.settings, load_contract(), branch, Path(folder).resolve())) as replica,
+    ):
+        site = site_of(Path(replica.published.project), session.settings, host, port, is_replica=True)
 
-            async def run() -> None:
-                about = f"{site.project} of {branch}: MCP at {server.address}/mcp, API at {server.address}/api"
-                pulse = Pulse(replica.hold, anyio.Event())
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(replica.follow)
-                    await server.run(about, replica.call, pulse, created=lambda: replica.published.created)
-                    tasks.cancel_scope.cancel()
+        async def run() -> None:
+            about = f"{site.project} of {branch}: MCP at {server.address}/mcp, API at {server.address}/api"
+            pulse = Pulse(replica.hold, anyio.Event())
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(replica.follow)
+                await server.run(about, replica.call, pulse, created=lambda: replica.published.created)
+                tasks.cancel_scope.cancel()
 
-            with _listening(site, toolsets) as server:
-                anyio.run(run)
+        with _listening(site, toolsets) as server:
+            anyio.run(run)
 
 
 @dataclass
