@@ -61,8 +61,19 @@ def test_one_client_cannot_take_all_slots() -> None:
     assert begun([turns.ask("one"), turns.ask("other")]) == 2
 
 
+def test_a_client_has_one_slot_fewer_while_there_are_others() -> None:
+    turns = Turns(slots=4, of_one=2, most_waiting=100)
+    many = [turns.ask("many") for _ in range(10)]
+    assert begun([turns.ask("one")]) == 1
+
+    turns.end("many")
+    assert begun(many) == 2  # of which one has ended
+    turns.end("one")
+    assert begun(many) == 3
+
+
 def test_clients_take_turns_for_a_free_slot() -> None:
-    turns = Turns(slots=2, of_one=2, most_waiting=100)
+    turns = Turns(slots=2, of_one=3, most_waiting=100)
     calls = {client: [turns.ask(client) for _ in range(number)] for client, number in (("a", 6), ("b", 2), ("c", 1))}
     order, running = list[str](), ["a", "a"]
     while running:

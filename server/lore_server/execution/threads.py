@@ -65,7 +65,10 @@ class Calls:
 
 
 class Turns:
-    """The slots of a lane, at most `of_one` a client; they take turns, so that one with many hardly delays others."""
+    """The slots of a lane; clients take turns, so that one with many calls hardly delays others.
+
+    A client has at most `of_one` slots, and while there are others one fewer: calls compete for the processors.
+    """
 
     def __init__(self, slots: int, of_one: int, most_waiting: int = MOST_WAITING) -> None:
         self._slots = slots
@@ -109,7 +112,9 @@ class Turns:
     def _admit(self) -> None:
         """Give the free slots to the clients whose turn it is; each then goes to the end of the order."""
         while self._running.total() < self._slots:
-            client = next((client for client in self._lines if self._running[client] < self._of_one), None)
+            is_alone = len(self._running.keys() | self._lines.keys()) == 1
+            most = self._of_one if is_alone else max(1, self._of_one - 1)
+            client = next((client for client in self._lines if self._running[client] < most), None)
             if client is None:
                 return
             line = self._lines.pop(client)
