@@ -137,6 +137,24 @@ def test_a_list_marks_outdated_documents_as_the_search_does(call: Call) -> None:
     assert "superseded by next.md" in render("search_knowledge", found).body
 
 
+def test_a_document_without_a_title_is_named_by_its_first_heading_everywhere(call: Call) -> None:
+    write(call, "old")
+    call("write_knowledge_file", filename="old", content="# Mooring lines\n\n## First\n\nText of First.\n")
+    write(call, "new", supersedes=["Mooring lines"])
+
+    old = next(file for file in call("list_knowledge_files")["files"] if file["filename"] == "old.md")
+    found = next(one for one in call("search_knowledge", query="first")["results"] if one["file"] == "old.md")
+
+    assert old["outdated"] == found["outdated"] == {"superseded_by": "new.md"}
+    titles = [
+        old["title"],
+        found["metadata"]["title"],
+        call("get_knowledge_file", filename="old")["document"]["metadata"]["title"],
+        call("list_chapters", filename="old")["title"],
+    ]
+    assert titles == ["Mooring lines"] * 4
+
+
 # --- chapters and sections -------------------------------------------------------------------------------------------
 
 

@@ -173,7 +173,7 @@ def exact(data: bytes) -> str:
 
 def described(project: Project, name: str, data: bytes) -> StoredDocument:
     document = KnowledgeDocument(shown(data))
-    title = document.metadata.title or name.removesuffix(SUFFIX)
+    title = document.title or name.removesuffix(SUFFIX)
     chapters = len(document.headings)
     info = DocumentInfo(project.id, name, title, document.metadata, blob_id(data), len(data), chapters)
     return StoredDocument(info, document)
