@@ -2,13 +2,14 @@
 
 import html
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from lore_server.answer.answer_markdown import addresses, without_links
+from lore_server.answer.answer_markdown import addresses, shown_text, without_links
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import verified
 from lore_server.answer.writer_interface import Statement
@@ -211,3 +212,18 @@ def test_a_citation_in_the_text_of_a_statement_is_removed(citation: str) -> None
 @pytest.mark.parametrize("text", ["> " * 200 + "x", "[" * 3_000 + "x", "<a" * 5_000, "![" * 500 + "x" + "](y)" * 500])
 def test_deeply_nested_text_is_rejected_or_harmless(text: str) -> None:
     assert_leads_nowhere(checked(text), [1])
+
+
+@pytest.mark.parametrize("piece", ["a", "a.", "1", "_", "é", "x@", "a@b.", "http:", "[a](", "<a "])
+def test_long_runs_are_read_in_little_time(piece: str) -> None:
+    text = (piece * 40_000)[:40_000]
+    start = time.process_time()
+
+    shown_text(text)
+
+    assert time.process_time() - start < 3
+
+
+def test_an_address_after_a_long_run_is_removed() -> None:
+    for address in ("://evil.example/x", "@evil.example"):
+        assert "evil" not in without_links("a" * 1_000 + address, [GOOD])
