@@ -146,10 +146,31 @@ def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(ap
     made = app.call("ask_knowledge_base", {"query": "which types implement dock.Dock?"})
 
     assert used["answer"] == "`src/sail.py:hoist` is used by at least 1 file: src/boat.py [1]."
-    assert [(row["source"], row["lines"]) for row in used["citations"]] == [("src/boat.py", [1, 1])]
+    assert [(row["source"], row["lines"]) for row in used["citations"]] == [("src/boat.py", [5, 5])]
     assert changed["answer"] == used["answer"]
     assert broken["mode"] != "structural"  # no file names it
     assert "Quay" in made["answer"]
+
+
+MANY_LINES = "import mast\nfrom sail import (\n    Sail,\n    hoist,\n)\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "quote"),
+    [
+        ("def go() -> None:\n    mast.hoist()\n    hoist()\n", "    hoist()"),
+        ("def go() -> None:\n    mast.hoist()\n    # hoist() is next\n    each(hoist)\n", "    hoist,"),
+        ("hoisted = 1\n", "    hoist,"),
+    ],
+    ids=["a call", "no call of its own", "only imported"],
+)
+def test_a_use_is_shown_by_its_call_or_by_its_name_in_the_import(app: App, rest: str, quote: str) -> None:
+    write_project(app.index.root, {**USES, "src/boat.py": MANY_LINES + rest})
+    sync(app)
+
+    (used,) = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})["citations"]
+
+    assert (used["source"], used["quote"]) == ("src/boat.py", quote)
 
 
 CALLS: dict[str, str | bytes] = {

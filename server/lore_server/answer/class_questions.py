@@ -119,14 +119,19 @@ def place_fact(question: str, index: Index) -> Fact | None:
     return Fact(f"`{name}` is defined in {where}.", places) if 0 < len(places) <= MAX_MEANT else None
 
 
+def call_of(name: str, not_after: str = "") -> re.Pattern[str]:
+    """Return a pattern for lines with a call by this escaped name; definitions and comments are none."""
+    no_call = rf"\s*(?:#|//|/?\*|--)|(?:{_FORM['begins'].pattern}){name}\b"
+    return re.compile(rf"(?!{no_call}).*(?<![\w${not_after}]){name}(?:(?:::)?<[^<>()]*>)?\(")
+
+
 def calls_fact(question: str, index: Index) -> Fact | None:
     """Return the lines with calls by a name that a question asks about: on which objects is not recorded."""
     asked = _FORM["called"].search(question) if _FORM["used"].search(question) else None
     name = last_part(asked["name"].replace("::", ".").rstrip(".:")) if asked else ""
     if not name or name in STOPWORDS or len(question.split()) > MAX_WORDS or _FORM["uses"].search(question):
         return None
-    no_call = rf"\s*(?:#|//|/?\*|--)|(?:{_FORM['begins'].pattern}){re.escape(name)}\b"
-    call = re.compile(rf"(?!{no_call}).*(?<![\w$]){re.escape(name)}(?:(?:::)?<[^<>()]*>)?\(")
+    call = call_of(re.escape(name))
     chunks = index.catalogue.chunks(sorted(index.keywords.holding([name.casefold()]))[:MAX_READ]).values()
     code = [chunk for chunk in chunks if syntax_of(chunk.source) not in PROSE]
     code.sort(key=lambda one: (one.type == KnowledgeType.TEST, one.source, one.lines))
