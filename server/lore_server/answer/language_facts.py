@@ -1,0 +1,42 @@
+"""Answer which version of its language a project needs, in the words of its manifest."""
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from lore_etl.index import Index
+from lore_server.answer.class_questions import DefinedPlace, Fact
+from lore_server.query.wording import wording
+from lore_server.replies.paging import whole_lines
+
+MOST = 3  # manifests
+_ASKED = wording("languages")["asked"]
+_LINES = {
+    "python": ("pyproject.toml setup.cfg setup.py", r"\s*((?:requires-python|python_requires|python)\s*=.*)"),
+    "go": ("go.mod", r"(go\s+\d.*)"),
+    "rust": ("Cargo.toml", r"(rust-version\s*=.*)"),
+    "node": ("package.json", r'\s*("node"\s*:.*)'),
+    "php": ("composer.json", r'\s*("php"\s*:.*)'),
+    "ruby": ("*.gemspec", r"\s*(\w+\.required_ruby_version\b.*)"),
+}
+"""The manifests of each language, and their lines with its version."""
+
+
+def language_fact(question: str, index: Index) -> Fact | None:
+    """Return what the manifests nearest to the root say; None for other questions, or if none says it."""
+    if not (asked := _ASKED.fullmatch(question)):
+        return None
+    files, form = next(found for name, found in _LINES.items() if asked["language"].casefold().startswith(name))
+    names = {path: PurePosixPath(path).name for path in index.catalogue.types()}
+    own = (path for path, name in names.items() if any(fnmatchcase(name, file) for file in files.split()))
+    depths = {path: path.count("/") for path in own}
+    found = [
+        (path, n, said[1].rstrip(" ,"))
+        for path in sorted(depths, key=lambda path: (depths[path], path))
+        for n, line in enumerate(whole_lines(index.catalogue.of_source(path)), start=1)
+        if (said := re.match(form, line))
+    ]
+    found = [one for one in found if depths[one[0]] == depths[found[0][0]]][:MOST]
+    texts = [f"{path} has `{said}` {{{n}}}" for n, (path, _, said) in enumerate(found, start=1)]
+    places = tuple(DefinedPlace(names[path], path, (line, line)) for path, line, _ in found)
+    return Fact(f"{' and '.join(texts)}.", places) if found else None
