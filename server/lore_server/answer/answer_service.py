@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,12 +10,11 @@ from typing import TYPE_CHECKING
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.core.progress import NOBODY, Listener
-from lore_etl.core.text import last_part
 from lore_etl.index import Index
 from lore_etl.pipeline.extract import current_chunks
 from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.change_answers import ChangeAnswers
-from lore_server.answer.class_questions import SHOWN_USERS, call_of, calls_fact, class_fact, place_fact
+from lore_server.answer.class_questions import calls_fact, class_fact, place_fact
 from lore_server.answer.kept_answers import EarlierAnswer, KeptAnswers, answer_id, completed
 from lore_server.answer.language_facts import language_fact
 from lore_server.answer.pack import SHOWN, Passage, pack
@@ -180,20 +178,7 @@ class AnswerService:
 
     def _users(self, name: str) -> dict[str, list[User]]:
         names = [name] if name in self._index.hierarchy.nodes else functions_named(self._index, name)
-        users = {full: self._index.catalogue.users(full) for full in names}
-        return {
-            full: [self._at_call(full, one) for one in those[:SHOWN_USERS]] + those[SHOWN_USERS:]
-            for full, those in users.items()
-        }
-
-    def _at_call(self, full: str, user: User) -> User:
-        """Return a use with the line of a call or of the name, as the first place is often an import of many lines."""
-        name, chunks = re.escape(last_part(full)), self._index.catalogue.of_source(user.path)
-        lines = ((n, text) for chunk in chunks for n, text in enumerate(chunk.text.split("\n"), chunk.lines[0]))
-        named = [(n, text) for n, text in lines if n >= user.line and re.search(rf"(?<![\w$]){name}(?![\w$])", text)]
-        # a call further down on an object may be one of another function with this name
-        calls = (n for n, text in named if call_of(name, "" if n == user.line else ".:>").match(text))
-        return user._replace(line=next(calls, min(named, default=(user.line, ""))[0]))
+        return {full: self._index.catalogue.users(full) for full in names}
 
     def _is_test(self, source: str) -> bool:
         return any(chunk.type == KnowledgeType.TEST for chunk in self._index.catalogue.of_source(source)[:1])

@@ -35,11 +35,12 @@ IsTest = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class DefinedPlace:
-    """A definition that an answer cites: its name, file and lines."""
+    """A definition that an answer cites, or a use: its name, file and lines; of a use, that of its first place."""
 
     name: str
     source: str
     lines: tuple[int, int]
+    is_use: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,16 @@ def call_of(name: str, not_after: str = "") -> re.Pattern[str]:
     return re.compile(rf"(?!{no_call}).*(?<![\w${not_after}]){name}(?:(?:::)?<[^<>()]*>)?\(")
 
 
+def shown_line(use: DefinedPlace, lines: Sequence[str]) -> int:
+    """Return the line of a call or else of the name: the first place is often an import of many lines."""
+    first, name = use.lines[0], re.escape(use.name)
+    word = re.compile(rf"(?<![\w$]){name}(?![\w$])")
+    named = [(n, text) for n, text in enumerate(lines[first - 1 :], start=first) if word.search(text)]
+    # a call further down on an object may be one of another function with this name
+    calls = (n for n, text in named if call_of(name, "" if n == first else ".:>").match(text))
+    return next(calls, named[0][0] if named else first)
+
+
 def calls_fact(question: str, index: Index) -> Fact | None:
     """Return the lines with calls by a name that a question asks about: on which objects is not recorded."""
     asked = _FORM["called"].search(question) if _FORM["used"].search(question) else None
@@ -176,7 +187,7 @@ def _users(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, users_of:
         marks = ", ".join(f"{user.path} {{{len(places) + n}}}" for n, user in enumerate(users[:SHOWN_USERS], start=1))
         more = f" and {len(users) - SHOWN_USERS} more" * (len(users) > SHOWN_USERS)
         texts.append(f"`{full}` is used by at least {counted(len(users), 'file')}: {marks}{more}.")
-        places += [DefinedPlace(last_part(full), user.path, (user.line, user.line)) for user in users[:SHOWN_USERS]]
+        places += [DefinedPlace(last_part(full), user.path, (user.line,) * 2, True) for user in users[:SHOWN_USERS]]
     is_affected = _FORM["affected"].search(question) is not None and len(found) == 1
     below = _subclasses(nodes, tree, is_direct=False) if is_affected and nodes else None  # a function has none
     if below and len(tree.subtree(nodes[0].name)) > 1:

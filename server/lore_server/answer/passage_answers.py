@@ -14,7 +14,7 @@ from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import Fact, extended_class
+from lore_server.answer.class_questions import DefinedPlace, Fact, extended_class, shown_line
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
@@ -195,8 +195,12 @@ class PassageAnswers:
     def from_tree(self, fact: Fact) -> WrittenAnswer:
         chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
         lines = {source: whole_lines(found) for source, found in chunks.items()}
+
+        def span(place: DefinedPlace) -> tuple[int, int]:
+            return (shown_line(place, lines[place.source]),) * 2 if place.is_use else place.lines
+
         citations = [
-            definition_citation(n, place.name, place.lines, chunks[place.source], lines[place.source])
+            definition_citation(n, place.name, span(place), chunks[place.source], lines[place.source])
             for n, place in enumerate(fact.places, start=1)
         ]
         answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
