@@ -1,7 +1,12 @@
 """Whatever a neighbour does, its operation ends in time with an error of ours or a fallback that says so."""
 
 import itertools
+import socket
+import sys
+import threading
 import time
+import tracemalloc
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +18,7 @@ from lore_etl.config.settings import AnswerSettings, Settings
 from lore_etl.core.errors import DatabaseUnavailable, LoreError, ProviderUnavailable
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores.chroma.backend import Patience
+from lore_server.answer import writer_interface
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution import foreign_reply
@@ -29,7 +35,7 @@ from lore_server.trackers.pull import PullRequest, pull
 from tests.harness.chroma import Running, chroma_running
 from tests.harness.knowledge import AGENT, create, git
 from tests.harness.models import HashModel
-from tests.harness.neighbours import BEHAVIOURS, misbehaving
+from tests.harness.neighbours import BEHAVIOURS, HEAD, Behaviour, misbehaving
 from tests.harness.projects import open_index, sync_once, write_project
 from tests.harness.trying import often
 
@@ -175,3 +181,34 @@ def test_a_neighbour_that_misbehaves_is_given_up_in_time(
         uses[neighbour](port, tmp_path)
 
         assert time.monotonic() - began < BOUND_SECONDS
+
+
+def endless(connection: socket.socket, over: threading.Event) -> None:
+    connection.sendall(HEAD % 10**12)
+    while not over.is_set():
+        connection.sendall(b" " * 100_000)
+
+
+def bomb(connection: socket.socket, over: threading.Event) -> None:
+    """Send a million bytes that unpack to a gigabyte."""
+    packed = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    body = b"".join(packed.compress(bytes(1_000_000)) for _ in range(1_000)) + packed.flush()
+    connection.sendall((HEAD % len(body)).replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n") + body)
+
+
+@pytest.mark.promise(27)
+@pytest.mark.parametrize("behaviour", [endless, bomb])
+@pytest.mark.parametrize("neighbour", ["gemini", "openai", "hook server"])
+def test_a_long_reply_is_read_up_to_a_limit(
+    uses: dict[str, Use], neighbour: str, behaviour: Behaviour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "SECONDS", BOUND_SECONDS)
+    tracemalloc.start()
+    try:
+        with misbehaving(behaviour) as port:
+            uses[neighbour](port, tmp_path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 10 * writer_interface.MAX_REPLY_BYTES

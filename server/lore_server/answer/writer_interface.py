@@ -11,12 +11,15 @@ import httpx2
 from pydantic import BaseModel, ConfigDict
 
 from lore_etl.core.errors import ProviderError
+from lore_server.execution.foreign_reply import UNPACKED, Bounded
 
 MAX_OUTPUT_TOKENS = 8192  # including those that some models use to think
+MAX_REPLY_BYTES = 8_000_000  # a streamed token takes up to some 400
 TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 UNREADABLE = "the answer model's reply cannot be read"
 REFUSED = "the answer model refused to answer"
 CUT = "the answer model's reply was truncated"
+LONG = "the answer model's reply is {}"
 LATE = "the answer model did not reply in time"
 INSTRUCTION = Path(__file__).with_name("instruction.md").read_text(encoding="utf-8").rstrip()
 
@@ -90,7 +93,8 @@ class OpenConnections:
 
     def __init__(self) -> None:
         self._reading: dict[threading.Thread, httpx2.Response] = {}
-        self.client = httpx2.Client(event_hooks={"response": [self._note]})  # follows no redirect to another host
+        # follows no redirect to another host
+        self.client = httpx2.Client(headers=UNPACKED, event_hooks={"response": [self._note]})
 
     def within(self, left: Callable[[], float], source: Iterator[Piece]) -> Iterator[Piece]:
         """Yield from `source` until `left` returns no more seconds: HTTP timeouts restart with each byte."""
@@ -120,4 +124,5 @@ class OpenConnections:
                 response.close()
 
     def _note(self, response: httpx2.Response) -> None:
+        response.stream = Bounded(response, MAX_REPLY_BYTES, lambda why: ModelFailure(LONG.format(why)))
         self._reading[threading.current_thread()] = response

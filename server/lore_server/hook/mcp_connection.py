@@ -22,7 +22,7 @@ from lore_etl.core.errors import LoreError, from_record
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.contract import load_contract
-from lore_server.execution.foreign_reply import retry_seconds
+from lore_server.execution.foreign_reply import UNPACKED, Bounded, retry_seconds
 from lore_server.hook.knowledge_server import (
     KnowledgeServer,
     MemoryRefused,
@@ -38,6 +38,7 @@ HEALTH_SECONDS = 5.0
 REQUEST_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
 BYTES_PER_SECOND = 100_000  # large memories get more time: Lore accepts 10 MB in one call
+MAX_REPLY_BYTES = 32_000_000
 MAX_PAGES = 20
 LORE = "lore"  # the name that Lore's MCP server reports
 
@@ -55,10 +56,10 @@ async def open_session(
         with anyio.CancelScope(deadline=anyio.current_time() + health_seconds) as scope:
             async with (
                 httpx2.AsyncClient(
-                    headers={"Authorization": f"Bearer {target.token}"} if target.token else {},
+                    headers=UNPACKED | ({"Authorization": f"Bearer {target.token}"} if target.token else {}),
                     timeout=httpx2.Timeout(None, connect=HEALTH_SECONDS),  # the MCP client limits the rest
                     trust_env=not is_this_machine(target.url),  # no proxy for servers on this machine
-                    event_hooks={"response": [check_status]},
+                    event_hooks={"response": [bound, check_status]},
                 ) as http,
                 Client(
                     streamable_http_client(target.url, http_client=http),
@@ -136,6 +137,13 @@ def payload(result: types.CallToolResult) -> JSON:
     if data.keys() >= {"code", "message", "hint"}:
         raise failure_of(from_record(data))
     raise MemoryRefused(text[:500] or "The tool failed without a message.")
+
+
+async def bound(response: httpx2.Response) -> None:
+    advice = "Give the URL of a knowledge server."
+    response.stream = Bounded(
+        response, MAX_REPLY_BYTES, lambda why: ServerUnusable(f"The server's reply is {why}.", advice)
+    )
 
 
 async def check_status(response: httpx2.Response) -> None:
