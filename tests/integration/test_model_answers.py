@@ -12,7 +12,7 @@ import pytest
 from lore_etl.config.settings import AnswerSettings, Settings
 from lore_etl.core.errors import AnswerNotFound, Cancelled
 from lore_etl.core.progress import NOBODY, Listener
-from lore_server.answer.answer_service import AnswerService
+from lore_server.answer.answer_service import UNANSWERED, AnswerService
 from lore_server.answer.kept_answers import KeptAnswers
 from lore_server.answer.written_answers import ModelAnswers, Timing
 from lore_server.app import App
@@ -244,7 +244,7 @@ def test_a_model_that_finds_nothing_where_the_search_is_unsure_does_not_answer(r
         reply = run(fake).ask(Listener(text=list[str]().append), "Which spices belong in a curry?")
 
     assert (reply["mode"], reply["found"], reply["citations"]) == ("synthesized", False, [])
-    assert "do not answer" in reply["answer"]
+    assert reply["answer"] == UNANSWERED
     assert reply["references"]
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-UNANSWERED = "The indexed documents do not answer this; the references are the closest matches."
+UNANSWERED = "The model found no answer in the nearest passages; the references name their files."
 UNFOUND = "The model did not find it in these passages."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lore_server.replies.records import CitationRecord, ModelUseRecord, ReferenceRecord
 
 
-NOT_HERE = "This is not in this knowledge base."
+UNCLEAR = "No passage clearly answers this."
 NOT_JUDGED = "The search cannot judge this question, and found none of its names."
 CLOSEST = "Closest match:"
 LEAST = 0.35  # confidence below which there is no answer: on five projects 3 % of 205 answerable questions
@@ -48,6 +48,7 @@ NEAR = 0.7  # share of the score of the best passage
 MAX_SYMBOLS = 20
 DATA = frozenset({"json", "yaml", "toml"})  # whose keys are no headings
 NEAREST = "The references are the nearest documents."
+NEAREST_PASSAGES = "The nearest passages:"
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
 MAX_QUOTE = 2_000  # characters
@@ -66,6 +67,13 @@ class WrittenAnswer(TypedDict):
     citations: list[CitationRecord]
     model: NotRequired[ModelUseRecord]
     degraded: NotRequired[str]
+
+
+class Refusal(NamedTuple):
+    """Why there is no answer; if it `is_certain`, no passage can answer in other words."""
+
+    reason: str
+    is_certain: bool = True
 
 
 class PassageAnswers:
@@ -88,11 +96,12 @@ class PassageAnswers:
         share = share_of(stems(question), self._index.keywords.rarity)
         known = nouns(question, found.named)
         fact = first_release(question, self._index)
-        refusal = missing or (None if fact else self._refusal(found, known, not is_follow_up))
-        if refusal and not named:
-            answer = f"{refusal} {NEAREST if found.ranked else SUGGESTION}"
-            return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": []}
         room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
+        refusal = None if fact else self._refusal(found, known, not is_follow_up)
+        refusal = Refusal(missing) if missing else refusal
+        if refusal and not named:
+            nearest = [] if refusal.is_certain or not found.ranked else choose(found, [], limit, room)
+            return _refused(refusal.reason, nearest, found)
         fact = fact or (None if named else closest_match(found))
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
@@ -129,19 +138,19 @@ class PassageAnswers:
             yield from self._index.catalogue.of_source(file.source)
         yield from (passage.chunk for passage in found.passages if syntax_of(passage.source) in PROSE)
 
-    def _refusal(self, found: SearchOutcome, known: Sequence[Noun], are_words_counted: bool) -> str | None:
+    def _refusal(self, found: SearchOutcome, known: Sequence[Noun], are_words_counted: bool) -> Refusal | None:
         """Return why the index has no answer; None if it may have one."""
         if (asked := extended_class(found.query.text)) and not self._is_class(asked["name"], asked["kind"]):
-            return f"There is no {asked['kind']} `{asked['name']}` in this knowledge base."
+            return Refusal(f"There is no {asked['kind']} `{asked['name']}` in this knowledge base.")
         idle_words = idle(found.query.text, self._index)
         is_open = are_words_counted and found.confidence < UNSURE
         words = [one for one in known if is_open and not one.is_name and one.text not in idle_words]
         if not found.is_foreign and (noun := found.unknown or absent(words, self._index)):
-            return ABSENT.format(noun)
+            return Refusal(ABSENT.format(noun), is_certain=bool(found.unknown))
         is_unsure = not found.is_foreign and _similarity(found) < SIMILAR
         is_likely = found.confidence >= LEAST and (not is_unsure or self._is_supported(found))
         if not is_likely and not any(_headed(found)):
-            return NOT_JUDGED if found.is_foreign else NOT_HERE
+            return Refusal(NOT_JUDGED if found.is_foreign else UNCLEAR, is_certain=False)
         return None
 
     def _is_class(self, name: str, kind: str) -> bool:
@@ -221,6 +230,14 @@ def _sources(one: Reference) -> Iterable[str]:
 
 def _similarity(found: SearchOutcome) -> float:
     return max((one.vector for one in found.candidates if one.vector is not None), default=1.0)
+
+
+def _refused(reason: str, nearest: Sequence[Passage], found: SearchOutcome) -> WrittenAnswer:
+    """Return the reason why there is no answer, with the nearest passages."""
+    numbers = ", ".join(f"[{passage.number}]" for passage in nearest)
+    also = f"{NEAREST_PASSAGES} {numbers}." if nearest else NEAREST if found.ranked else SUGGESTION
+    citations = [passage_citation(passage.number, passage.chunk, found.today) for passage in nearest]
+    return {"answer": f"{reason} {also}", "found": False, "mode": EXTRACTIVE, "citations": citations}
 
 
 def _only_in(sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
