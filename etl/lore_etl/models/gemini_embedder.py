@@ -1,6 +1,7 @@
 """Embeddings by Gemini through google-genai, if configured."""
 
 import os
+import weakref
 from collections.abc import Sequence
 
 import httpx2
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from lore_etl.chunking.tokens import TokenCounter, token_counter
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
 from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
+from lore_etl.system.request_limits import limit_requests
 
 BATCH = 100  # the maximum of the API for one request
 DIMENSION = 768
 INPUT_TOKENS = 512  # counted with the default model's tokenizer: Gemini's is not public
 TIMEOUT_MS = 60_000
+MAX_REPLY_BYTES = 16_000_000  # 100 vectors take some 2 MB
 REFUSED_INPUT = 400  # any other status is unrelated to the texts
 
 
@@ -29,7 +32,10 @@ class GeminiEmbedder:
             raise ConfigError("Configuration key `embedding.provider` is gemini, but GEMINI_API_KEY is not set.")
         self.name, self.fingerprint, self.dimension = model, f"gemini:{model}", DIMENSION
         retry = types.HttpRetryOptions(attempts=5, initial_delay=first_delay, max_delay=30)
-        options = types.HttpOptions(base_url=base_url, timeout=TIMEOUT_MS, retry_options=retry)
+        client = httpx2.Client()
+        weakref.finalize(self, client.close)
+        limit_requests(client, lambda: TIMEOUT_MS / 1_000, MAX_REPLY_BYTES, is_unpacked=True)
+        options = types.HttpOptions(base_url=base_url, timeout=TIMEOUT_MS, retry_options=retry, httpx_client=client)
         self._client = genai.Client(api_key=key, http_options=options)
 
     def tokens(self) -> TokenCounter:

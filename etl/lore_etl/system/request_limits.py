@@ -1,14 +1,20 @@
-"""Limit the time and size of HTTP requests. The timeouts of httpx begin anew with each byte, so they limit neither."""
+"""Limit the time and size of HTTP requests. The timeouts of httpx begin anew with each byte, so they limit neither.
+
+httpx2 is a later version of it, which the clients of models use.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
 
 
 @dataclass
@@ -17,30 +23,44 @@ class _Allowance:
 
     end: float
     size: int
+    library: Any
 
     def seconds(self, timeout: float | None) -> float:
-        """Return the timeout of one step. Raises httpx.ReadTimeout if the time is over."""
+        """Return the timeout of one step. Raises ReadTimeout of the library if the time is over."""
         left = self.end - time.monotonic()
         if left <= 0:
-            raise httpx.ReadTimeout("the request took too long")
+            raise self.library.ReadTimeout("the request took too long")
         return left if timeout is None else min(left, timeout)
 
 
 _allowed: ContextVar[_Allowance] = ContextVar("allowed")
 
 
-def limit_requests(client: httpx.Client, seconds: Callable[[], float], size: int) -> None:
-    """Limit whole requests at their network, because httpx has no option for it. Raises ReadTimeout, ReadError."""
+def limit_requests(
+    client: httpx.Client | httpx2.Client, seconds: Callable[[], float], size: int, is_unpacked: bool = False
+) -> None:
+    """Limit whole requests at their network, because httpx has no option for it. Raises ReadTimeout, ReadError.
+
+    A client that `is_unpacked` raises DecodingError for a compressed reply: a short one may unpack to gigabytes.
+    """
+    library = sys.modules[type(client).__module__.partition(".")[0]]
     for transport in (client._transport, *client._mounts.values()):
-        if isinstance(transport, httpx.HTTPTransport):
+        if isinstance(transport, library.HTTPTransport):
             pool: Any = transport._pool
             pool._network_backend = _Network(pool._network_backend)
 
-    def begin(request: httpx.Request) -> None:
-        _allowed.set(_Allowance(time.monotonic() + seconds(), size))
+    def begin(request: Any) -> None:
+        _allowed.set(_Allowance(time.monotonic() + seconds(), size, library))
 
-    hooks = client.event_hooks
-    client.event_hooks = {**hooks, "request": [*hooks["request"], begin]}
+    def check(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise library.DecodingError("the reply is compressed")
+
+    hooks: Any = client.event_hooks
+    checks = [check] if is_unpacked else []
+    client.event_hooks = {"request": [*hooks["request"], begin], "response": [*checks, *hooks["response"]]}
+    if is_unpacked:
+        client.headers["accept-encoding"] = "identity"
 
 
 class _Wrapper:
@@ -64,7 +84,7 @@ class _Stream(_Wrapper):
         data: bytes = self._inner.read(max_bytes, timeout=allowed.seconds(timeout))
         allowed.size -= len(data)
         if allowed.size < 0:
-            raise httpx.ReadError("the reply is too large")
+            raise allowed.library.ReadError("the reply is too large")
         return data
 
     def write(self, data: bytes, timeout: float | None = None) -> None:

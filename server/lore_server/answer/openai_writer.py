@@ -42,10 +42,8 @@ class OpenAIWriter:
             except openai.APITimeoutError as error:
                 raise ModelFailure(writer_interface.LATE, is_temporary=True) from error
             except openai.APIConnectionError as error:
-                if isinstance(error.__cause__, ModelFailure):
-                    raise error.__cause__ from None
                 cause = type(error.__cause__ or error).__name__
-                raise ModelFailure(f"the answer model cannot be reached ({cause})", is_temporary=True) from error
+                raise ModelFailure(f"the connection to the answer model failed ({cause})", is_temporary=True) from error
             except openai.APIError as error:  # an error within a stream
                 raise ModelFailure("the answer model failed while it wrote") from error
 

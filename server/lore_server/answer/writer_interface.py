@@ -1,17 +1,14 @@
 """The interface of the writers of answers, and the schema of their replies. Each provider is one module."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import NamedTuple, Protocol
 
 import httpx2
 from pydantic import BaseModel, ConfigDict
 
 from lore_etl.core.errors import ProviderError
-from lore_server.execution.foreign_reply import UNPACKED, Bounded
 
 MAX_OUTPUT_TOKENS = 8192  # including those that some models use to think
 MAX_REPLY_BYTES = 8_000_000  # a streamed token takes up to some 400
@@ -19,7 +16,6 @@ TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 UNREADABLE = "the answer model's reply cannot be read"
 REFUSED = "the answer model refused to answer"
 CUT = "the answer model's reply was truncated"
-LONG = "the answer model's reply is {}"
 LATE = "the answer model did not reply in time"
 INSTRUCTION = Path(__file__).with_name("instruction.md").read_text(encoding="utf-8").rstrip()
 
@@ -83,46 +79,6 @@ def connection_failures() -> Iterator[None]:
     except httpx2.TimeoutException as error:
         raise ModelFailure(LATE, is_temporary=True) from error
     except httpx2.HTTPError as error:
-        raise ModelFailure(f"the answer model cannot be reached ({type(error).__name__})", is_temporary=True) from error
+        raise ModelFailure(f"the connection to the answer model failed ({type(error).__name__})", is_temporary=True) from error
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
         raise ModelFailure(UNREADABLE) from error
-
-
-class OpenConnections:
-    """An HTTP client that keeps its connections. Another thread may end the response that a thread reads."""
-
-    def __init__(self) -> None:
-        self._reading: dict[threading.Thread, httpx2.Response] = {}
-        # follows no redirect to another host
-        self.client = httpx2.Client(headers=UNPACKED, event_hooks={"response": [self._note]})
-
-    def within(self, left: Callable[[], float], source: Iterator[Piece]) -> Iterator[Piece]:
-        """Yield from `source` until `left` returns no more seconds: HTTP timeouts restart with each byte."""
-        read: SimpleQueue[Piece | BaseException | None] = SimpleQueue()
-
-        def pump() -> None:
-            try:
-                for piece in source:
-                    read.put(piece)
-                read.put(None)
-            except BaseException as error:  # noqa: BLE001 - handed over, and raised where it is waited for
-                read.put(error)
-            finally:
-                self._reading.pop(threading.current_thread(), None)
-
-        thread = threading.Thread(target=pump, name="answer", daemon=True)
-        thread.start()
-        try:
-            while (piece := read.get(timeout=max(0.0, left()))) is not None:
-                if isinstance(piece, BaseException):
-                    raise piece
-                yield piece
-        except Empty:
-            raise ModelFailure(LATE) from None
-        finally:
-            if response := self._reading.pop(thread, None):
-                response.close()
-
-    def _note(self, response: httpx2.Response) -> None:
-        response.stream = Bounded(response, MAX_REPLY_BYTES, lambda why: ModelFailure(LONG.format(why)))
-        self._reading[threading.current_thread()] = response

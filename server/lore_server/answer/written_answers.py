@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,9 +23,10 @@ from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import PackageMissing
 from lore_etl.core.extras import require
 from lore_etl.core.progress import ignore
+from lore_etl.system.request_limits import limit_requests
 from lore_server.answer.pack import Passage
 from lore_server.answer.statements import Proof, StatementReader, verified
-from lore_server.answer.writer_interface import INSTRUCTION, AnswerModel, ModelFailure, OpenConnections, TokenUsage
+from lore_server.answer.writer_interface import INSTRUCTION, MAX_REPLY_BYTES, AnswerModel, ModelFailure, TokenUsage
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 
 UNVERIFIED = "no quote of the answer model is in its passage"
@@ -37,6 +39,7 @@ MINUTE = 60.0
 LOCK_SECONDS = 5.0
 GEMINI_MODEL = "gemini-2.5-flash"
 UNUSED_KEY = "unused"  # the client requires a key, local servers do not
+_end = ContextVar[float]("end")  # of the attempts for a question
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class ModelAnswers:
         self._breaker = CircuitBreaker(self._timing.clock)
         self._spending = Spending(user_state_folder(), settings, time.time)
         self._opening = threading.Lock()
-        self._opened: tuple[AnswerModel, OpenConnections] | None = None
+        self._opened: tuple[AnswerModel, httpx2.Client] | None = None
 
     def prepare(self) -> None:
         """Start importing the client library and creating the client while passages are searched."""
@@ -138,7 +141,7 @@ class ModelAnswers:
     def close(self) -> None:
         with self._opening:
             if self._opened is not None:
-                self._opened[1].client.close()
+                self._opened[1].close()
             self._opened = None
 
     def _attempt(
@@ -149,14 +152,15 @@ class ModelAnswers:
         on_text: Callable[[str], None],
         deadline: float,
     ) -> None:
-        model, connections = self._open()
+        model, _ = self._open()
         self._spending.admit()
         reader = StatementReader()
         numbered = {passage.number: passage for passage in passages}
         written.dropped, written.usage = 0, None
+        _end.set(deadline)
         pieces = model.pieces(prompt, is_streamed=on_text is not ignore)
         try:
-            for piece in connections.within(lambda: deadline - self._timing.clock(), pieces):
+            for piece in pieces:
                 if isinstance(piece, TokenUsage):
                     written.usage = piece
                     continue
@@ -177,11 +181,12 @@ class ModelAnswers:
             estimate = (len(INSTRUCTION) + len(prompt) + len(reader.text)) // CHARACTERS_PER_TOKEN
             self._spending.count(sum(written.usage) if written.usage is not None else estimate)
 
-    def _open(self) -> tuple[AnswerModel, OpenConnections]:
+    def _open(self) -> tuple[AnswerModel, httpx2.Client]:
         with self._opening:
             if self._opened is None:
-                connections = OpenConnections()
-                self._opened = self.provider.open(self._settings.timeout_seconds, connections.client), connections
+                client = httpx2.Client()  # follows no redirect to another host
+                limit_requests(client, lambda: _end.get() - self._timing.clock(), MAX_REPLY_BYTES, is_unpacked=True)
+                self._opened = self.provider.open(self._settings.timeout_seconds, client), client
             return self._opened
 
 

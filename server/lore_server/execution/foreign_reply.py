@@ -1,20 +1,13 @@
 """Limit the replies of other servers: the seconds that they make a client wait, and the bytes that they contain."""
 
-from __future__ import annotations
-
 import email.utils
 import math
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
-import httpx2
+import httpx
 
 from lore_etl.core.errors import ProviderUnavailable
-
-if TYPE_CHECKING:
-    import httpx
 
 LONGEST_PAUSE = 86_400.0
 READ_SECONDS = 60.0
@@ -23,37 +16,6 @@ READ_SECONDS = 60.0
 
 class ReplyRefused(ProviderUnavailable):
     """A reply is too large, too slow, damaged, or compressed in a way that was not requested."""
-
-
-UNPACKED = {"Accept-Encoding": "identity"}
-
-
-class Bounded(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    """The content of an UNPACKED reply for a library that reads all of it; raises `refused` after so many bytes."""
-
-    def __init__(self, reply: httpx2.Response, limit: int, refused: Callable[[str], Exception]) -> None:
-        reply.headers.pop("content-encoding", None)  # a little content may unpack to gigabytes
-        self._content: Any = reply.stream
-        self._left, self._limit, self._refused = limit, limit, refused
-
-    def _counted(self, part: bytes) -> bytes:
-        self._left -= len(part)
-        if self._left < 0:
-            raise self._refused(f"longer than {self._limit // 1_000_000} MB")
-        return part
-
-    def __iter__(self) -> Iterator[bytes]:
-        return map(self._counted, self._content)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._content:
-            yield self._counted(part)
-
-    def close(self) -> None:
-        self._content.close()
-
-    async def aclose(self) -> None:
-        await self._content.aclose()
 
 
 def retry_seconds(header: str | None, now: float) -> float | None:

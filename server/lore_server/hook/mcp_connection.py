@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
@@ -22,7 +23,7 @@ from lore_etl.core.errors import LoreError, from_record
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.contract import load_contract
-from lore_server.execution.foreign_reply import UNPACKED, Bounded, retry_seconds
+from lore_server.execution.foreign_reply import retry_seconds
 from lore_server.hook.knowledge_server import (
     KnowledgeServer,
     MemoryRefused,
@@ -56,7 +57,8 @@ async def open_session(
         with anyio.CancelScope(deadline=anyio.current_time() + health_seconds) as scope:
             async with (
                 httpx2.AsyncClient(
-                    headers=UNPACKED | ({"Authorization": f"Bearer {target.token}"} if target.token else {}),
+                    headers={"accept-encoding": "identity"}
+                    | ({"Authorization": f"Bearer {target.token}"} if target.token else {}),
                     timeout=httpx2.Timeout(None, connect=HEALTH_SECONDS),  # the MCP client limits the rest
                     trust_env=not is_this_machine(target.url),  # no proxy for servers on this machine
                     event_hooks={"response": [bound, check_status]},
@@ -139,11 +141,29 @@ def payload(result: types.CallToolResult) -> JSON:
     raise MemoryRefused(text[:500] or "The tool failed without a message.")
 
 
+@dataclass
+class _Bounded(httpx2.AsyncByteStream):
+    """The content of a reply up to the limit. Raises ServerUnusable."""
+
+    content: httpx2.AsyncByteStream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self.content:
+            size += len(part)
+            if size > MAX_REPLY_BYTES:
+                problem = f"The server's reply is longer than {MAX_REPLY_BYTES // 1_000_000} MB."
+                raise ServerUnusable(problem, "Give the URL of a knowledge server.")
+            yield part
+
+    async def aclose(self) -> None:
+        await self.content.aclose()
+
+
 async def bound(response: httpx2.Response) -> None:
-    advice = "Give the URL of a knowledge server."
-    response.stream = Bounded(
-        response, MAX_REPLY_BYTES, lambda why: ServerUnusable(f"The server's reply is {why}.", advice)
-    )
+    """Limit the reply, and leave it packed if that was not requested: a short one may become gigabytes."""
+    response.headers.pop("content-encoding", None)
+    response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream))
 
 
 async def check_status(response: httpx2.Response) -> None:

@@ -213,7 +213,7 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
         trust_env=not address.is_ours,  # proxies of the environment are only for remote servers
         event_hooks={"response": [check]},
     )
-    limit_requests(client, lambda: limit() or TIMEOUTS * address.timeout_seconds, MAX_BYTES)
+    limit_requests(client, lambda: limit() or TIMEOUTS * address.timeout_seconds, MAX_BYTES, is_unpacked=True)
     return client
 
 
