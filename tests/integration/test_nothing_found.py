@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lore_server.answer.passage_answers import UNCLEAR
+from lore_server.answer.passage_answers import NEAREST_SHOWN, UNCLEAR
 from lore_server.app import App
 from lore_server.console.output import in_shell
 from lore_server.operations.table import OPERATIONS
@@ -110,4 +110,5 @@ def test_a_short_question_whose_words_occur_in_another_sense_gets_the_nearest_pa
 
     assert not reply["found"]
     assert reply["answer"].startswith(f"{UNCLEAR} The nearest passages: [1]")
+    assert 1 <= len(reply["citations"]) <= NEAREST_SHOWN
     assert all(one["quote"] for one in reply["citations"])

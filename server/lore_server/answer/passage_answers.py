@@ -49,6 +49,7 @@ MAX_SYMBOLS = 20
 DATA = frozenset({"json", "yaml", "toml"})  # whose keys are no headings
 NEAREST = "The references are the nearest documents."
 NEAREST_PASSAGES = "The nearest passages:"
+NEAREST_SHOWN = 2
 EVIDENCE = "The best evidence:"
 MORE_EVIDENCE = "More evidence:"
 MAX_QUOTE = 2_000  # characters
@@ -101,7 +102,7 @@ class PassageAnswers:
         refusal = Refusal(missing) if missing else refusal
         if refusal and not named:
             nearest = [] if refusal.is_certain or not found.ranked else choose(found, [], limit, room)
-            return _refused(refusal.reason, nearest, found)
+            return _refused(refusal.reason, nearest[:NEAREST_SHOWN], found)
         fact = fact or (None if named else closest_match(found))
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
