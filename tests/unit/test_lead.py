@@ -135,6 +135,8 @@ def test_no_sentence_that_could_lead_is_a_fragment_in_any_document_of_this_repos
             "The foil winder and the foil wrapper of steel do need oil in the winter.",
         ),
         ("What is a wrapper?", "The `wrapper` option is a shorthand for the machine."),
+        ("How do I hook a winder before each pallet?", "To use this, hook the winder in before each pallet arrives."),
+        ("can I wind foil on rails", "The machine on rails will wind these sheets of foil."),
     ],
 )
 def test_a_sentence_of_another_type_does_not_lead(question: str, sentence: str) -> None:
