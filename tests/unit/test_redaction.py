@@ -148,6 +148,8 @@ def test_only_the_password_of_an_address_is_redacted() -> None:
         "token: claude-3-5-sonnet-20241022",
         'password_field = "currentPassword2"',
         "The password is Secret123 in none of our tests.",
+        "return BasicAuth(username=auth[0], password=auth[1])",
+        "connect(user=pair2[0], password=self.pairs2[-1].words[n]), connect(user, password=config2['password'])",
         "Authorization: Bearer <token>",
         'headers = {"Authorization": f"Bearer {token}"}',
         "curl -u user:password https://example.org",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int, str]  # first byte, end, kind of secret
 RULES = Path(__file__).parent / "secrets.yml"
-_CODE_VERSION = 4  # increase it when the code below finds other secrets
+_CODE_VERSION = 5  # increase it when the code below finds other secrets
 BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner needs quadratic time for thousands of matches
 OVERLAP_BYTES = 4_000  # longer than almost every secret
 SHORT_BYTES = 1_000  # the keys of wallets have no fixed part: only short texts and those about wallets are searched
@@ -49,6 +49,7 @@ _WEAK = frozenset(
     "demo fake mock some value super very strong hello world new old wrong correct right bad good invalid valid plain "
     "text string hashed".split()
 )
+_INDEXED = re.compile(r"[A-Za-z_$][\w.$]*\[(?:-?[\w.]*\][\w.\[)\],]*)?")  # `password=auth[1])` is code
 _PASSWORDS = ("pass", "pwd", ":", "=", "：", "＝")  # `named.password` captures the mark behind a name of any language
 _HEADERS = ("bearer", "basic", "ssws")
 _PARTS = re.compile(r"[-_.:/]+")
@@ -102,7 +103,9 @@ def _spans_of_block(data: bytes) -> Iterator[Span]:
                 if is_secret("cookie", match[1].decode("latin-1")):
                     yield *match.span(1), "cookie"
         elif kind.startswith(("named.", "generic-", "curl-")):
-            if is_secret(found.captures.get("KEY", ""), value):
+            name = found.captures.get("KEY", "")
+            after = "[" if name == "=" and data[end : end + 1] == b"[" else ""
+            if is_secret(name, value + after):
                 yield start, end, "secret"
         elif len(set(value[-12:])) >= 3:
             yield start, end, kind.removeprefix("token.").partition(".")[0]
@@ -136,7 +139,7 @@ def is_secret(name: str, value: str) -> bool:
     has_digits = len(letters) < len(words)
     if name.lower() in _HEADERS:
         return has_digits
-    is_password = any(password in name.lower() for password in _PASSWORDS)
+    is_password = any(password in name.lower() for password in _PASSWORDS) and not _INDEXED.fullmatch(value)
     return is_password and (has_digits or any(mark in "!@#$%^&*?~=+" for mark in value))
 
 

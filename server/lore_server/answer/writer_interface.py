@@ -79,6 +79,8 @@ def connection_failures() -> Iterator[None]:
     except httpx2.TimeoutException as error:
         raise ModelFailure(LATE, is_temporary=True) from error
     except httpx2.HTTPError as error:
-        raise ModelFailure(f"the connection to the answer model failed ({type(error).__name__})", is_temporary=True) from error
+        raise ModelFailure(
+            f"the connection to the answer model failed ({type(error).__name__})", is_temporary=True
+        ) from error
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
         raise ModelFailure(UNREADABLE) from error
