@@ -337,7 +337,7 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path,
     prps = written(app)["knowledge"]["user_prps"]
     assert prps["PRP-51"]["excerpt"] == ""
     assert prps["odd"]["tags"] == ["\N{REPLACEMENT CHARACTER}"]
-    assert prps["PRP-52"]["excerpt"] == "Use redacted github-token for all that is there."
+    assert prps["PRP-52"]["excerpt"] == "Use redacted-github-token for all that is there."
     assert secret not in (app.index.root / INDEX).read_text(encoding="utf-8")
     app.close()
 

@@ -177,7 +177,7 @@ def test_secrets_are_redacted(root: Path) -> None:
     found = reader(root).user(path="docs/keys.md", max_tokens=BUDGET)
 
     assert KEY not in str(found)
-    assert "[redacted aws-key]" in found["content"]
+    assert "[redacted-aws-key]" in found["content"]
 
 
 def test_broken_front_matter_is_ignored_and_the_text_is_read(root: Path) -> None:

@@ -94,7 +94,7 @@ def test_secrets_are_redacted_and_counted() -> None:
 
     assert memory.secrets == 5
     assert key not in "".join(files_of(memory, memory.stem()).values())
-    assert memory.body == "key [redacted aws-key]\n"
+    assert memory.body == "key [redacted-aws-key]\n"
 
 
 @pytest.mark.parametrize(

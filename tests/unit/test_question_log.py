@@ -111,7 +111,7 @@ def test_a_secret_in_a_question_is_not_stored(state: Path) -> None:
 
     (file,) = (state / "insights").iterdir()
     assert token.encode() not in file.read_bytes()
-    assert texts(opened()) == ["why is [redacted github-token] refused?"]
+    assert texts(opened()) == ["why is [redacted-github-token] refused?"]
 
 
 def test_only_prose_is_stored_without_a_check_for_secrets() -> None:

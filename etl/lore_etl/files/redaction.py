@@ -54,7 +54,7 @@ _PASSWORDS = ("pass", "pwd", ":", "=", "：", "＝")  # `named.password` capture
 _HEADERS = ("bearer", "basic", "ssws")
 _PARTS = re.compile(r"[-_.:/]+")
 _COOKIE = re.compile(rb"""=([^\s;,"'`]{8,})""")
-_KEY = "[redacted private-key]"
+_KEY = "[redacted-private-key]"
 _BASE58 = {char: digit for digit, char in enumerate("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")}
 _LENGTHS = (24, 21, 18, 15, 12)
 _WALLET_WORD = re.compile(b"[a-z]+")
@@ -64,7 +64,7 @@ _WALLET_KEYS = re2.compile(  # words may be numbered, quoted, or on lines of the
 
 
 def redact(text: str) -> tuple[str, int]:
-    """Return the text without its secrets, and their number."""
+    """Return the text without its secrets, and their number. In most languages, `[redacted-secret]` keeps the syntax."""
     text, keys = _without_private_keys(text)
     data = text.encode("utf-8", "surrogatepass")
     spans = _merged(_spans(data))
@@ -73,7 +73,7 @@ def redact(text: str) -> tuple[str, int]:
     parts, done = [], 0
     for start, end, kind in spans:
         lines = data[start:end].count(b"\n") + 1
-        parts += [data[done:start], b"\n".join([f"[redacted {kind}]".encode()] * lines)]
+        parts += [data[done:start], b"\n".join([f"[redacted-{kind}]".encode()] * lines)]
         done = end
     return b"".join([*parts, data[done:]]).decode("utf-8", "surrogatepass"), keys + len(spans)
 
@@ -106,11 +106,20 @@ def _spans_of_block(data: bytes) -> Iterator[Span]:
             name = found.captures.get("KEY", "")
             after = "[" if name == "=" and data[end : end + 1] == b"[" else ""
             if is_secret(name, value + after):
-                yield start, end, "secret"
+                yield start, end - _closing(value), "secret"
         elif len(set(value[-12:])) >= 3:
             yield start, end, kind.removeprefix("token.").partition(".")[0]
     if is_about_wallets:
         yield from ((start, end, "wallet") for start, end in _wallet_keys(data))
+
+
+def _closing(value: str) -> int:
+    """Return how many of the last characters close a call around a bare value: `connect(password=value)`."""
+    end, extra = len(value), value.count(")") - value.count("(")
+    while end and (value[end - 1] == "," or (value[end - 1] == ")" and extra > 0)):
+        end -= 1
+        extra -= value[end] == ")"
+    return len(value) - end
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
