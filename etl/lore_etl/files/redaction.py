@@ -64,7 +64,7 @@ _WALLET_KEYS = re2.compile(  # words may be numbered, quoted, or on lines of the
 
 
 def redact(text: str) -> tuple[str, int]:
-    """Return the text without its secrets, and their number. In most languages, `[redacted-secret]` keeps the syntax."""
+    """Return the text without its secrets, and their number. Most languages read `[redacted-secret]` as a list."""
     text, keys = _without_private_keys(text)
     data = text.encode("utf-8", "surrogatepass")
     spans = _merged(_spans(data))
