@@ -74,6 +74,10 @@ FILES = {
     "docs/charts.md": "# Charts\n\nCharts keep the depths of a coast in one roll.\n\n## Portability\n\nThe roll has "
     "the same lines on each ship: copy it in Lisbon and read it in Bergen.\n\n## Ink\n\nInk is made of oak galls, "
     "and a chart is locked while it is drawn.\n",
+    "rudder/CHANGELOG.md": "# Changes\n\n## [UNRELEASED]\n\n### Removed\n\n- Drop the tillerPin.\n\n### Added\n\n- The "
+    "`rudderChain` for large ships.\n\n## 0.9.0 (6th May, 2024)\n\n- Fix the `keelBolt`.\n\n## 0.8.0\n\n### Added\n\n"
+    + "".join(f"- A plank of oak for frame {number}, which the carpenter fits in May.\n" for number in range(20))
+    + "\n### Fixed\n\n- The `sternLamp` burns.\n\n## 0.7.0\n\n- The first planks of elm.\n",
     "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
     "module.exports = { drainBilge }\n",
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
@@ -127,6 +131,20 @@ def test_a_verb_within_a_link_belongs_to_its_release(app: App) -> None:
 
     assert reply["answer"].startswith("The earliest release note here that names `leak of the bilge pump` as fixed is ")
     assert "that of 2.1.4 [1]." in reply["answer"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("which release dropped the tillerPin", "names `tillerPin` as dropped is that of the unreleased changes [1]."),
+        ("which release added rudderChain", "names `rudderChain` is that of the unreleased changes [1]."),
+        ("which release fixed the keelBolt", "names `keelBolt` as fixed is that of 0.9.0 [1]."),
+        ("which release fixed the sternLamp", "names `sternLamp` as fixed is that of 0.8.0 [1]."),
+        ("which release added the planks of elm", "names `planks of elm` is that of 0.7.0 [1]."),
+    ],
+)
+def test_a_change_belongs_to_the_release_whose_title_is_above_it(app: App, question: str, answer: str) -> None:
+    assert ask(app, question)["answer"].startswith(f"The earliest release note here that {answer}")
 
 
 @pytest.mark.parametrize("question", ["where is drainBilge implemented", "Where is drainBilge defined?"])

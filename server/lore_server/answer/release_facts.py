@@ -1,8 +1,9 @@
 """Find the earliest release note that names something, for questions such as "which release added …"."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -16,6 +17,7 @@ from lore_server.replies.paging import whole_lines
 
 _FORM = wording("releases")
 _QUESTIONS = tuple(_FORM[form] for form in ("added", "was_added", "when_added"))
+UNRELEASED = "the unreleased changes"
 _PART = re.compile(r"\n\s*(?=[-*+] |\n)")
 _VERSION = re.compile(rf"^\W*{BEFORE_VERSION}(\d+(?:\.\d+)+(?:[-.]?[a-z][\w.]*)?)", re.IGNORECASE)
 
@@ -40,9 +42,10 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         forms = (spelled(name, is_whole=True).pattern + r"\(" * (f"{name}()" in question) for name in names)
         words = re.compile("".join(rf"^(?=[\s\S]*?{before}{form})" for form in forms), re.IGNORECASE)
         known = phrase_words(" ".join(names))
+        begin = cache(lambda source: _titled_versions(index.catalogue.of_source(source)))
         chunks = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
-        if notes := [(version, one) for one in chunks for version in _stating(one, index, words, done[:3])]:
-            version, chunk = min(notes, key=lambda note: (_order(note[0]), note[1].lines))
+        if notes := [(version, one) for one in chunks for version in _stating(one, begin, words, done[:3])]:
+            version, chunk = min(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
             what = " and ".join(f"`{name}`" for name in names) + (f" as {done}" if done else "")
             return f"The earliest release note here that names {what} is that of {version}", chunk
     return None
@@ -59,8 +62,7 @@ def release_of(chunk: Chunk) -> str | None:
 
 def notes_of(version: str, chunks: Sequence[Chunk]) -> list[Chunk]:
     """Return the parts of a file's chunks that are about a version: from its title to that of another one."""
-    lines = whole_lines(chunks)
-    found = [(n, match[1]) for n, title in titled_lines("\n".join(lines)) if (match := _VERSION.search(title))]
+    lines, found = whole_lines(chunks), _titled_versions(chunks)
     spans = [
         (first, max(n for n in range(first, after) if lines[n - 1].strip()))
         for (first, have), (after, _) in pairwise([*found, (len(lines) + 1, "")])
@@ -70,17 +72,35 @@ def notes_of(version: str, chunks: Sequence[Chunk]) -> list[Chunk]:
     return [replace(one, lines=(a, b), text="\n".join(lines[a - 1 : b])) for one, a, b in parts if a <= b]
 
 
-def _stating(chunk: Chunk, index: Index, words: re.Pattern[str], verb: str) -> Iterator[str]:
-    """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings."""
+def _titled_versions(chunks: Sequence[Chunk]) -> list[tuple[int, str]]:
+    """Return the lines in a file's chunks that begin the notes of a version, with that version."""
+    titled = titled_lines("\n".join(whole_lines(chunks)))
+    return [(line, version) for line, title in titled if (version := _version_of(title))]
+
+
+def _version_of(title: str) -> str | None:
+    if _FORM["unreleased"].search(title):
+        return UNRELEASED
+    found = _VERSION.search(title)
+    return found[1] if found else None
+
+
+def _stating(
+    chunk: Chunk, begin: Callable[[str], list[tuple[int, str]]], words: re.Pattern[str], verb: str
+) -> Iterator[str]:
+    """Yield the version of each paragraph or list item with the words, and the verb in itself or its headings.
+
+    The heading of a passage with the notes of several short releases is that of the longest.
+    """
     version, place = release_of(chunk), " ".join(chunk.heading).casefold()
-    if version == "":  # plain text has no headings: the last version in an earlier passage
-        earlier = [one.text for one in index.catalogue.of_source(chunk.source) if one.lines < chunk.lines]
-        named = [match[1] for match in map(_VERSION.search, titles("\n\n".join(earlier))) if match]
-        version = named[-1] if named else ""
-    for part in _PART.split(chunk.text) if version is not None else ():
+    if version is None:
+        return
+    if known := begin(chunk.source):
+        version = next((one for line, one in reversed(known) if line < chunk.lines[0]), "")
+    for part in _PART.split(chunk.text):
         for title in titles(f"{part}\n\n"):
-            found = _VERSION.search(title)  # a passage has the notes of several short releases
-            version, place = (found[1], "") if found else (version, f"{place} {title.casefold()}")
+            found = _version_of(title)
+            version, place = (found, "") if found else (version, f"{place} {title.casefold()}")
         if version and words.search(part) and (not verb or re.search(rf"\b{verb}", f"{place} {part}".casefold())):
             yield version
 
