@@ -167,6 +167,7 @@ def test_only_the_password_of_an_address_is_redacted() -> None:
         'password_field = "currentPassword2"',
         "The password is Secret123 in none of our tests.",
         "return BasicAuth(username=auth[0], password=auth[1])",
+        r"user_info = r'(?:(?P<user>[^\s:/]*)(?::(?P<password>[^\s/]*))?@)?'",
         "connect(user=pair2[0], password=self.pairs2[-1].words[n]), connect(user, password=config2['password'])",
         "Authorization: Bearer <token>",
         'headers = {"Authorization": f"Bearer {token}"}',

@@ -40,7 +40,7 @@ _KEY_TEXT = re.compile(r"(?:[A-Za-z0-9+/=]|\\[nr]){16,}")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PLACEHOLDER = re.compile(
     r"(?i)example|placeholder|change.?me|your[-_ ]?|replace|redacted|dummy|insert|todo|fixme|sample|\.\.\.|\*{3}|x{6}"
-    r"|^<|[<{]\w|^\$|\$[{(]|%\(\w+\)|^%s$|^%\w+%$|^env[:.]|environ|getenv|process\.|secrets?\.|vault:|^https?:|^file:"
+    r"|^<|^\[\^|[<{]\w|^\$|\$[{(]|%\(\w+\)|^%s$|^%\w+%$|^env[:.]|environ|getenv|process\.|secrets?\.|vault:|^https?:|^file:"
     r"|^[.~]?/(?:etc|run|var|usr|home|tmp|opt|mnt|path|secrets?)/|^\.{1,2}/|^none$|^null$"
 )
 _WEAK = frozenset(
