@@ -39,6 +39,7 @@ def place(question: str) -> ChangedPlace | None:
         ("when was line 7 in retry.py last modified?", ChangedPlace("src/retry.py", "src/retry.py", (7, 7))),
         ("why was the class Retry changed", ChangedPlace("Retry", "src/retry.py", (4, 20))),
         ("which commit last changed Retry.delay()", ChangedPlace("Retry.delay", "src/retry.py", (8, 12))),
+        ("which commit last changed Retry::delay()", ChangedPlace("Retry.delay", "src/retry.py", (8, 12))),
         ("who changed wait_for", ChangedPlace("wait_for", "src/retry.py", (50, 60))),
         ("which ticket led to reset?", ChangedPlace("reset", "lib/limits.ts", (1, 9))),
     ],

@@ -62,7 +62,11 @@ ANSWERS = {
         "parents of SQLiteStore",
     ],
     "`SQLStore` extends `shop.Store` {1}; above it: `abc.ABC`.": ["which mixins does shop.SQLStore use?"],
-    "`Store` defines 2 members: `claim` {1}, `revive` {2}.": ["What methods does shop.Store define?"],
+    "`Store` defines 2 members: `claim` {1}, `revive` {2}.": [
+        "What methods does shop.Store define?",
+        "What methods does shop::Store define?",
+        r"What methods does shop\Store define?",
+    ],
     "`shop.MemoryStore` is defined in shop/memory.py:2-30 {1}.": ["Where is MemoryStore defined?"],
     "No class of this project extends `MemoryStore` {1}.": ["subclasses of MemoryStore"],
     "`shop.Store` is used by at least 2 files: shop/sql.py {1}, app.py {2}.": [

@@ -287,6 +287,7 @@ def test_a_subtree_lists_parents_before_children_and_each_class_once() -> None:
     [
         ("pkg.m.EventBus", ["pkg.m.EventBus"], ["pkg.m.EventBus"]),
         ("m::eventbus", ["pkg.m.EventBus"], ["pkg.m.EventBus"]),
+        (r"m\eventbus", ["pkg.m.EventBus"], ["pkg.m.EventBus"]),
         ("Bus", [], ["pkg.m.EventBus"]),
         ("EvntBus", [], ["pkg.m.EventBus"]),
         ("view", ["a.js:View", "b.js:View"], ["a.js:View", "b.js:View"]),

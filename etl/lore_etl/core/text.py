@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from posixpath import splitext
 
@@ -11,6 +12,8 @@ _SURROGATE = re.compile(f"[{SURROGATES}]")
 _LETTER = re.compile(r"\S")
 _BORDERS = tuple(map(re.compile, (r"\n(?:[ \t]*\r?\n)+", r"\n", r"\s")))  # of paragraphs, lines and words
 _UNSTORABLE = re.compile(f"[\x00-\x1f\x7f{SURROGATES}]")
+dotted = partial(re.compile(r"(?<=\w)(?:::|\\|#)(?=[^\W\d])").sub, ".")
+"""Returns a text with dots in its names: `Rack.Attack` for `Rack::Attack`, `Slim.App` for `Slim\\App`."""
 
 
 def is_encodable(text: str) -> bool:

@@ -14,7 +14,7 @@ from posixpath import dirname, join, normpath, splitext
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, ClassNode, FileFacts
-from lore_etl.core.text import is_named, last_part
+from lore_etl.core.text import dotted, is_named, last_part
 from lore_etl.relations.packages import Packages, ScriptModules
 
 MAX_DEPTH = 64
@@ -70,7 +70,7 @@ class Hierarchy:
         """
         if name in self.nodes:
             return [name]
-        folded = name.casefold().replace("::", ".")
+        folded = dotted(name.casefold())
         found = sorted(full for full in self.nodes if is_named(full.casefold(), folded))
         return [full for full in found if self.nodes[full].source] or found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
-from lore_etl.core.text import is_named, last_part
+from lore_etl.core.text import dotted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.answer_markdown import shown_text
@@ -152,10 +152,11 @@ def changed_place(
 
 def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]) -> ChangedPlace | None:
     """Return the only definition of a name, in the class tree or in these chunks."""
+    given = dotted(given)
     if node := _node(given, tree):
         return ChangedPlace(given, str(node.source), node.lines)
     class_, _, member = given.rpartition(".")
-    if class_ and (holder := _node(class_, tree)):
+    if holder := _node(class_, tree):
         for own_member in members_of(holder):
             if own_member.name == member:
                 return ChangedPlace(given, str(holder.source), own_member.lines)

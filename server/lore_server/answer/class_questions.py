@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lore_etl.core.model import ClassNode, KnowledgeType, Member
-from lore_etl.core.text import counted, is_named, last_part
+from lore_etl.core.text import counted, dotted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import PROSE, syntax_of
@@ -57,6 +57,7 @@ def class_fact(
     """Return the answer to a question about classes; None for other questions, or if it names no class."""
     if len(question.split()) > MAX_WORDS:
         return None
+    question = dotted(question)
     asks = {name for name, form in _FORM.items() if form.search(question)}
     upwards, downwards, asks_place = "upwards" in asks, "downwards" in asks, "defined" in asks
     asks_origin, asks_list = asks >= {"asks_origin", "inherited"}, asks >= {"members", "asks_list"}
@@ -71,8 +72,7 @@ def class_fact(
             return Fact(f"{count}: {_listed(places)}. Which of them do you mean?", places[:MAX_NAMED])
         nodes += same
     if asks_users:
-        of_member = r"\b{}(?:\.|::)\w"
-        whole = [one for one in nodes if not re.search(of_member.format(re.escape(last_part(one.name))), question)]
+        whole = [one for one in nodes if not re.search(rf"\b{re.escape(last_part(one.name))}\.\w", question)]
         return _users(question, whole, tree, users_of)
     if not nodes:
         return None
@@ -110,7 +110,7 @@ def _called(token: str, question: str, tree: Hierarchy, is_test: IsTest) -> tupl
 def place_fact(question: str, index: Index) -> Fact | None:
     """Return where a function or value that a question names is defined, outside of tests if possible."""
     is_asked = _FORM["defined"].search(question) and len(question.split()) <= MAX_WORDS
-    name = next(filter(looks_like_name, NAME.findall(question)), "") if is_asked else ""
+    name = next(filter(looks_like_name, NAME.findall(dotted(question))), "") if is_asked else ""
     found = index.catalogue.chunks(index.keywords.defining([last_part(name)], DEFINITIONS)).values() if name else ()
     own = [chunk for chunk in found if any(is_named(full, name) for full in chunk.symbols)]
     own = [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
@@ -139,7 +139,7 @@ def shown_line(use: DefinedPlace, lines: Sequence[str]) -> int:
 def calls_fact(question: str, index: Index) -> Fact | None:
     """Return the lines with calls by a name that a question asks about: on which objects is not recorded."""
     asked = _FORM["called"].search(question) if _FORM["used"].search(question) else None
-    name = last_part(asked["name"].replace("::", ".").rstrip(".:")) if asked else ""
+    name = last_part(asked["name"].rstrip(".:")) if asked else ""
     if not name or name in STOPWORDS or len(question.split()) > MAX_WORDS or _FORM["uses"].search(question):
         return None
     call = call_of(re.escape(name))

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_etl.core.text import counted, is_named, last_part
+from lore_etl.core.text import counted, dotted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import syntax_of
@@ -46,14 +46,11 @@ def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
         return []
     longest = [name for name in query.names if not any(is_named(other, name) for other in query.names if other != name)]
     found: dict[str, Chunk] = {}
-    for passage in passages:
-        if passage.chunk.class_name is None:
-            continue
-        full = passage.chunk.class_name.casefold()
-        for name in longest:
-            is_written = "." in name or last_part(passage.chunk.class_name) in query.text
-            if name not in found and is_written and is_named(full, name):
-                found[name] = passage.chunk
+    for chunk, name in product((passage.chunk for passage in passages), longest):
+        class_ = chunk.class_name or ""
+        is_written = "." in name or last_part(class_) in query.text
+        if is_written and is_named(class_.casefold(), name):
+            found.setdefault(name, chunk)
     return list(found.values())
 
 
@@ -141,7 +138,7 @@ def classes_in(text: str, hierarchy: Hierarchy) -> list[str]:
 
 def functions_named(index: Index, name: str) -> list[str]:
     """Return the full names of the functions that are used and have this name, perhaps after a package or module."""
-    folded = ".".join(name.replace("::", ".").split(".")[-2:])
+    folded = ".".join(dotted(name).split(".")[-2:])
     found = (one for one in index.catalogue.used_names(last_part(folded)) if one not in index.hierarchy.nodes)
     return [one for one in found if is_named(one, folded)]
 
@@ -168,11 +165,8 @@ def relations_of(index: Index, chunk: Chunk) -> str:
     users = [user.path for user in index.catalogue.users(name)]
     tree = index.hierarchy
     types = [last_part(child) for child in tree.children(name) if name in tree.nodes[child].implements]
-    parts = (
-        ("used by at least " + counted(len(users), "file"), users),
-        (f"implemented by at least {len(types)}", types),
-    )
-    return "; ".join(_shortly(text, some) for text, some in parts if some)
+    texts = (f"used by at least {counted(len(users), 'file')}", f"implemented by at least {len(types)}")
+    return "; ".join(_shortly(text, some) for text, some in zip(texts, (users, types), strict=True) if some)
 
 
 def exported_by(index: Index, chunk_id: str) -> Export | None:
