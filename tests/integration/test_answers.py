@@ -38,7 +38,7 @@ def test_a_question_about_classes_is_answered_from_the_class_tree(app: App) -> N
     reply = app.call("ask_knowledge_base", {"query": "Which classes extend RetryPolicy?"})
 
     assert reply["mode"] == "structural"
-    assert reply["answer"].startswith("`RetryPolicy` has 3 subclasses: `ferry.retry.ConstantBackoff` [1]")
+    assert reply["answer"].startswith("`RetryPolicy` has at least 3 subclasses: `ferry.retry.ConstantBackoff` [1]")
     assert {one["source"] for one in reply["citations"]} == {"ferry/retry.py"}
     assert reply["citations"][0]["quote"] == "class ConstantBackoff(RetryPolicy):"
     assert "degraded" not in reply

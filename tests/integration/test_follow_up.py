@@ -42,7 +42,7 @@ def test_a_follow_up_about_a_class_is_answered_from_the_class_tree(app: App) -> 
     second = app.call("ask_knowledge_base", {"query": "List its subclasses", "follow_up": first["id"]})
     third = app.call("ask_knowledge_base", {"query": "and where is it defined?", "follow_up": second["id"]})
 
-    assert second["answer"].startswith("`RetryPolicy` has 3 subclasses")
+    assert second["answer"].startswith("`RetryPolicy` has at least 3 subclasses")
     assert "`ferry.retry.RetryPolicy` is defined in ferry/retry.py" in third["answer"]
 
 

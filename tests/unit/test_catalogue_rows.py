@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_etl.core.model import Ancestor, Chunk, ClassDefinition, FileFacts, Member, position_of
-from lore_etl.stores.catalogue_rows import COLUMNS, ChunkRecord, check, chunk_of, pack, relations_of, unpack
+from lore_etl.core.model import Ancestor, Chunk, ClassDefinition, ClassNode, FileFacts, Member, position_of
+from lore_etl.stores.catalogue_rows import COLUMNS, ChunkRecord, check, chunk_of, members_of, pack, relations_of, unpack
 from tests.harness.chunks import make_chunk
 
 KEY_LIKE = st.sampled_from(['"type":"', '"lines":[', '","source":"', '{"chain":', "\u2028", "é", *'\0\x1f/\f\b"\\\n\r'])
@@ -100,3 +100,14 @@ def test_facts_that_lore_does_not_write_are_found(key: str, value: object) -> No
 
     with pytest.raises(ValueError):
         check(packed)
+
+
+def test_a_member_of_a_class_is_its_first_definition() -> None:
+    speak, say, alias = (
+        Member("speak", "method", (5, 5)),
+        Member("say", "attribute", (7, 7)),
+        Member("speak", "x", (7, 7)),
+    )
+    facts = FileFacts((ClassDefinition("Dog", (2, 9)),), members={"Dog": (speak, say, alias)})
+
+    assert members_of(ClassNode("Dog", (), "dog.rb", (2, 9)), pack(facts, None)) == (speak, say)

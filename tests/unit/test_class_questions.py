@@ -17,6 +17,9 @@ TREE = Hierarchy(
         ClassNode("lake.Ship", (), "lake/ship.go", (3, 4), ("sea.Floating",)),
         ClassNode("sea.Ship", ("sea.Hull",), "sea/ship.go", (3, 4), ("sea.Floating",)),
         ClassNode("sea.Floating", (), "sea/sea.go", (1, 2)),
+        ClassNode("Buoyant", (), "sea/buoyant.rs", (1, 2)),
+        ClassNode("sea.Yacht", ("lake.Boat", "Buoyant", "Sold"), "sea/yacht.ts", (3, 9), ("Buoyant", "Sold")),
+        ClassNode("sea.Raft", ("Buoyant",), "sea/raft.rs", (3, 9), ("Buoyant",)),
         ClassNode("sea.Large", ("sea.Floating",), "sea/sea.go", (3, 4)),
         ClassNode("Neo.form.field.Base", (), "src/form/field/Base.mjs", (1, 9)),
         ClassNode("Neo.form.field.Text", ("Neo.form.field.Base",), "src/form/field/Text.mjs", (1, 9)),
@@ -45,7 +48,7 @@ def ask(question: str) -> Fact | None:
 
 
 ANSWERS = {
-    "`Store` has 3 subclasses: `shop.MemoryStore` {1}, `shop.SQLStore` {2}, `shop.SQLiteStore` {3}.": [
+    "`Store` has at least 3 subclasses: `shop.MemoryStore` {1}, `shop.SQLStore` {2}, `shop.SQLiteStore` {3}.": [
         "list subclasses of shop.Store",
         "Which classes derive from shop.Store?",
         "what extends shop.Store",
@@ -62,13 +65,19 @@ ANSWERS = {
         "parents of SQLiteStore",
     ],
     "`SQLStore` extends `shop.Store` {1}; above it: `abc.ABC`.": ["which mixins does shop.SQLStore use?"],
-    "`Store` defines 2 members: `claim` {1}, `revive` {2}.": [
+    "`Store` defines at least 2 members in shop/base.py: `claim` {1}, `revive` {2}.": [
         "What methods does shop.Store define?",
         "What methods does shop::Store define?",
         r"What methods does shop\Store define?",
     ],
     "`shop.MemoryStore` is defined in shop/memory.py:2-30 {1}.": ["Where is MemoryStore defined?"],
-    "No class of this project extends `MemoryStore` {1}.": ["subclasses of MemoryStore"],
+    "No class that extends `MemoryStore` {1} is recorded.": ["subclasses of MemoryStore"],
+    "No base class of `Floating` {1} is recorded.": ["What is the base class of Floating?"],
+    "`Yacht` extends `lake.Boat` {1} and implements `Buoyant` {2} and `Sold`.": [
+        "What does sea.Yacht extend?",
+        "base class of sea::Yacht",
+    ],
+    "`Raft` implements `Buoyant` {1}.": ["What does Raft extend?", "What is the base class of Raft?"],
     "`shop.Store` is used by at least 2 files: shop/sql.py {1}, app.py {2}.": [
         "who uses shop.Store?",
         "Which files import shop.Store",
@@ -113,8 +122,8 @@ def test_all_subclasses_and_members_are_counted_although_only_some_are_listed() 
     members = [Member(f"m{number}", "method", (4, 5)) for number in range(70)]
 
     for question, count in [
-        ("list subclasses of shop.Store", "has 70 sub"),
-        ("members of shop.Store", "defines 70 mem"),
+        ("list subclasses of shop.Store", "has at least 70 sub"),
+        ("members of shop.Store", "defines at least 70 mem"),
     ]:
         fact = class_fact(question, tree, lambda _: members, users_of)
 
@@ -156,6 +165,37 @@ def test_an_answer_names_the_classes_or_members_asked_for(question: str, expecte
 )
 def test_other_questions_and_those_about_unknown_names_are_left_to_the_search(question: str) -> None:
     assert ask(question) is None
+
+
+HEIRS = Hierarchy(
+    [
+        ClassNode("m.Base", (), "m.py", (1, 9)),
+        ClassNode("m.Left", ("m.Base",), "m.py", (11, 19)),
+        ClassNode("m.Right", ("m.Base", "m.Sized"), "m.py", (21, 29), ("m.Sized",)),
+        ClassNode("m.Sized", (), "m.py", (31, 39)),
+        ClassNode("m.Both", ("m.Left", "m.Right"), "m.py", (41, 49)),
+    ]
+)
+OWN = {"Base": "get save name log", "Left": "log", "Right": "save log", "Sized": "save size", "Both": "name"}
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which class does Both inherit save from?", "`save` of `Both` is defined in `m.Right` {1}."),
+        ("Where does Both inherit name from?", "`name` of `Both` is defined in `m.Both` {1}."),
+        ("From which class does m::Both inherit log?", "`log` of `Both` is defined in `m.Left` {1} and `m.Right` {2}."),
+        ("From which class does Both get save?", "`save` of `Both` is defined in `m.Right` {1}."),
+        ("Which class does Both inherit get from?", "`get` of `Both` is defined in `m.Base` {1}."),
+    ],
+    ids=["overridden beside the first base", "its own", "two bases", "a verb that is a member", "such a member"],
+)
+def test_a_member_is_looked_up_in_the_class_and_all_its_bases(question: str, text: str) -> None:
+    members = {f"m.{name}": [Member(one, "method", (1, 2)) for one in own.split()] for name, own in OWN.items()}
+    fact = class_fact(question, HEIRS, lambda node: members[node.name], users_of)
+
+    assert fact is not None
+    assert fact.text == text
 
 
 NAMESAKES = Hierarchy(
@@ -223,6 +263,6 @@ def test_a_class_of_the_project_is_meant_rather_than_those_of_tests_and_of_other
 def test_a_change_affects_users_and_subclasses(question: str) -> None:
     fact = answered(question)
 
-    assert "shop/sql.py {1}, app.py {2}. `Store` has 3 subclasses: " in fact.text
+    assert "shop/sql.py {1}, app.py {2}. `Store` has at least 3 subclasses: " in fact.text
     assert "{5}" in fact.text
     assert len(fact.places) == 5

@@ -164,7 +164,7 @@ class Catalogue(CatalogueFile):
         return Hierarchy(self._made(_class_of, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
     def members(self, node: ClassNode) -> tuple[Member, ...]:
-        """Return the members that a class itself defines; none of a class outside the project."""
+        """Return the members that a class itself defines in its file; none of a class outside the project."""
         facts = self.facts([node.source]) if node.source else {}
         return members_of(node, next(iter(facts.values()), ""))
 

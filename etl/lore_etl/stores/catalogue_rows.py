@@ -125,7 +125,9 @@ def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:
     facts = check(packed or "{}")
     here = [class_ for class_ in facts.classes if class_.lines == node.lines]
     own = (class_.name for class_ in here if class_.full_name == node.name or is_named(node.name, class_.name))
-    return facts.members.get(next(own, ""), ())
+    members = facts.members.get(next(own, ""), ())
+    first = {one.name: one for one in reversed(members)}
+    return tuple(one for one in members if first[one.name] is one)
 
 
 def pack_uses(uses: Uses, target: Callable[[str], str | None]) -> str:

@@ -73,9 +73,8 @@ class ChangeAnswers:
         changes = self._history.of(place.source, lines, *(place.lines or ())).changes
         if not changes:
             return None
-        if place.lines is None or place.lines[0] > len(lines):
-            citations = [passage_citation(1, chunks[0], found.today)]
-        else:
+        citations = [passage_citation(1, chunks[0], found.today)]
+        if place.lines and place.lines[0] <= len(lines):
             citations = [definition_citation(1, place.name, place.lines, chunks, lines)]
         is_ticket = chunks[0].type == KnowledgeType.TICKET
         numbers = {place.source: 1} if is_ticket else {}
@@ -168,10 +167,8 @@ def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks: It
 
 
 def _file(given: str, paths: Collection[str]) -> str | None:
-    if given in paths:
-        return given
-    ending = [path for path in paths if path.endswith(f"/{given}")] if "." in given else []
-    return ending[0] if len(ending) == 1 else None
+    ending = [path for path in paths if "." in given and path.endswith(f"/{given}")]
+    return given if given in paths else ending[0] if len(ending) == 1 else None
 
 
 def _node(name: str, tree: Hierarchy) -> ClassNode | None:

@@ -1,8 +1,9 @@
 """Answer questions about classes from the class tree: subclasses, base classes, members, where something is defined."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, product
 
 from lore_etl.core.model import ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, dotted, is_named, last_part
@@ -26,7 +27,7 @@ MAX_READ = 500  # passages
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
-"""Returns the members that a class itself defines; none of a class outside the project."""
+"""Returns the members that a class itself defines, each name once; none of a class outside the project."""
 UsersOf = Callable[[str], Mapping[str, Sequence[User]]]
 """Returns the users of each class or function with this name or ending, by its full name."""
 IsTest = Callable[[str], bool]
@@ -162,10 +163,10 @@ def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) ->
     places = _places(below.values())
     if not places:
         own = _places(nodes)
-        return Fact(f"No class of this project extends {roots} {{1}}.", own[:1]) if own else None
+        return Fact(f"No class that extends {roots} {{1}} is recorded.", own[:1]) if own else None
     kind = "direct subclass" if is_direct else "subclass"
     count = counted(len(places), kind, f"{kind}es")
-    return Fact(f"{roots} has {count}: {_listed(places)}.", places[:MAX_NAMED])
+    return Fact(f"{roots} has at least {count}: {_listed(places)}.", places[:MAX_NAMED])
 
 
 def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy, is_test: IsTest) -> Fact | None:
@@ -200,39 +201,49 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     node = next((one for one in nodes if one.source and one.bases), None)
     if node is None:
         own = _places(nodes)
-        return Fact(f"`{last_part(nodes[0].name)}` has no base class {{1}}.", own[:1]) if own else None
-    above = [tree.nodes[name] for name in node.bases]
+        return Fact(f"No base class of `{last_part(nodes[0].name)}` {{1}} is recorded.", own[:1]) if own else None
+    verbs = {name: "implements" if name in node.implements else "extends" for name in node.bases}
+    names = sorted(verbs, key=verbs.__getitem__)
     chain = [one.class_name for one in tree.chain(node.name)][1:]
-    places = _places(above)
-    cited = {place.name: f" {{{number}}}" for number, place in enumerate(places, start=1)}
-    bases = " and ".join(f"`{one.name}`{cited.get(one.name, '')}" for one in above)
+    places = _places(tree.nodes[name] for name in names)
+    cited = {place.name: f"`{place.name}` {{{number}}}" for number, place in enumerate(places, start=1)}
+    parts = groupby(names, key=verbs.__getitem__)
+    bases = (f"{verb} {' and '.join(cited.get(name, f'`{name}`') for name in some)}" for verb, some in parts)
     further = f"; above it: {' > '.join(f'`{name}`' for name in chain)}" if chain else ""
-    return Fact(f"`{last_part(node.name)}` extends {bases}{further}.", places or _places([node]))
+    return Fact(f"`{last_part(node.name)}` {' and '.join(bases)}{further}.", places or _places([node]))
 
 
 def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_of: MembersOf) -> Fact | None:
-    """Return the nearest ancestor that defines a member which the question names."""
-    words = set(NAME.findall(question))
-    for node in nodes:
-        for above in (tree.nodes[ancestor.class_name] for ancestor in tree.chain(node.name)):
-            if place := _member(above, words, members_of):
-                inherited = last_part(place.name)
-                return Fact(f"`{last_part(node.name)}` inherits `{inherited}` from `{above.name}` {{1}}.", (place,))
+    """Return the nearest definitions of a member which the question names, in a class or its ancestors."""
+    words = dict.fromkeys(reversed(NAME.findall(question)))  # verbs such as `get` come before the member
+    for node, word in product(nodes, sorted(words, key=looks_like_name, reverse=True)):
+        found = {
+            one.name: DefinedPlace(f"{last_part(one.name)}.{word}", str(one.source), member.lines)
+            for one in (tree.nodes[name] for name in _lineage(node.name, tree))
+            for member in members_of(one)
+            if member.name == word
+        }
+        hidden = {above for name in found for above in _lineage(name, tree)[1:]}
+        if nearest := {name: place for name, place in found.items() if name not in hidden}:
+            where = " and ".join(f"`{name}` {{{n}}}" for n, name in enumerate(nearest, start=1))
+            return Fact(f"`{word}` of `{last_part(node.name)}` is defined in {where}.", tuple(nearest.values()))
     return None
 
 
-def _member(node: ClassNode, names: Collection[str], members_of: MembersOf) -> DefinedPlace | None:
-    own = (member for member in members_of(node) if member.name in names)
-    places = (DefinedPlace(f"{last_part(node.name)}.{one.name}", str(node.source), one.lines) for one in own)
-    return next(places, None)
+def _lineage(name: str, tree: Hierarchy) -> list[str]:
+    """Return a class and all its ancestors; interfaces only of a class that extends none."""
+    found = [name]
+    for node in map(tree.nodes.__getitem__, found):  # which grows below
+        bases = [base for base in node.bases if base not in node.implements] or node.bases
+        found += [base for base in bases if base not in found]
+    return found
 
 
 def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
     for node in nodes:
-        if own := {one.name: one for one in members_of(node)}:
-            places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())
-            text = f"`{last_part(node.name)}` defines {counted(len(own), 'member')}: {_listed(places)}."
-            return Fact(text, places[:MAX_NAMED])
+        if places := tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in members_of(node)):
+            text = f"`{last_part(node.name)}` defines at least {counted(len(places), 'member')} in {node.source}"
+            return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED])
     return None
 
 

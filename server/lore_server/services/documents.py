@@ -240,16 +240,11 @@ class DocumentService:
 
     def _members(self, node: ClassNode) -> list[records.MemberRecord]:
         """Return the members that the class itself defines, each once with its lines, in the order of the file."""
-        found: dict[str, records.MemberRecord] = {}
-        chunks = self._index.catalogue.of_source(node.source or "")
-        for defined in self._index.catalogue.members(node):
-            holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= defined.lines[0]), None)
-            if holder is not None:
-                lines = list(defined.lines)
-                found.setdefault(
-                    defined.name, {"name": defined.name, "kind": defined.kind, "id": holder.id, "lines": lines}
-                )
-        return list(found.values())
+        chunks = self._index.catalogue.of_source(node.source or "")[::-1]
+        members = self._index.catalogue.members(node)
+        ids = [next((chunk.id for chunk in chunks if chunk.lines[0] <= one.lines[0]), "") for one in members]
+        known = ((one, id_) for one, id_ in zip(members, ids, strict=True) if id_)
+        return [{"name": one.name, "kind": one.kind, "id": id_, "lines": list(one.lines)} for one, id_ in known]
 
     def _mark(self, *parts: str | None) -> str:
         return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))
