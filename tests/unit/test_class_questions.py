@@ -6,6 +6,8 @@ from lore_etl.core.model import ClassNode, Member
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_rows import User
 from lore_server.answer.class_questions import Fact, class_fact
+from lore_server.answer.passage_answers import definition_citation
+from tests.harness.chunks import make_chunk
 
 TREE = Hierarchy(
     [
@@ -266,3 +268,21 @@ def test_a_change_affects_users_and_subclasses(question: str) -> None:
     assert "shop/sql.py {1}, app.py {2}. `Store` has at least 3 subclasses: " in fact.text
     assert "{5}" in fact.text
     assert len(fact.places) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("NewRouter", "// NewRouter returns a router.\nfunc NewRouter() *Router {\n}", 2),
+        ("app.App", "/**\n * The App itself.\n */\nclass App {\n}", 4),
+        ("name", "@rename\n# a name\ndef name(self):\n    return 1", 3),
+        ("$el", "    @query('x')\n    $el: Element", 2),
+        ("Shape.area", "  # the area\n  alias size area", 2),
+        ("absent", "attr_reader :one\nabsentee", 1),
+    ],
+)
+def test_the_line_of_a_definition_is_cited_and_not_a_comment_before_it(name: str, text: str, line: int) -> None:
+    lines = text.split("\n")
+    cited = definition_citation(1, name, (1, len(lines)), [make_chunk("a.x", "src", text=text)], lines)
+
+    assert (cited["lines"], cited["quote"]) == ([line, line], lines[line - 1])

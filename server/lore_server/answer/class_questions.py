@@ -24,6 +24,7 @@ MAX_NAMED = 60
 SHOWN_USERS = 10
 MAX_MEANT = 5  # definitions of one name
 MAX_READ = 500  # passages
+COMMENT = r"\s*(?:#|//|/?\*|--)"
 _DESCRIPTIONS = (".d.ts", ".pyi")  # of a class that another file defines
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
@@ -123,7 +124,7 @@ def place_fact(question: str, index: Index) -> Fact | None:
 
 def call_of(name: str, not_after: str = "") -> re.Pattern[str]:
     """Return a pattern for lines with a call by this escaped name; definitions and comments are none."""
-    no_call = rf"\s*(?:#|//|/?\*|--)|(?:{_FORM['begins'].pattern}){name}\b"
+    no_call = rf"{COMMENT}|(?:{_FORM['begins'].pattern}){name}\b"
     return re.compile(rf"(?!{no_call}).*(?<![\w${not_after}]){name}(?:(?:::)?<[^<>()]*>)?\(")
 
 

@@ -14,7 +14,7 @@ from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import DefinedPlace, Fact, extended_class, shown_line
+from lore_server.answer.class_questions import COMMENT, DefinedPlace, Fact, extended_class, shown_line
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
@@ -279,7 +279,8 @@ def definition_citation(
 ) -> CitationRecord:
     """Return the citation of the line that defines a class or member, in a file given by its chunks and lines."""
     first, last = span
-    line = next((n for n in range(first, min(last, len(lines)) + 1) if last_part(name) in lines[n - 1]), first)
+    named = re.compile(rf"(?!{COMMENT}).*(?<![\w$]){re.escape(last_part(name))}(?![\w$])")
+    line = next((n for n in range(first, min(last, len(lines)) + 1) if named.match(lines[n - 1])), first)
     holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
     return _citation(number, holder, name, (line, line), lines[line - 1][:MAX_QUOTE])
 
