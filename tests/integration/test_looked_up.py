@@ -40,7 +40,7 @@ FILES = {
     "release-notes/v3.2.0.md": crane(
         "v3.2.0",
         "v3.0.0 changed the conveyor; what changed now is its speed",
-        "The multi-lane scanner reads labels",
+        "The multi-lane scanner reads labels, and the weight once: it can weigh-once",
         "The tare to balance is printed; the tare on the balance is not `printed` now",
     ),
     "release-notes/v3.10.0.md": crane(
@@ -247,6 +247,7 @@ def test_what_implements_an_interface_of_go_is_asserted_in_its_file(crane_app: A
             "which release added a tare option in `Tare.balance`",
             "names `tare` and `Tare.balance` is that of 3.10.0 [1].",
         ),
+        ("which release added --weigh-once", "names `weigh-once` is that of 3.10.0 [1]."),
         ("in which version was --weigh-once fixed", "names `weigh-once` as fixed is that of 3.10.0 [1]."),
     ],
 )

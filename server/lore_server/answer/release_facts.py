@@ -39,7 +39,8 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
     parts = tuple(_FORM["around"].sub("", part) for part in _FORM["of"].split(subject))
     for names in dict.fromkeys(((subject,), parts if " " in subject else (last_part(subject),))):
         before = "`[^`\\s]*" if len(names) > 1 else ""  # in prose, `signal` and `when` may be other words
-        forms = (spelled(name, is_whole=True).pattern + r"\(" * (f"{name}()" in question) for name in names)
+        marks = {name: ("--" * (f"--{name}" in question), r"\(" * (f"{name}()" in question)) for name in names}
+        forms = (dashes + spelled(name, is_whole=True).pattern + call for name, (dashes, call) in marks.items())
         words = re.compile("".join(rf"^(?=[\s\S]*?{before}{form})" for form in forms), re.IGNORECASE)
         known = phrase_words(" ".join(names))
         begin = cache(lambda source: _titled_versions(index.catalogue.of_source(source)))
