@@ -20,7 +20,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import project_git
-from lore_server.changes.file_history import MAX_COMMITS, ProjectHistory
+from lore_server.changes.file_history import MAX_COMMITS, SLOW, ProjectHistory
 from lore_server.contract import load_contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
@@ -237,6 +237,7 @@ def test_what_no_release_note_names_was_introduced_by_the_earliest_commit_with_i
     )
     commit(root, "Begin")
     git(root, "tag", "v1.0.0")
+    edit(root, "Prepare limits", "\n", "  # unlimited\n")
     edit(root, "Limit the attempts (#3)", "most", "limit")
     git(root, "mv", RETRY, "src/again.py")
     commit(root, "Move")
@@ -568,3 +569,26 @@ def test_a_commit_that_unpacks_to_much_text_takes_little_memory(tmp_path: Path) 
     peak = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, check=True)
 
     assert int(peak.stdout) < 300
+
+
+def test_the_first_commit_of_a_shallow_clone_is_no_origin_of_its_files(tmp_path: Path, open_app: Opener) -> None:
+    root = write_project(tmp_path / "whole", {RETRY: TEXT, "src/other.py": "def other_one():\n    return 1\n"})
+    commit(root, "Begin")
+    edit(root, "Wait longer", "5", "6")
+    edit(root, "Add a bound", "6\n", "bound_of(6)\n\n\ndef bound_of(n):\n    return n\n")
+    git(root, "checkout", "-qb", "grafted")  # as git calls the first commit of a shallow clone
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--depth", "2", root.as_uri(), str(clone))
+    app = open_app(clone)
+    sync(app.index)
+
+    def asked(query: str) -> str:
+        return str(app.call("ask_knowledge_base", {"query": query})["answer"])
+
+    changed = asked(f"why was {RETRY} changed?")
+    assert ("“Add a bound”" in changed, "Before that" in changed) == (True, False)
+    assert "“Add a bound”" in asked("which commit added bound_of?")
+    assert "earliest commit" not in asked("which commit added Retry.delay?")
+    assert "was changed last" not in asked("why was src/other.py changed?")
+    reply = app.call("get_source", {"path": "src/other.py", "history": True})
+    assert (reply["history"], reply["history_note"]) == ([], SLOW)

@@ -60,11 +60,9 @@ class ChangeAnswers:
         change, tag = found
         whole = self._index.catalogue.of_source(place.source)
         citation = definition_citation(1, name, place.lines, whole, whole_lines(whole))
-        searched = f"`{last_part(name)}` in `{place.source}` [1]"
-        answer = (
-            f"No release note here names `{name}`. The earliest commit with {searched} is "
-            f"{_sentence(change, {}, '')}." + f" The first tag with this commit is `{_plain(tag)}`." * bool(tag)
-        )
+        searched = f"No release note here names `{name}`. The earliest commit with `{last_part(name)}`"
+        tagged = f" The first tag with this commit is `{_plain(tag)}`." * bool(tag)
+        answer = f"{searched} in `{place.source}` [1] is {_sentence(change, {}, '')}.{tagged}"
         return {"answer": answer, "found": True, "mode": STRUCTURAL, "citations": [citation]}
 
     def _written(self, place: ChangedPlace, found: SearchOutcome) -> WrittenAnswer | None:

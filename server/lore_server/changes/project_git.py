@@ -29,7 +29,7 @@ SECONDS = 8.0  # of git for one reply; the log of lines is the slow one
 MAX_BYTES = 4_000_000
 MAX_FOLLOWED = 20_000  # latest commits that are searched for the merge of a commit
 MAX_FILE_BYTES = 20_000_000
-_FORMAT = "--format=%H%n%as%n%an%n%B"
+_FORMAT = "--format=%H%n%as%n%an%n%D%n%B"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _COMMIT_FIRST = "Lore reads commits with git: commit something first."
@@ -87,16 +87,17 @@ def has_blob(root: Path, path: str, blob: str) -> bool:
 
 
 class LoggedCommit(NamedTuple):
-    """A commit: its id, the day of the change, its author and its message."""
+    """A commit: its id, the day of the change, its author, its refs and its message."""
 
     id: str
     day: str
     author: str
+    refs: str
     message: str
 
 
 class CommitLog(NamedTuple):
-    """Commits, newest first, and whether git had time to find all of them."""
+    """Commits, newest first, and whether git had time to find all of them and has them."""
 
     commits: list[LoggedCommit]
     is_complete: bool
@@ -118,7 +119,8 @@ def changing(root: Path, path: str, lines: CommittedLines | None, count: int) ->
 
 def first_with(root: Path, path: str, name: str) -> tuple[LoggedCommit, str] | None:
     """Return the earliest commit with a name in a file or its earlier path, and its first tag; None if not in time."""
-    found = _log(root, MAX_FOLLOWED, "--no-merges", f"-S{name}", "--follow", "--", path)
+    word = f"(^|[^[:alnum:]_$]){re.escape(name)}([^[:alnum:]_$]|$)"
+    found = _log(root, MAX_FOLLOWED, "--no-merges", f"-S{word}", "--pickaxe-regex", "--follow", "--", path)
     if not found.commits or not found.is_complete:
         return None
     by_day = ("for-each-ref", "--count=1", "--sort=creatordate", "--format=%(refname:short)", "refs/tags")
@@ -218,10 +220,11 @@ def located(before: list[str], now: list[str], first: int, last: int) -> Committ
 
 
 def _log(root: Path, count: int, *arguments: str) -> CommitLog:
-    wanted = ("--no-patch", f"--max-count={count}", "--encoding=UTF-8", _FORMAT)
+    wanted = ("--no-patch", f"--max-count={count}", "--encoding=UTF-8", "--decorate=full", _FORMAT)
     output = read_git(root, *LOG, *wanted, *arguments, seconds=SECONDS, max_bytes=MAX_BYTES)
     records = output.text.split("\0")
     whole = records if output.is_complete else records[:-1]
-    fields = [record.lstrip("\n").split("\n", 3) for record in whole]
-    commits = [LoggedCommit(*values) for values in fields if len(values) == 4 and _ID.fullmatch(values[0])]
-    return CommitLog(commits, output.is_complete)
+    fields = [record.lstrip("\n").split("\n", 4) for record in whole]
+    commits = [LoggedCommit(*values) for values in fields if len(values) == 5 and _ID.fullmatch(values[0])]
+    known = [one for one in commits if "grafted" not in one.refs.split(", ")]  # a shallow clone begins with such a one
+    return CommitLog(known, output.is_complete and len(known) == len(commits))
