@@ -54,6 +54,32 @@ def test_the_types_that_implement_an_interface_are_below_it_also_after_an_edit(a
     assert below(app, "dock.Dock") == ["quay.Quay", "raft.Raft"]
 
 
+BASES: dict[str, str | bytes] = {
+    "fleet.py": "class Boat: ...\nclass Sailing(Boat): ...\nclass Towed: ...\nclass Yacht(Sailing, Towed): ...\n",
+    "crew.ts": "interface Paid {}\nclass Person {}\nclass Cook extends Person implements Paid {}\n"
+    "class Guest implements Paid {}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("root", "head"),
+    [
+        ("Yacht", ["extends fleet.Sailing > fleet.Boat, fleet.Towed"]),
+        ("Cook", ["extends Person", "implements Paid"]),
+        ("Guest", ["implements Paid"]),
+        ("Boat", []),
+    ],
+)
+def test_a_class_is_shown_with_all_its_base_classes_and_with_interfaces_only_as_such(
+    app: App, root: str, head: list[str]
+) -> None:
+    write_project(app.index.root, BASES)
+    sync(app)
+    body = OPERATIONS["get_class_hierarchy"].text(app.call("get_class_hierarchy", {"root": root})).body
+
+    assert [line for line in body.split("\n") if line.startswith(("extends", "implements"))] == head
+
+
 USES: dict[str, str | bytes] = {
     "src/sail.py": 'class Sail:\n    """Catches the wind."""\n\n\ndef hoist() -> Sail:\n    return Sail()\n',
     "src/boat.py": "from sail import Sail, hoist\n\n\ndef depart() -> Sail:\n    hoist()\n    return hoist()\n",

@@ -90,19 +90,17 @@ def answer(result: records.AnswerRecord) -> ReplyText:
 
 
 def classes(result: records.HierarchyResultRecord) -> ReplyText:
-    head = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
+    chain = result.get("chain", [])
     root = next((class_ for class_ in result["classes"] if class_["class"] == result["root"]), None)
-    if root and "implements" in root:
-        head.append(f"implements {', '.join(root['implements'])}")
-    members = [
-        f"  .{member['name']}  {member['kind']}, lines {span(member['lines'])}" for member in result.get("members", ())
-    ]
+    bases, interfaces = (root["bases"], root.get("implements", [])) if root else (chain[:1], [])
+    extended = [" > ".join(chain) if [base] == chain[:1] else base for base in bases if base not in interfaces]
+    head = [f"{verb} {', '.join(some)}" for verb, some in (("extends", extended), ("implements", interfaces)) if some]
+    members = [f"  .{one['name']}  {one['kind']}, lines {span(one['lines'])}" for one in result.get("members", ())]
     listed = ["", "members:", *members] if members else []
     if "users" in result:
         users = [f"  {user}" for user in result.get("used_by", ())]
         title = f"used by at least {counted(result['users'], 'file')}:" if result["users"] else "no use of it was found"
-        listed += ["", title, *users]
-        listed += [f"not covered: {result['not_covered']}"]
+        listed += ["", title, *users, f"not covered: {result['not_covered']}"]
     return ReplyText("\n".join([*head, *_branches(result), *listed]), notes(result))
 
 
