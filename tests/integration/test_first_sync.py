@@ -198,8 +198,23 @@ def test_the_plan_of_a_later_sync_names_the_changed_and_deleted_files(app: App) 
     for _ in range(2):  # the second one has nothing to do
         app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, Listener(text=heard.append))
 
-    steps = "read 1 of 5 files, forget 1 deleted file, index their words, then embed their passages"
+    steps = "read 1 of 5 files, remove 1 file from the index, index their words, then embed their passages"
     assert heard == [f"plan: {steps}"]
+
+
+def test_the_plan_counts_the_indexed_files_that_leave_the_index_for_any_reason(app: App) -> None:
+    root = write_project(app.index.root, {"picture.png": b"\x89PNG"})
+    manage(app, "sync", wait_seconds=600)
+    write_project(root, {".gitignore": "docs/0.md\n"})  # it is still there
+    (root / "docs" / "1.md").unlink()
+    (root / "picture.png").unlink()
+    heard: list[str] = []
+
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600}, Listener(text=heard.append))
+
+    assert heard == [
+        "plan: read 0 of 4 files, remove 2 files from the index, index their words, then embed their passages"
+    ]
 
 
 def test_the_pace_counts_only_the_texts_that_are_embedded_now(app: App, model: PausedModel) -> None:

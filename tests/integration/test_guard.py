@@ -47,6 +47,8 @@ def emptied(root: Path) -> None:
 
 
 LEFT_OUT: dict[str, tuple[Change, int]] = {
+    "the project excludes one of them": (written("lore.toml", '[index]\nexclude = ["docs/page0.md"]\n'), 1),
+    "a .gitignore names one of them": (written(".gitignore", "page0.md\n"), 1),
     "the project excludes them": (written("lore.toml", '[index]\nexclude = ["docs/"]\n'), 4),
     "the user excludes them": (user_excludes, 4),
     "a .gitignore names them": (written(".gitignore", "docs/\n"), 4),
@@ -78,11 +80,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+@pytest.mark.parametrize("allow_mass_delete", [False, True])
 @pytest.mark.parametrize(("change", "files"), LEFT_OUT.values(), ids=LEFT_OUT)
-def test_files_that_the_rules_leave_out_have_not_disappeared(project: Path, change: Change, files: int) -> None:
+def test_files_that_the_rules_leave_out_have_not_disappeared(
+    project: Path, change: Change, files: int, allow_mass_delete: bool
+) -> None:
     change(project)
 
-    report = synced(project)
+    report = synced(project, allow_mass_delete)
 
     assert report.deleted == files
     said = [warning for warning in report.warnings if "still on disk" in warning]

@@ -16,7 +16,7 @@ class Plan(NamedTuple):
 
     to_read: int
     files: int
-    deleted: int
+    removed: int  # indexed files that it does not find any more, because they were deleted or are ignored now
     inventory: JSON | None
 
 

@@ -74,8 +74,8 @@ def extract(
     run.related = not run.same_layout
     _read_changed(run, changed if run.same_layout else found.files.keys(), progress, None if stored else show)
     _drop_deleted(run)
-    if (run.touched or run.related) and not allow_mass_delete:
-        check_guard(run)
+    if run.touched or run.related:
+        check_guard(run, 1 if allow_mass_delete else index.settings.index.guard_share)
     changes = _changes(run, now)
     report_files(index, found, run.rows, report, run.described.get("circles"))
     return changes

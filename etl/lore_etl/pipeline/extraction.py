@@ -140,10 +140,10 @@ class Relations:
         return relations_of(name, self.tree.hierarchy.chain(name) if name else (), successor)
 
 
-def check_guard(run: Extraction) -> None:
-    """Refuse to delete too many chunks, except those of files that the rules now leave out. Raises GuardTripped."""
+def check_guard(run: Extraction, share: float) -> None:
+    """Refuse to delete more than a share of the chunks; report files that rules now leave out. Raises GuardTripped."""
     lost = [path for path in run.touched if not run.chunks.get(path)]
-    if len(lost) < GUARD_SOURCES:
+    if not lost:
         return
     before = run.index.catalogue.of_sources(COUNT)
     empty = [path for path in lost if path in run.rows and run.rows[path].recipe]
@@ -153,12 +153,12 @@ def check_guard(run: Extraction) -> None:
         if not row.recipe if row else run.index.files.is_skipped(path):
             left_out.add(path)
     kept = {path: number for path, number in before.items() if path not in left_out}
-    _refuse_loss(kept, empty, set(lost).difference(empty), run.index.settings.index.guard_share)
+    _refuse_loss(kept, empty, set(lost).difference(empty), share)
     if left_out:
         verb = "is" if len(left_out) == 1 else "are"
         run.report.warnings.append(
             f"{counted(len(left_out), 'file')} still on disk {verb} no longer indexed, because the configuration, an "
-            f"ignore file or a rule about generated files excludes {'it' if verb == 'is' else 'them'}: "
+            f"ignore file or another rule excludes {'it' if verb == 'is' else 'them'}: "
             f"{some_of(sorted(left_out))}."
         )
 
@@ -259,6 +259,6 @@ def plan_of(run: Extraction, claims: Sequence[Claim]) -> Plan:
     for claim in claims:  # so that they are counted, though they have not been read yet
         path = claim.entry.path
         rows[path] = FileRow(path, "", "", f"{claim.source.kind.name}::{claim.name.removeprefix(path)}", "{}", "[]")
-    deleted = sum(1 for path in run.known if path not in run.scan.files and not run.scan.hides(path))
+    removed = sum(1 for path in run.stored if path not in run.scan.files and not run.scan.hides(path))
     files = sum(1 for row in rows.values() if row.recipe)
-    return Plan(len(claims), files, deleted, _counted(rows, _notes(rows)) if len(claims) == files else None)
+    return Plan(len(claims), files, removed, _counted(rows, _notes(rows)) if len(claims) == files else None)

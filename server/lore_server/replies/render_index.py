@@ -226,8 +226,8 @@ def plan(action: str, plan: Plan) -> str:
     """Return what a build has found and what it will do, a line each."""
     found = _inventory({"inventory": plan.inventory}) if plan.inventory else []
     some = f"{plan.to_read:,} of " if plan.to_read < plan.files else ""
-    forget = [f"forget {counted(plan.deleted, 'deleted file')}"] if plan.deleted else []
-    steps = [f"read {some}{counted(plan.files, 'file')}", *forget, _THEN[action]]
+    remove = [f"remove {counted(plan.removed, 'file')} from the index"] if plan.removed else []
+    steps = [f"read {some}{counted(plan.files, 'file')}", *remove, _THEN[action]]
     return "\n".join([*found, f"plan: {', '.join(steps)}"])
 
 
