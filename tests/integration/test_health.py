@@ -1,5 +1,6 @@
 """Health is checked by use, per part; it creates nothing, and only good results are cached."""
 
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.core.errors import IndexMissing
 from lore_etl.models.embedder import RecentQueries
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.operations.table import render
 from lore_server.services.health import size_of
 from tests.harness.calls import Opener
 from tests.harness.models import HashModel
@@ -166,6 +169,28 @@ def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(app
     after = health(app)
 
     assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")
+
+
+def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(tmp_path: Path, hash_app: App) -> None:
+    write_project(tmp_path, {"a.png": b"\x89PNG"})
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+
+    with pytest.raises(IndexMissing) as error:
+        hash_app.call("query_documents", {"query": "alpha"})
+
+    assert "`lore status` counts" in error.value.hint
+    assert "left out: 1 .png (binary)" in render("healthcheck", health(hash_app)).body
+
+
+def test_the_text_of_the_status_counts_each_file_that_is_left_out(tmp_path: Path, hash_app: App) -> None:
+    left_out = {f"{copy}.x{number}": "" for number in range(30) for copy in range(1 + number % 2)}
+    write_project(tmp_path, {"a.md": "# Alpha\n", **left_out})
+    hash_app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+
+    line = render("healthcheck", health(hash_app)).body.splitlines()[-1]
+
+    assert "found: 1 Markdown" not in line
+    assert sum(map(int, re.findall(r"(?:: |, |and )(\d+) ", line))) == len(left_out)
 
 
 def test_the_status_names_the_files_found_and_the_files_left_out(tmp_path: Path, hash_app: App) -> None:

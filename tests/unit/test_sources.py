@@ -360,3 +360,28 @@ def test_many_extensions_are_summed_up() -> None:
 
     assert len(counted["left_out"]) == MAX_ROWS + 1
     assert sum(row["files"] for row in counted["left_out"]) == MAX_ROWS + 30
+    assert {row["reason"] for row in counted["left_out"]} == {"type of file that Lore does not read"}
+
+
+def test_extensions_that_are_summed_up_have_no_reason_that_is_wrong_for_some() -> None:
+    many = [f"a.a{number}" for number in range(MAX_ROWS + 5)]
+
+    counted = inventory({}, dict.fromkeys([*many, "z.png", "z.min.js"], ""))
+
+    assert counted["left_out"][-1]["reason"] == "several reasons"
+
+
+def test_many_languages_are_summed_up_so_that_no_file_is_missing_from_the_count() -> None:
+    types = [f"type{number}" for number in range(MAX_ROWS + 5)]
+    rare = {f"{type_}/a.py": type_ for type_ in types}
+    owned = rare | {f"{types[-1]}/{number}.md": types[-1] for number in range(3)} | {"a.rs": types[-1]}
+
+    found = inventory(owned, {})["found"]
+
+    assert sum(row["files"] for row in found) == len(owned)
+    assert {row["type"]: sum(other["files"] for other in found if other["type"] == row["type"]) for row in found} == {
+        **dict.fromkeys(types, 1),
+        types[-1]: 5,
+    }
+    assert found[0]["language"] == "Markdown"
+    assert (found[-1]["language"], found[MAX_ROWS - 1]["language"]) == ("other", "Python")

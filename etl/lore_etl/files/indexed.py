@@ -29,7 +29,7 @@ _RESERVED = {
 }
 NOTHING_TO_INDEX = (
     "A sync found no files to index in this project.",
-    "Lore indexes documents, source code and configuration that git does not ignore; `lore doctor` counts the files "
+    "Lore indexes documents, source code and configuration that git does not ignore; `lore status` counts the files "
     "it finds and those it leaves out. Add such files, name ignored ones in `index.include`, or choose another folder.",
 )
 """Message and hint of an IndexMissing after a sync: another sync would change nothing."""

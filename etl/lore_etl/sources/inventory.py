@@ -19,6 +19,7 @@ BINARY = "binary"
 DOCUMENT = "document format that Lore does not read"
 CONFIGURATION = "configuration of Lore"
 UNKNOWN = "type of file that Lore does not read"
+SEVERAL = "several reasons"
 UNCLAIMED = "neither documentation nor code by its name"
 _BINARY = frozenset(
     ".png .jpg .jpeg .gif .webp .ico .bmp .tiff .avif .mp3 .mp4 .wav .ogg .webm .mov .zip .gz .tgz .xz .bz2 .7z .jar"
@@ -65,12 +66,14 @@ def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> JSON:
     rows = sorted(others.items(), key=lambda row: (-len(row[1]), row[0]))
     shown = [(suffix, reason, paths, min(paths)) for (suffix, reason), paths in rows[:MAX_ROWS]]
     if rest := rows[MAX_ROWS:]:
-        shown.append((OTHERS, UNKNOWN, [path for _, paths in rest for path in paths], min(rest[0][1])))
+        reasons = {reason for (_, reason), _ in rest}
+        reason = reasons.pop() if len(reasons) == 1 else SEVERAL
+        shown.append((OTHERS, reason, [path for _, paths in rest for path in paths], min(rest[0][1])))
+    counts = Counter[tuple[str, str]]()
+    for number, ((type_, language), count) in enumerate(found.most_common()):
+        counts[type_, language if number < MAX_ROWS else OTHERS] += count
     return {
-        "found": [
-            {"type": type_, "language": language, "files": count}
-            for (type_, language), count in found.most_common(MAX_ROWS)
-        ],
+        "found": [{"type": type_, "language": language, "files": count} for (type_, language), count in counts.items()],
         "left_out": [
             {"extension": suffix[:MAX_EXAMPLE], "reason": reason, "files": len(paths), "example": example[:MAX_EXAMPLE]}
             for suffix, reason, paths, example in shown

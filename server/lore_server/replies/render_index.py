@@ -244,8 +244,8 @@ def _inventory(result: Mapping[str, Any]) -> list[str]:
         lines.append("found: " + ", ".join(f"{files} {language}" for language, files in languages.most_common()))
     if left_out:
         rows = (f"{row['files']} {row['extension']} ({row['reason']})" for row in left_out[:SHOWN_EXTENSIONS])
-        rest = len(left_out) - SHOWN_EXTENSIONS
-        lines.append("left out: " + ", ".join(rows) + (f" and {rest} more extensions" if rest > 0 else ""))
+        rest = sum(row["files"] for row in left_out[SHOWN_EXTENSIONS:])
+        lines.append("left out: " + ", ".join(rows) + (f" and {counted(rest, 'other file')}" if rest else ""))
     return lines
 
 
