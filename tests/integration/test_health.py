@@ -18,7 +18,7 @@ from lore_server.operations.table import render
 from lore_server.services.health import size_of
 from tests.harness.calls import Opener
 from tests.harness.models import HashModel
-from tests.harness.projects import sync_once, write_project
+from tests.harness.projects import settle, sync_once, write_project
 
 
 def health(app: App) -> dict[str, Any]:
@@ -169,6 +169,18 @@ def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(app
     after = health(app)
 
     assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")
+
+
+def test_the_text_of_the_status_says_when_the_index_is_out_of_date(app: App) -> None:
+    synced_at = health(app)["freshness"]["synced_at"]
+    before = render("healthcheck", health(app)).notes
+    (app.index.root / "a.md").unlink()
+    settle(app.index.root)
+    app.freshness.notice()
+    after = render("healthcheck", health(app)).notes
+
+    assert before == (f"fresh, synced {synced_at}",)
+    assert [note.partition(" (")[0] for note in after] == ["stale: 1 file changed since the last sync"]
 
 
 def test_the_hint_for_an_index_without_files_names_a_command_that_counts_them(tmp_path: Path, hash_app: App) -> None:

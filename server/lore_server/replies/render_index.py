@@ -268,7 +268,7 @@ def health(result: records.HealthRecord) -> ReplyText:
         rows += [f"  {line}" for line in (*_problems(result["problems"]), *notes(result["problems"]))]
     if "job" in result:
         rows.append("  " + job(result["job"]).body)
-    return ReplyText("\n".join(rows))
+    return ReplyText("\n".join(rows), notes(result))
 
 
 def _place(row: Mapping[str, Any]) -> str:
