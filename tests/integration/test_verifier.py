@@ -19,8 +19,9 @@ from lore_server.http.site import site_of
 from lore_server.operations.table import render
 from lore_server.services.verification import RESULT, Pace
 from tests.harness.calls import Opener
+from tests.harness.evaluation import commit, git
 from tests.harness.owners import wait_until
-from tests.harness.projects import chunks_of, write_project
+from tests.harness.projects import chunks_of, settle, write_project
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 JSON = dict[str, Any]
@@ -84,6 +85,24 @@ def test_a_verification_says_what_was_compared_and_status_remembers_it(app: App)
     code, body = ready(app)
     assert (code, body["ready"]) == (200, True)
     assert detail in [check["detail"] for check in body["checks"]]
+
+
+def test_a_server_that_is_ready_names_the_commit_of_its_index_beside_that_of_the_files(app: App) -> None:
+    git(app.index.root, "init", "-q", "-b", "main")
+    commit(app.index.root, "first")
+    synced(app)
+    first = git(app.index.root, "rev-parse", "HEAD").strip()
+    _, before = ready(app)
+    write_project(app.index.root, {"docs/1.md": "# Page 1\n\nanother subject\n"})
+    commit(app.index.root, "second")
+    settle(app.index.root)
+    app.freshness.notice()
+    second = git(app.index.root, "rev-parse", "HEAD").strip()
+    _, after = ready(app)
+
+    assert (before["state"], before["branch"], before["commit"]) == ("fresh", "main", first)
+    assert "synced_commit" not in before
+    assert (after["state"], after["commit"], after["synced_commit"]) == ("stale", second, first)
 
 
 @pytest.mark.promise(30)

@@ -43,6 +43,7 @@ AUDIT = "audit.log"
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 LONGEST_ARGUMENT = 200  # characters in the audit log; texts are longer, and the history of the knowledge has them
 NEEDED = {"database", "collection", "keywords", "verification"}  # the parts without which answers may be wrong
+STATE = {"state", "branch", "commit", "synced_commit"}  # git's HEAD may differ from the commit of the index
 
 
 def build_http(
@@ -172,8 +173,8 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
             return refused(error)
         checks = [check for check in health["checks"] if check["part"] in NEEDED]
         is_ready = bool(health["counts"]) and all(check["status"] != "failed" for check in checks)
-        indexed = {name: health.get("freshness", {}).get(name) for name in ("branch", "commit")}
-        return JSONResponse({"ready": is_ready, **indexed, "checks": checks}, 200 if is_ready else 503)
+        freshness = {name: value for name, value in health.get("freshness", {}).items() if name in STATE}
+        return JSONResponse({"ready": is_ready, **freshness, "checks": checks}, 200 if is_ready else 503)
 
     async def live(request: Request) -> Response:
         """Tell a supervisor that the process answers; it needs no token and opens nothing."""
