@@ -14,6 +14,7 @@ from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.owner.across import Across
+from tests.harness.evaluation import commit
 from tests.harness.projects import write_project
 
 PROJECTS = {
@@ -97,3 +98,19 @@ def test_a_search_that_finds_nothing_tells_the_state_of_the_index(apps: dict[str
 
     across.close()
     assert (reply["results"], reply["freshness"]["state"]) == ([], "stale")
+
+
+def test_the_freshness_of_a_search_describes_all_projects_that_were_searched(
+    apps: dict[str, App], contract: Contract
+) -> None:
+    across = Across(contract, Holding(apps, "", 0))
+    for number, app in enumerate(apps.values(), start=1):
+        commit(app.index.root, "first")
+        write_project(app.index.root, {f"docs/new{each}.md": "# New\n\nNot yet indexed.\n" for each in range(number)})
+
+    reply = across.call([*apps], "query_documents", QUESTION, NOBODY)
+
+    across.close()
+    assert {one["project"] for one in reply["results"]} == {*apps}
+    # no branch, commit or time, which would be those of one project
+    assert reply["freshness"] == {"state": "stale", "changed_files": 3, "pending_vectors": 0}
