@@ -155,11 +155,9 @@ def check_guard(run: Extraction, share: float) -> None:
     kept = {path: number for path, number in before.items() if path not in left_out}
     _refuse_loss(kept, empty, set(lost).difference(empty), share)
     if left_out:
-        verb = "is" if len(left_out) == 1 else "are"
         run.report.warnings.append(
-            f"{counted(len(left_out), 'file')} still on disk {verb} no longer indexed, because the configuration, an "
-            f"ignore file or another rule excludes {'it' if verb == 'is' else 'them'}: "
-            f"{some_of(sorted(left_out))}."
+            f"{counted(len(left_out), 'file')} still on disk left the index, because of the configuration, an ignore "
+            f"file or another rule: {some_of(sorted(left_out))}."
         )
 
 
