@@ -7,7 +7,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +332,41 @@ def test_a_note_names_missing_parts(project: Path) -> None:
         edit(project, str(number), ".lore", ".lore\n.lore", ".gitignore")
     subjects, note = found(project, path=".gitignore")
     assert (len(subjects), note) == (MAX_COMMITS, f"Only the latest {MAX_COMMITS} commits are shown.")
+
+
+@pytest.fixture
+def shallow(project: Path) -> Path:
+    """Return a clone of the project without its first commit, and with a new one."""
+    commit(project, "Begin")
+    edit(project, "Five attempts", "return 5", "return 6")
+    git(project.parent, "clone", "--quiet", "--depth", "1", project.as_uri(), "shallow")
+    edit(project.parent / "shallow", "Name the class anew (#77)", "class Retry:", "class Retries:")
+    return project.parent / "shallow"
+
+
+def test_nothing_is_ascribed_to_the_commit_with_which_a_shallow_clone_begins(shallow: Path) -> None:
+    first = git(shallow, "rev-list", "--max-parents=0", "HEAD").strip()
+    text = (shallow / RETRY).read_text().splitlines()
+    with closing(open_index(shallow)) as index:
+        sync(index)
+        history = ProjectHistory(index)
+        whole, new, old = history.of(RETRY, text), history.of(RETRY, text, 1, 1), history.of(RETRY, text, 3, 3)
+        earliest = [history.first_with(RETRY, name) for name in ("Retries", "delay")]
+
+    assert first[:10] not in [change["commit"] for found in (whole, new, old) for change in found.changes]
+    assert "Name the class anew (#77)" in [change["subject"] for change in whole.changes]
+    assert [change["subject"] for change in new.changes] == ["Name the class anew (#77)"]
+    assert "shallow" in str(whole.note)
+    assert "shallow" in str(old.note)
+    assert [one and one[0]["subject"] for one in earliest] == ["Name the class anew (#77)", None]
+
+
+def test_files_changed_before_a_shallow_clone_begins_are_not_listed_as_changed(shallow: Path) -> None:
+    first = git(shallow, "rev-list", "--max-parents=0", "HEAD").strip()
+
+    assert RETRY in project_git.changed_since(shallow, first)
+    with pytest.raises(InvalidArgument, match="shallow clone"):
+        project_git.changed_since(shallow, "2001-01-01")
 
 
 def test_a_message_with_separators_is_one_commit(project: Path) -> None:

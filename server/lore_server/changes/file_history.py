@@ -29,7 +29,7 @@ _REQUESTS = frozenset({"pulls", "merge_requests"})
 _LINKED = re.compile(r"^Linked: (.+)$", re.MULTILINE)
 _TRAILER = re.compile(r"^(?:[A-Z][A-Za-z-]+-by|Change-Id|Cc|git-svn-id): ", re.MULTILINE)
 FEW = f"Only the latest {MAX_COMMITS} commits are shown."
-SLOW = "git took too long, or this clone is shallow; older commits are missing."
+INCOMPLETE = "Older commits are missing: git took too long, or this is a shallow clone."
 EDITED = "These lines changed after the last commit."
 NOT_COMMITTED = "The file is not in the last commit."
 NO_COMMIT = "No commit of the history changed this."
@@ -58,10 +58,7 @@ class ProjectHistory:
             return FileHistory([], error.message)
         by_name = preferred(tickets)
         shown = log.commits[:MAX_COMMITS]
-        if not log.is_complete:
-            note = SLOW
-        elif len(log.commits) > MAX_COMMITS:
-            note = FEW
+        note = INCOMPLETE if not log.is_complete else FEW if len(log.commits) > MAX_COMMITS else note
         unnamed = [commit.id for commit in shown if not names(commit.message)]
         merges = project_git.merges_of(self._index.root, unnamed)
         return FileHistory([self._record(commit, merges.get(commit.id, ""), by_name) for commit in shown], note)
@@ -77,9 +74,8 @@ class ProjectHistory:
 
     def _changing(self, path: str, text: Sequence[str], first: int, last: int | None) -> tuple[CommitLog, str | None]:
         root = self._index.root
-        if path.startswith((f"{KNOWLEDGE}/", f"{PULLED}/")):
-            return CommitLog([], True), NOT_COMMITTED
-        lines = project_git.committed(root, path, list(text), first, last or len(text))
+        is_own = not path.startswith((f"{KNOWLEDGE}/", f"{PULLED}/"))
+        lines = project_git.committed(root, path, list(text), first, last or len(text)) if is_own else None
         if lines is None:
             return CommitLog([], True), NOT_COMMITTED
         is_whole = first == 1 and (last or len(text)) >= len(text)

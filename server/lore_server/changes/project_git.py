@@ -29,7 +29,9 @@ SECONDS = 8.0  # of git for one reply; the log of lines is the slow one
 MAX_BYTES = 4_000_000
 MAX_FOLLOWED = 20_000  # latest commits that are searched for the merge of a commit
 MAX_FILE_BYTES = 20_000_000
-_FORMAT = "--format=%H%n%as%n%an%n%D%n%B"
+_FORMAT = "--format=%H%D%n%as%n%an%n%B"
+_NO_REFS = "--decorate-refs=refs/none"  # %D is then empty, or _GRAFTED
+_GRAFTED = "grafted"  # the commits where a shallow clone ends; git ascribes everything older to them
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _COMMIT_FIRST = "Lore reads commits with git: commit something first."
@@ -87,17 +89,16 @@ def has_blob(root: Path, path: str, blob: str) -> bool:
 
 
 class LoggedCommit(NamedTuple):
-    """A commit: its id, the day of the change, its author, its refs and its message."""
+    """A commit: its id, the day of the change, its author and its message."""
 
     id: str
     day: str
     author: str
-    refs: str
     message: str
 
 
 class CommitLog(NamedTuple):
-    """Commits, newest first, and whether git had time to find all of them and has them."""
+    """Commits, newest first, and whether they are all: git had the time, and the clone has the history."""
 
     commits: list[LoggedCommit]
     is_complete: bool
@@ -138,7 +139,7 @@ def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
 
 
 def changed_since(root: Path, point: str) -> dict[str, list[str]]:
-    """Return the latest commits (day and subject) after a date, commit or tag by file. Raises NotFound."""
+    """Return the latest commits (day and subject) after a point by file. Raises NotFound, InvalidArgument."""
     if _DATE.fullmatch(point):
         after = [f"--since={point}T00:00:00"]
     else:
@@ -149,11 +150,14 @@ def changed_since(root: Path, point: str) -> dict[str, list[str]]:
             hint = "Give a date such as 2026-01-31, or a commit or tag of this repository."
             raise NotFound(f"There is no commit or tag `{point}`.", hint) from error
         after = [f"{point}..HEAD"]
-    wanted = ("--no-merges", "--name-only", "--relative", f"--max-count={MAX_FOLLOWED}", "--format=%x01%as  %s", *after)
-    output = read_git(root, *LOG, *wanted, "--", ".", seconds=SECONDS, max_bytes=MAX_BYTES)
+    wanted = ("--no-merges", "--name-only", "--relative", f"--max-count={MAX_FOLLOWED}", "--format=%x01%D%as  %s")
+    output = read_git(root, *LOG, *wanted, _NO_REFS, *after, "--", ".", seconds=SECONDS, max_bytes=MAX_BYTES)
     files: dict[str, list[str]] = {}
     for record in output.text.split("\1")[1:]:
         subject, _, paths = record.partition("\0")
+        if subject.startswith(_GRAFTED):
+            hint = "Run `git fetch --unshallow`, or give a later point."
+            raise InvalidArgument(f"This shallow clone lacks the history since `{point}`.", hint)
         for path in filter(None, paths.removeprefix("\n").split("\0")):
             files.setdefault(path, []).append(subject)
     return files
@@ -220,11 +224,11 @@ def located(before: list[str], now: list[str], first: int, last: int) -> Committ
 
 
 def _log(root: Path, count: int, *arguments: str) -> CommitLog:
-    wanted = ("--no-patch", f"--max-count={count}", "--encoding=UTF-8", "--decorate=full", _FORMAT)
+    wanted = ("--no-patch", f"--max-count={count}", "--encoding=UTF-8", _NO_REFS, _FORMAT)
     output = read_git(root, *LOG, *wanted, *arguments, seconds=SECONDS, max_bytes=MAX_BYTES)
     records = output.text.split("\0")
     whole = records if output.is_complete else records[:-1]
-    fields = [record.lstrip("\n").split("\n", 4) for record in whole]
-    commits = [LoggedCommit(*values) for values in fields if len(values) == 5 and _ID.fullmatch(values[0])]
-    known = [one for one in commits if "grafted" not in one.refs.split(", ")]  # a shallow clone begins with such a one
-    return CommitLog(known, output.is_complete and len(known) == len(commits))
+    fields = [record.lstrip("\n").split("\n", 3) for record in whole]
+    commits = [LoggedCommit(*values) for values in fields if len(values) == 4 and _ID.fullmatch(values[0])]
+    is_cut = any(values[0].endswith(_GRAFTED) for values in fields)
+    return CommitLog(commits, output.is_complete and not is_cut)
