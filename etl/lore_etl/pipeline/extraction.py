@@ -201,12 +201,8 @@ def report_files(
     report.failed += found.unreadable
     report.skipped += found.refused
     notes = _notes(rows)
-    for path, said in notes.items():
-        for kind, text in said:
-            if kind == "failed":
-                report.failed.append(Problem(path, text))
-            elif kind == "warning":
-                report.warnings.append(text)
+    report.failed += [Problem(path, text) for path, said in notes.items() for kind, text in said if kind == "failed"]
+    report.warnings += [text for said in notes.values() for kind, text in said if kind == "warning"]
     report.inventory = _counted(rows, notes)
     inventory_ = canonical_json(report.inventory)
     if index.catalogue.meta("inventory") != inventory_:
