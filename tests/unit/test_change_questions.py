@@ -6,6 +6,7 @@ from lore_etl.core.model import ClassNode, Member
 from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.change_answers import ChangedPlace, changed_place, ticket_of
 from lore_server.changes.project_git import CommittedLines, located
+from lore_server.changes.ticket_names import closed_by, names
 from tests.harness.chunks import make_chunk
 
 PATHS = ("src/retry.py", "src/limits/retry.ts", "lib/limits.ts", "Makefile")
@@ -97,3 +98,15 @@ def test_lines_of_an_edited_file_are_found_in_the_last_commit(
     now: str, first: int, last: int, expected: CommittedLines
 ) -> None:
     assert located(["a", "b", "c", "d", "e"], now.split(), first, last) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "named", "closed"),
+    [
+        ("Fix it (#7)\n\n<!--\nFor example: closes #1234, ABC-1 or !5\n-->\nFixes #8\n", {"7", "8"}, ["8"]),
+        ("Fix #7 <!-- see #1 --> and close #8 <!-- closes #2", {"7", "8"}, ["7", "8"]),
+        ("Fixes #7 -- <!- no comment -> and closes #8", {"7", "8"}, ["7", "8"]),
+    ],
+)
+def test_the_instructions_of_a_template_name_no_ticket(message: str, named: set[str], closed: list[str]) -> None:
+    assert (names(message), closed_by(message)) == (named, closed)

@@ -10,13 +10,14 @@ _REQUEST = re.compile(r"(?<![^\s\w/(\[,;:.-])!(\d{1,9})\b")
 _REQUESTS = "merge_requests"
 """The folder of GitLab's merge requests, which are numbered separately from issues: `!12` and `#12` are different."""
 _KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # instructions of a template, with examples
 _CLOSING = re.compile(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(?:issue[ \t]+)?#(\d{1,9})\b")
 
 
 def names(message: str) -> set[str]:
     """Return the tickets that a message mentions, by number or key; a merge request of GitLab as `!12`."""
-    requests = (f"!{number}" for number in _REQUEST.findall(message))
-    return {*_NUMBER.findall(message), *requests, *(key.casefold() for key in _KEY.findall(message))}
+    text = _COMMENT.sub("", message)
+    return {*_NUMBER.findall(text), *map("!{}".format, _REQUEST.findall(text)), *map(str.casefold, _KEY.findall(text))}
 
 
 def shown_name(name: str) -> str:
@@ -26,7 +27,7 @@ def shown_name(name: str) -> str:
 
 def closed_by(text: str) -> list[str]:
     """Return the numbers of the tickets that a pull request or commit claims to close ("Fixes #12")."""
-    return list(dict.fromkeys(_CLOSING.findall(text)))
+    return list(dict.fromkeys(_CLOSING.findall(_COMMENT.sub("", text))))
 
 
 def names_of_file(source: str) -> set[str]:
