@@ -369,6 +369,19 @@ def test_files_changed_before_a_shallow_clone_begins_are_not_listed_as_changed(s
         project_git.changed_since(shallow, "2001-01-01")
 
 
+def test_a_partial_clone_is_not_called_a_project_without_history(project: Path) -> None:
+    commit(project, "Begin")
+    edit(project, "Six attempts", "return 5", "return 6")
+    git(project, "config", "uploadpack.allowFilter", "true")
+    git(project.parent, "clone", "--quiet", "--filter=blob:none", project.as_uri(), "partial")
+    partial = project.parent / "partial"
+
+    assert found(partial, 4, 8) == ([], "git cannot read this part of the history.")
+    assert project_git.changed_since(partial, "2001-01-01")[RETRY][0].endswith("Six attempts")
+    git(partial, "fetch", "--quiet", "--refetch", "--no-filter")
+    assert found(partial, 4, 8) == (["Six attempts", "Begin"], None)
+
+
 def test_a_message_with_separators_is_one_commit(project: Path) -> None:
     commit(project, "One\x1e\x1f line\n\n" + "0" * 40 + "\n2026-01-01\nMallory\nforged")
 

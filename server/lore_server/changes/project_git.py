@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, NotFound, StorageError
-from lore_etl.files.git_folder import ALLOCATION, NO_HISTORY, repository, require_own_objects
+from lore_etl.files.git_folder import ALLOCATION, NO_HISTORY, head, repository, require_own_objects
 from lore_etl.system.open_folder import facts_below, read_below
 from lore_etl.system.processes import quiet
 
@@ -35,6 +35,8 @@ _GRAFTED = "grafted"  # the commits where a shallow clone ends; git ascribes eve
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _COMMIT_FIRST = "Lore reads commits with git: commit something first."
+_UNREADABLE = "git cannot read this part of the history."
+_COMPLETE = "If this is a partial clone, complete it: `git fetch --refetch --no-filter`."
 
 
 class GitOutput(NamedTuple):
@@ -73,7 +75,8 @@ def read_git(root: Path, *arguments: str, seconds: float, max_bytes: int = -1) -
         if not is_complete:
             process.kill()
     if is_complete and process.returncode:
-        raise InvalidArgument(NO_HISTORY, _COMMIT_FIRST)
+        has_commits = head(root).commit is not None
+        raise InvalidArgument(_UNREADABLE, _COMPLETE) if has_commits else InvalidArgument(NO_HISTORY, _COMMIT_FIRST)
     return GitOutput(data.decode("utf-8", "replace"), is_complete)
 
 
@@ -150,8 +153,8 @@ def changed_since(root: Path, point: str) -> dict[str, list[str]]:
             hint = "Give a date such as 2026-01-31, or a commit or tag of this repository."
             raise NotFound(f"There is no commit or tag `{point}`.", hint) from error
         after = [f"{point}..HEAD"]
-    wanted = ("--no-merges", "--name-only", "--relative", f"--max-count={MAX_FOLLOWED}", "--format=%x01%D%as  %s")
-    output = read_git(root, *LOG, *wanted, _NO_REFS, *after, "--", ".", seconds=SECONDS, max_bytes=MAX_BYTES)
+    wanted = ("--no-merges", "--name-only", "--no-renames", "--relative", _NO_REFS, "--format=%x01%D%as  %s", *after)
+    output = read_git(root, *LOG, *wanted, f"-n{MAX_FOLLOWED}", "--", ".", seconds=SECONDS, max_bytes=MAX_BYTES)
     files: dict[str, list[str]] = {}
     for record in output.text.split("\1")[1:]:
         subject, _, paths = record.partition("\0")
