@@ -113,4 +113,4 @@ def test_the_freshness_of_a_search_describes_all_projects_that_were_searched(
     across.close()
     assert {one["project"] for one in reply["results"]} == {*apps}
     # no branch, commit or time, which would be those of one project
-    assert reply["freshness"] == {"state": "stale", "changed_files": 3, "pending_vectors": 0}
+    assert reply["freshness"] == {"state": "stale", "changed_files": 3}

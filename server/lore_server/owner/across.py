@@ -74,15 +74,15 @@ class Across:
         shown = {(name, row["id"]): row for name, part in parts.items() for row in part["results"]}
         rows = [{**shown[key], **row} for row in ranked if (key := (row["project"], row["id"])) in shown]
         self._add_importers(rows, list(fits)[:IMPORTING], failed)
-        records = [one["freshness"] for one in {**searched, **parts}.values()]
-        sums = {name: sum(record.get(name, 0) for record in records) for name in ("changed_files", "pending_vectors")}
+        known = [one["freshness"] for one in {**searched, **parts}.values()]
+        sums = {key: n for key in ("changed_files", "pending_vectors") if (n := sum(one.get(key, 0) for one in known))}
         confidence = next(iter(fits.values())).confidence
         reply: JSON = {
             "query": next(reply["query"] for reply in searched.values()),
             "total": sum(reply["total"] for reply in searched.values()),
             "results": [],
             "confidence": round(confidence, 3),
-            "freshness": {"state": min((record["state"] for record in records), key=STATES.index), **sums},
+            "freshness": {"state": min((one["state"] for one in known), key=STATES.index), **sums},
             **({"suggestion": SUGGESTION} if not rows else {"doubt": DOUBT} if confidence < DOUBTFUL else {}),
             **_degraded(failed),
         }
