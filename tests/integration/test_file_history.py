@@ -20,7 +20,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.changes import project_git
-from lore_server.changes.file_history import MAX_COMMITS, SLOW, ProjectHistory
+from lore_server.changes.file_history import INCOMPLETE, MAX_COMMITS, ProjectHistory
 from lore_server.contract import load_contract
 from lore_server.evaluation.bench import commits
 from lore_server.knowledge.registry import identity_of, spelled
@@ -639,4 +639,4 @@ def test_the_first_commit_of_a_shallow_clone_is_no_origin_of_its_files(tmp_path:
     assert "earliest commit" not in asked("which commit added Retry.delay?")
     assert "was changed last" not in asked("why was src/other.py changed?")
     reply = app.call("get_source", {"path": "src/other.py", "history": True})
-    assert (reply["history"], reply["history_note"]) == ([], SLOW)
+    assert (reply["history"], reply["history_note"]) == ([], INCOMPLETE)
