@@ -15,6 +15,7 @@ PROJECT = {
     "docs/rope.md": "# Rope\n\nTie the rope with a knot to the bollard.\n",
     "docs/bread.md": "# Bread\n\nBake the bread for an hour.\n",
     "src/crew.py": "".join(f"def task_{n}():\n    return {n}\n\n\n" for n in range(200)),
+    "notes/long.md": "# Long\n\n" + "Bake it. " * 1000 + "\n\nThe end.\n",
     "src/odd:3.py": "ODD = 1\n",
 }
 app = app_fixture(PROJECT)
@@ -54,15 +55,52 @@ def test_several_places_share_the_budget_and_name_what_is_missing(app: App, max_
 
     assert len(str(reply)) <= 3 * max_tokens
     last = reply["others"][0]["lines"][1]
-    assert f"src/crew.py after line {last}" in reply["truncated"]
+    assert f"src/crew.py from line {last + 1}" in reply["truncated"]
     assert "next_cursor" not in reply
     rest = read(app, f"src/crew.py:{last + 1}-{last + 2}")
     assert rest["lines"][0] == last + 1
 
 
+def rest_of(reply: Any) -> list[str]:
+    """Return the places that the reply names as missing, in the form in which `get_source` takes them."""
+    named = reply.get("truncated", "read by their lines: ").removeprefix("read by their lines: ")
+    return [place.replace(" from line ", ":") for place in named.split(", ") if place]
+
+
+@pytest.mark.parametrize("max_tokens", [200, 300, 1000, 2000, 6000])
+@pytest.mark.parametrize("lines", ["{n}-{n}", "{n}-{m}", "1-800"])
+def test_the_most_places_fit_any_budget_and_all_that_is_missing_is_named(app: App, max_tokens: int, lines: str) -> None:
+    places = [f"src/crew.py:{lines.format(n=n * 8 + 1, m=n * 8 + 6)}" for n in range(20)]
+    reply = read(app, "\n".join(places), max_tokens=max_tokens)
+
+    parts, rest = [reply, *reply["others"]], rest_of(reply)
+    assert len(str(reply)) <= 3 * max_tokens
+    assert len(parts) == 20 or places[len(parts)] in rest or reply["truncated"].endswith("…")
+    for place, part in zip(places, parts, strict=False):
+        assert read(app, place, max_tokens=100_000)["text"].startswith(part["text"])
+    if lines == "{n}-{n}" and max_tokens == 2000:
+        assert len(parts) == 20
+
+
+def test_the_rest_of_a_long_line_is_named_too(app: App) -> None:
+    reply = read(app, "notes/long.md:3\ndocs/bread.md", max_tokens=600)
+
+    assert reply["lines"] == [3, 3]
+    assert rest_of(reply) == ["notes/long.md:3"]
+
+
+def test_the_origin_of_each_place_is_shown_and_its_history_if_requested(app: App) -> None:
+    reply = read(app, "docs/bread.md\nsrc/crew.py:5-6", history=True)
+
+    assert [(part["origin"], part["history"]) for part in (reply, *reply["others"])] == [("project", [])] * 2
+    assert render("get_source", reply).whole().count("note: ") == 2
+
+
 def test_a_missing_place_is_named(app: App) -> None:
     with pytest.raises(DocumentNotFound, match=r"docs/bred\.md"):
         read(app, "docs/bread.md\ndocs/bred.md")
+    with pytest.raises(InvalidArgument, match=r"docs/rope\.md has no such lines"):
+        read(app, "docs/bread.md\ndocs/rope.md:9")
     with pytest.raises(InvalidArgument, match="too many"):
         read(app, "\n".join(["docs/bread.md"] * 21))
 

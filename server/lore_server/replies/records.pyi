@@ -286,10 +286,13 @@ class FileChangeRecord(TypedDict):
 
 class SourceTextOthersRecord(TypedDict):
     source: str
+    origin: str
     type: str
     lines: list[int]
     text: str
     changed: NotRequired[bool]
+    history: NotRequired[list[FileChangeRecord]]
+    history_note: NotRequired[str]
 
 class SourceTextRecord(TypedDict):
     source: str

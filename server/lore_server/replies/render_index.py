@@ -167,10 +167,10 @@ def sources(result: records.SourceListRecord) -> ReplyText:
 
 def source(result: records.SourceTextRecord) -> ReplyText:
     """Render a file or some of its lines, with their history before them if it was requested."""
-    head = f"{_place(result)}  [{kind(result)}]{changed(result)}"
-    blocks = ["\n".join([head, *_changes(result), "", result["text"]])]
-    for other in result.get("others", ()):
-        blocks.append(f"{_place(other)}  [{other['type']}]{changed(other)}\n\n{other['text']}")
+    blocks = []
+    for part in (result, *result.get("others", ())):
+        head = f"{_place(part)}  [{kind(part)}]{changed(part)}"
+        blocks.append("\n".join([head, *_changes(part), "", part["text"]]))
     return ReplyText("\n\n".join(blocks), notes(result))
 
 

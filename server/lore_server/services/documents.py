@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 
 MOST_PLACES = 20  # of one call
+SMALLEST_SHARE = 200  # tokens for a place; the smallest budget of a call
 MOST_COMPARED = 50_000  # chunks: a few seconds
 COPIES = Derived[dict[str, int]]("near-copies", kept=4)
+_OTHERS = ("source", "origin", "type", "lines", "text", "changed", "history", "history_note")
 _ROW = ("id", "type", "source", "title", "lines", "hash")
 
 
@@ -170,20 +172,23 @@ class DocumentService:
         """Return parts of several files, each with its share of the tokens that the ones before it left."""
         if len(places) > MOST_PLACES:
             raise InvalidArgument(f"{len(places)} places are too many.", f"Name at most {MOST_PLACES}.")
-        parts: list[records.SourceTextRecord] = []
-        left = max_tokens
+        parts, cut, left = list[JSON](), list[str](), max_tokens
         for number, place in enumerate(places):
-            parts.append(self.source(path=place, max_tokens=left // (len(places) - number), history=history))
-            left -= budget.size(parts[-1]) // budget.CHARACTERS_PER_TOKEN
-        first, *others = parts
-        cut = [f"{part['source']} after line {part['lines'][1]}" for part in parts if "truncated" in part]
-        first.pop("next_cursor", None)
+            if left < SMALLEST_SHARE:
+                cut.append(place)
+                continue
+            share = max(left // (len(places) - number), SMALLEST_SHARE)
+            part = cast(JSON, self.source(path=place, max_tokens=share, history=history))
+            if part.pop("next_cursor", None):
+                whole = part["text"].endswith("\n")  # a long line may be cut
+                cut.append(f"{part['source']} from line {part['lines'][1] + whole}")
+            parts.append({name: part[name] for name in _OTHERS if name in part} if parts else part)
+            left -= budget.size(parts[-1]) // budget.CHARACTERS_PER_TOKEN + 1
+        first = parts[0] | {"others": parts[1:]}
         if cut:
-            first["truncated"] = budget.clipped(f"{', '.join(cut)}: read the rest by its lines.", 1000)
-        named = ("source", "type", "lines", "text", "changed")
-        rows = [{name: value for name, value in part.items() if name in named} for part in others]
-        first["others"] = cast("list[records.SourceTextOthersRecord]", rows)
-        return first
+            room = left * budget.CHARACTERS_PER_TOKEN - budget.size({"others": [], "truncated": ""})
+            first["truncated"] = budget.clipped(f"read by their lines: {', '.join(cut)}", room)
+        return cast("records.SourceTextRecord", first)
 
     def _lines(self, path: str, chunks: Sequence[Chunk]) -> list[str]:
         """Return the lines of a file. Its front matter, which is in no chunk, comes from the unchanged file."""
