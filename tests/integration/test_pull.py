@@ -7,6 +7,7 @@ import tracemalloc
 import zlib
 from contextlib import closing
 from email.utils import formatdate
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,10 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tracker, di
     with running(tracker):
         pulled(tracker, folder)
     return tracker, texts(folder)
+
+
+def refused(status: int, number: int, path: str) -> Answer:
+    return status, {}, {}
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -326,6 +331,36 @@ def test_a_pull_request_is_linked_to_the_tickets_that_it_closes(tmp_path: Path) 
     assert "state: merged" in files["pulls/3.md"]
 
 
+def test_a_pull_request_that_no_longer_closes_a_ticket_is_not_linked_to_it(tmp_path: Path) -> None:
+    request: dict[str, Any] = {"pull_request": {"merged_at": None}, "body": "Fixes #1, fixes #3"}
+    tracker = github([github_issue(1), github_issue(2), github_issue(3, **request)])
+
+    with running(tracker):
+        pulled(tracker, tmp_path)
+        tracker.lists["/repos/acme/ferry/issues"][2] = github_issue(3, updated=9, **{**request, "body": "Fixes #2"})
+        report = pulled(tracker, tmp_path)
+
+    files = texts(tmp_path)
+    assert report.changed == ["issues/1.md", "issues/2.md", "pulls/3.md"]
+    assert ["Linked: #3" in files[f"issues/{number}.md"] for number in (1, 2)] == [False, True]
+    assert "Linked" not in files["pulls/3.md"]
+
+
+@pytest.mark.parametrize("environment", [{}, {"GITHUB_TOKEN": "secret"}])
+def test_a_refusal_says_what_the_tracker_replied_and_not_why(tmp_path: Path, environment: dict[str, str]) -> None:
+    tracker = github([github_issue(1)])
+    with running(tracker):
+        tracker.instead = partial(refused, 401)
+        with pytest.raises(UsageError, match="requires a valid token"):
+            pulled(tracker, tmp_path, environment=environment)
+        for status in (403, 404, 410):  # a list may be switched off in a project
+            tracker.instead = partial(refused, status)
+            with pytest.raises(
+                NotFound, match=rf"^The tracker does not show /repos/acme/ferry/issues \(status {status}"
+            ):
+                pulled(tracker, tmp_path, environment=environment)
+
+
 def test_discussions_are_read_with_a_token_and_otherwise_mentioned(tmp_path: Path) -> None:
     node = {
         "number": 5, "title": "Which berth?", "body": "Ask.", "url": "", "createdAt": moment(1), "updatedAt": moment(2),
@@ -382,10 +417,13 @@ def test_a_gitlab_project_is_read_with_the_notes_of_its_tickets(tmp_path: Path) 
             "gitlab", "acme/sea/ferry", tmp_path, address=tracker.address, environment={"GITLAB_TOKEN": "secret"}
         )
         first, second = (pull(wanted, lambda stage: None) for _ in range(2))
+        text = texts(tmp_path)["issues/1.md"]
+        tracker.lists[f"{base}/merge_requests"] = [{**request, "description": "See #1", "updated_at": moment(9)}]
+        pull(wanted, lambda stage: None)
 
     assert first.changed == ["issues/1.md", "merge_requests/1.md"]
     assert (second.changed, second.requests) == ([], 3)
     assert set(tracker.tokens) == {"secret"}
-    text = texts(tmp_path)["issues/1.md"]
     assert "state: open" in text
     assert text.endswith("Linked: !1 (merge request, merged)\n\n### @bob - 2026-02-01T00:00:02Z\n\nYes.\n")
+    assert "Linked" not in texts(tmp_path)["issues/1.md"]

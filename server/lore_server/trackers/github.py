@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 from lore_etl.core.errors import ProviderUnavailable
-from lore_server.changes.ticket_names import closed_by
 from lore_server.knowledge.names import DEVICES
 from lore_server.trackers import tickets
 from lore_server.trackers.tickets import ISSUES
@@ -72,15 +71,12 @@ def _issue(store: tickets.TicketStore, item: tickets.Item) -> None:
     number, request = tickets.ticket_number(item["number"]), item.get("pull_request")
     is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
     folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else tickets.text_of(item.get("state")))
-    labels = [
-        tickets.text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()
-    ]
+    labels = [tickets.text_of(one["name"] if isinstance(one, dict) else one) for one in item.get("labels") or ()]
     author, before = _login(item.get("user")), store.get(number)
-    store.put(number, tickets.ticket_of(folder, number, item, _KEYS, before, state=state, author=author, labels=labels))
+    ticket = tickets.ticket_of(folder, number, item, _KEYS, before, state=state, author=author, labels=labels)
+    store.put(number, ticket)
     if request:
-        for closed in closed_by(f"{item.get('title')}\n{item.get('body')}"):
-            if closed != number:
-                store.link(closed, number, f"pull request, {state}")
+        store.link_closed("", ticket, before, "pull request")
 
 
 def _comment(address: str, store: tickets.TicketStore, item: tickets.Item) -> None:

@@ -4,7 +4,6 @@ from functools import partial
 from urllib.parse import quote
 
 from lore_etl.core.text import clip, encodable
-from lore_server.changes.ticket_names import closed_by
 from lore_server.trackers import tickets
 from lore_server.trackers.github import file_name
 from lore_server.trackers.tracker_client import Stream, TrackerClient
@@ -46,8 +45,7 @@ def _ticket(kind: str, base: str, client: TrackerClient, store: tickets.TicketSt
     ticket = tickets.ticket_of(kind, number, item, _KEYS, before, labels=labels, **known)
     store.put(key, ticket)
     if kind == REQUESTS:
-        for closed in closed_by(f"{ticket.title}\n{ticket.body}"):
-            store.link(f"{tickets.ISSUES}-{closed}", f"{number}", f"merge request, {ticket.state}")
+        store.link_closed(f"{tickets.ISSUES}-", ticket, before, "merge request")
 
 
 def _notes(client: TrackerClient, path: str) -> dict[str, tickets.TicketComment]:

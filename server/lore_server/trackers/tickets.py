@@ -15,6 +15,7 @@ from lore_etl.core.errors import ProviderUnavailable
 from lore_etl.core.text import clip, encodable
 from lore_etl.stores.sqlite_file import Records
 from lore_etl.system.durable import sync_all_files
+from lore_server.changes.ticket_names import closed_by
 from lore_server.knowledge.safe_files import Files
 
 MAX_TITLE = 300
@@ -173,10 +174,15 @@ class TicketStore:
         if self.get(key) != ticket:
             self._rows.execute("INSERT OR REPLACE INTO record VALUES (?, ?, 0)", (key, json.dumps(asdict(ticket))))
 
-    def link(self, key: str, name: str, relation: str) -> None:
-        """Add a related ticket to an issue, which may arrive later."""
-        ticket = self.get(key) or TicketRecord(ISSUES, key.rpartition("-")[2])
-        self.put(key, replace(ticket, links={**ticket.links, name: relation}))
+    def link_closed(self, prefix: str, request: TicketRecord, before: TicketRecord | None, kind: str) -> None:
+        """Name a request in the issues that it closes, which may arrive later, and not in those it closed before."""
+        now, earlier = (closed_by(f"{one.title}\n{one.body}") if one else [] for one in (request, before))
+        for number in {*now, *earlier}:
+            issue = self.get(prefix + number) or TicketRecord(ISSUES, number)
+            links = {**issue.links, request.name: f"{kind}, {request.state}"}
+            if number not in now or prefix + number == request.name:
+                del links[request.name]
+            self.put(prefix + number, replace(issue, links=links))
 
     def write_files(self) -> None:
         """Write the files of all tickets that changed, and record that they are written."""

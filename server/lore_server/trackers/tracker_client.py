@@ -142,11 +142,11 @@ def _reply(found: httpx.Response, content: bytes) -> TrackerReply:
     if found.status_code == 304:
         return TrackerReply(None)
     if found.status_code == 401:
-        raise UsageError("The tracker does not accept the token.", "Check the token in the environment.")
+        raise UsageError("The tracker requires a valid token.", "Set one in the environment, or check the one there.")
     if found.status_code in (403, 404, 410):
         raise NotFound(
-            f"The tracker has no such project, or does not show it (status {found.status_code}).",
-            "Check its name. A private project needs a token in the environment.",
+            f"The tracker does not show {found.url.path} (status {found.status_code}).",
+            "Check the project's name, and whether it has this list. Private projects need a token in the environment.",
         )
     if found.status_code != 200:
         raise ProviderUnavailable(f"The tracker replied with status {found.status_code}.", "Check the address.")
