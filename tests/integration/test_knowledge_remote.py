@@ -290,6 +290,21 @@ def test_a_sync_that_did_not_finish_is_an_error_that_says_what_was_done(pair: Pa
     assert git(store.home, "log", "-1", "--format=%s", "--", str(main)).strip() == by_hand(1)
 
 
+def test_the_status_says_that_the_state_of_the_remote_and_its_problem_are_those_last_seen(pair: Pair) -> None:
+    storage = ProjectService(Library(pair.ours.home, pair.ours.home))
+    pair.update(pair.theirs, "First", "unseen")
+    assert storage.status()["remote_status"] == "origin/main as last seen (up to date)"
+
+    store = diverge(pair, "Second", "Second")
+    with pytest.raises(GitError):
+        storage.sync(request=WriteRequest())
+    git(store.home, "merge", "-q", "-X", "ours", "origin/main")
+
+    status = storage.status()["remote_status"]
+    assert "; the last attempt: Both sides changed" in status
+    assert storage.sync(request=WriteRequest())["remote_status"] == "origin/main as last seen (up to date)"
+
+
 def test_an_empty_remote_receives_everything_and_an_empty_folder_fetches_everything(tmp_path: Path) -> None:
     first = KnowledgeStore(tmp_path / "first")
     create(first)

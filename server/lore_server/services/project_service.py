@@ -18,8 +18,7 @@ from lore_server.services.knowledge_library import Library
 if TYPE_CHECKING:
     from lore_server.replies import records
 
-NAME = "Lore"
-DESCRIPTION = (
+ABOUT = (
     "Project knowledge that agents write and read: instructions (get_project_main), documents with chapters, "
     "their history."
 )
@@ -88,7 +87,7 @@ class ProjectService:
 
     def server_info(self) -> records.KnowledgeServerInfoRecord:
         home = str(self._library.home)
-        return {"success": True, "name": NAME, "version": __version__, "storage_path": home, "description": DESCRIPTION}
+        return {"success": True, "name": "Lore", "version": __version__, "storage_path": home, "description": ABOUT}
 
     def status(self) -> records.StorageStatusRecord:
         """Return the state of the knowledge folder's repository; an error is reported among the details."""
@@ -168,5 +167,5 @@ def _remote(remote: RemoteState, branch: str) -> str:
         return "no remote"
     ahead = f", {remote.ahead} ahead" if remote.ahead else ""
     behind = f", {remote.behind} behind" if remote.behind else ""
-    problem = f": {remote.problem}" if remote.problem else ""
-    return f"origin/{branch} ({remote.state}{ahead}{behind}){problem}"[:2000]
+    problem = f"; the last attempt: {remote.problem}" if remote.problem else ""
+    return f"origin/{branch} as last seen ({remote.state}{ahead}{behind}){problem}"[:2000]
