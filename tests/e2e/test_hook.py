@@ -77,6 +77,7 @@ def test_fr_016_verbose_reports_each_step(place: Place, server: MemoryServer) ->
     status = place.report("--status", "--url", server.url)
     assert (status["files"], status["is_running"], status["last"]["succeeded"]) == (20, False, 20)
     assert "sent LEARNING/" in Path(status["log"]).read_text(encoding="utf-8")
+    assert f"Sent to {server.url}: 20 memory files.\n" in place.run("--status", "--url", server.url).stdout
 
 
 @pytest.mark.long  # it measures time

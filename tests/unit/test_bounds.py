@@ -125,6 +125,8 @@ def test_the_hint_for_the_full_text_appears_only_if_a_result_was_truncated() -> 
     for operation, row, hint in (("query_documents", result, "(cut)"), ("search_memories", memory, "(whole: ")):
         assert hint not in render(operation, {"results": [row]}).body
         assert hint in render(operation, {"results": [row | {"cut": True}]}).body
+    parts = render("search_memories", {"results": [memory | {"parts": 3}]}).body
+    assert "(this part of 3: get_source @lore/memories/main/m.md)" in parts
 
 
 @given(st.integers(1, 100), st.integers(300, 15_000), st.sampled_from([PASSAGE, '"\\\n' * 500, "\x00" * 900]))

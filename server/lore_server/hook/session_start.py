@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import LoreError, StorageError, os_errors_as
 from lore_etl.core.json_types import JSON
+from lore_etl.core.text import counted
 from lore_etl.system.processes import detached, is_running
 from lore_server.console import output
 from lore_server.console.terminal import VisibleFormatter
@@ -78,7 +79,7 @@ def show_status(session: Session, target: Target) -> None:
         run = f"started {last['began']}, {'still running' if is_active else 'interrupted'}."
     else:
         run = f"{last['ended']}: {Tally.of(last)}{'' if last['answered'] else '; the server did not respond'}."
-    lines = [f"{complete} memory files are on {target.name}.", f"Last run: {run}"]
+    lines = [f"Sent to {target.name}: {counted(complete, 'memory file')}.", f"Last run: {run}"]
     lines += [f"failed: {entry['file']}: {entry['reason']}" for entry in failed]
     record = {
         "server": target.name, "files": complete, "failed": failed, "last": last or None,

@@ -132,8 +132,8 @@ def _memory(number: int, match: records.MemoryMatchRecord) -> Iterator[str]:
     yield f"{number}. {match['name']}{group}  {match['score']:.1f}{newer}{outdated(match)}"
     yield f"   {'  '.join(filter(None, (place, match.get('source'), match.get('created'))))}"
     yield from excerpt(match)
-    if match.get("cut") or match.get("parts", 1) > 1:
-        yield f"   (whole: get_source {match['path']})"
+    if (parts := match.get("parts", 1)) > 1 or match.get("cut"):
+        yield f"   ({'whole' if parts == 1 else f'this part of {parts}'}: get_source {match['path']})"
 
 
 def memory_deleted(result: records.MemoryDeletedRecord) -> ReplyText:
