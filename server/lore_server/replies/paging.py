@@ -204,8 +204,7 @@ def file_part(
 ) -> SourceTextRecord:
     """Return the reply with the text from `at` on, cut after a line if possible. Raises InvalidArgument."""
     if not asked.first <= (asked.last or len(lines)) or asked.first > len(lines):
-        hint = f"It has {len(lines):,} lines; start counts from 1."
-        raise InvalidArgument(f"{reply['source']} has no such lines.", hint)
+        raise InvalidArgument(f"{reply['source']} has no such lines.", f"Its lines are 1 to {len(lines):,}.")
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
     text, start = "\n".join(lines[: asked.last]), max(at, begins[asked.first - 1])
     for longest in (LONGEST_TITLE, budget.SHORT):

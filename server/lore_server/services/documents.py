@@ -175,8 +175,8 @@ class DocumentService:
         parts, cut, left = list[JSON](), list[str](), max_tokens
         for number, place in enumerate(places):
             if left < SMALLEST_SHARE:
-                cut.append(place)
-                continue
+                cut += places[number:]
+                break
             share = max(left // (len(places) - number), SMALLEST_SHARE)
             part = cast(JSON, self.source(path=place, max_tokens=share, history=history))
             if part.pop("next_cursor", None):
