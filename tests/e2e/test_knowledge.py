@@ -134,7 +134,7 @@ def test_the_command_line_lists_reads_compares_and_reverts(project: Path, home: 
     assert "ann  Update knowledge for some-app: Updated main.md" in log[0]
     assert "+# Two" in shell(project, home, "show", second)[0]
     assert "-# One\n+# Two" in shell(project, home, "diff", first, "--main")[0]
-    assert shell(project, home, "diff", first, first)[0] == "No history.\n"
+    assert shell(project, home, "diff", first, first)[0] == "No such commits or changes.\n"
     assert shell(project, home, "revert", second[:12])[2] == 0
     assert shell(project, home, "get")[0] == "# One\n"
     assert git(home, "log", "-1", "--format=%s").startswith("Revert ")

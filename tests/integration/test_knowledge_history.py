@@ -13,6 +13,7 @@ from lore_server.knowledge.chapter_edit import ChapterName, add_part, rewrite, u
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
+from lore_server.operations.table import render
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
@@ -400,3 +401,22 @@ def test_a_history_that_lost_its_objects_is_not_begun_anew(store: KnowledgeStore
     assert messages(store.home) == before
     create(KnowledgeStore(store.home), "third")
     assert messages(store.home)[: len(before)] == before
+
+
+def test_a_history_says_that_it_goes_on_until_its_last_commit_is_shown(store: KnowledgeStore, tmp_path: Path) -> None:
+    for number in range(5):
+        create(store, f"document-{number}")
+    service, found, skip = ProjectService(Library(store.home, tmp_path)), list[str](), 0
+    while True:
+        page = service.history(main=False, everything=True, limit=2, skip=skip)
+        found += [commit["id"] for commit in page["commits"]]
+        skip += 2
+        text = render("get_knowledge_history", page).whole()
+        if "truncated" not in page:
+            break
+        assert f"pass skip={skip}." in text
+
+    assert found == [commit.id for commit in store.history.log()]
+    assert "older commits" not in text
+    beyond = service.history(main=False, everything=True, limit=2, skip=100)
+    assert render("get_knowledge_history", beyond).whole() == "No such commits or changes."

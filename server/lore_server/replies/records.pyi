@@ -640,6 +640,7 @@ class KnowledgeHistoryRecord(TypedDict):
     commits: list[KnowledgeHistoryCommitsRecord]
     paths: NotRequired[list[str]]
     patch: NotRequired[str]
+    truncated: NotRequired[str]
 
 class KnowledgeRevertedRecord(TypedDict):
     success: bool

@@ -101,7 +101,7 @@ def history(result: records.KnowledgeHistoryRecord) -> ReplyText:
         subject = commit["message"].partition("\n")[0]
         rows.append(f"{commit['id'][:SHORT_ID]}  {commit['date']}  {commit['author']}{session}  {subject}")
     patch = ["", result["patch"].rstrip("\n")] if "patch" in result else []
-    return ReplyText("\n".join([*rows, *patch]).strip("\n") or "No history.")
+    return ReplyText("\n".join([*rows, *patch]).strip("\n") or "No such commits or changes.", notes(result))
 
 
 def reverted(result: records.KnowledgeRevertedRecord) -> ReplyText:

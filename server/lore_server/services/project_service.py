@@ -149,14 +149,13 @@ class ProjectService:
             return store.projects.show(commit)
         project = None if everything else self._library.named(project_id)
         paths = [] if project is None else store.projects.paths(project, filename, main)
-        record: records.KnowledgeHistoryRecord = {"success": True, "commits": []}
-        if project is not None:
-            record["project_id"] = project
+        found = [] if since is not None else store.history.log(paths, limit + 1, skip)
+        more = f"There are older commits: pass skip={skip + limit}." if found[limit:] else ""
+        commits = [commit.record() for commit in found[:limit]]
+        record: records.KnowledgeHistoryRecord = {"success": True, "commits": commits}
         if since is not None:
             record["patch"] = store.history.diff(since, commit, paths)
-        else:
-            record["commits"] = [commit.record() for commit in store.history.log(paths, limit, skip)]
-        return record
+        return paging.with_fields(record, project_id=project, truncated=more)
 
     def revert(self, *, commit: str, request: WriteRequest) -> records.KnowledgeRevertedRecord:
         return self._library.store.revert(commit, request.by)
