@@ -178,6 +178,7 @@ class App:
 
     def _knowledge_changed(self) -> None:
         """Index new knowledge immediately; the folder exists before the jobs that read it."""
+        self.freshness.notice()
         self.jobs.index_knowledge()
 
     def state(self) -> JSON:

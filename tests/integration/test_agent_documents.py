@@ -127,6 +127,24 @@ def test_a_write_during_a_sync_is_indexed_after_it(app: App, call: Call, root: P
     assert call("list_sources")["total"] == len(PAGES) + 41
 
 
+def test_a_written_or_deleted_document_counts_as_changed_until_it_is_indexed(app: App, call: Call) -> None:
+    note(call, "ropes", "Ropes are tarred.")
+    sync(call)
+    app.freshness.watched = True  # so it does not check all files again by itself
+    assert call("query_documents", query="lanterns")["freshness"]["state"] == "fresh"
+    app.jobs.stop()
+
+    writes: list[tuple[str, JSON]] = [
+        ("update_project_main", {"content": "# Ferry"}),
+        ("add_memory", {"name": "Oil", "body": "The lanterns need oil."}),
+        ("delete_knowledge_file", {"filename": "ropes"}),
+    ]
+    for number, (operation, arguments) in enumerate(writes, start=1):
+        call(operation, **arguments)
+        freshness = call("query_documents", query="lanterns")["freshness"]
+        assert (freshness["state"], freshness["changed_files"]) == ("stale", number)
+
+
 # --- selection of files ----------------------------------------------------------------------------------------------
 
 
