@@ -89,6 +89,20 @@ def test_the_rest_of_a_long_line_is_named_too(app: App) -> None:
     assert rest_of(reply) == ["notes/long.md:3"]
 
 
+def test_several_places_are_stale_if_any_of_them_has_changed(app: App) -> None:
+    file = app.index.root / "src/crew.py"
+    before = file.read_text()
+    file.write_text("# new\n" + before)
+    try:
+        for paths in ("docs/bread.md\nsrc/crew.py:5-6", "src/crew.py:5-6\ndocs/bread.md"):
+            reply = read(app, paths)
+            assert [part["source"] for part in (reply, *reply["others"]) if "changed" in part] == ["src/crew.py"]
+            assert (reply["freshness"]["state"], reply["freshness"]["changed_files"]) == ("stale", 1)
+    finally:
+        file.write_text(before)
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+
+
 def test_the_origin_of_each_place_is_shown_and_its_history_if_requested(app: App) -> None:
     reply = read(app, "docs/bread.md\nsrc/crew.py:5-6", history=True)
 

@@ -184,7 +184,8 @@ class DocumentService:
                 cut.append(f"{part['source']} from line {part['lines'][1] + whole}")
             parts.append({name: part[name] for name in _OTHERS if name in part} if parts else part)
             left -= budget.size(parts[-1]) // budget.CHARACTERS_PER_TOKEN + 1
-        first = parts[0] | {"others": parts[1:]}
+        shown = {part["source"] for part in parts if "changed" in part}
+        first = parts[0] | {"others": parts[1:], "freshness": self._freshness.brief(shown)}
         if cut:
             room = left * budget.CHARACTERS_PER_TOKEN - budget.size({"others": [], "truncated": ""})
             first["truncated"] = budget.clipped(f"read by their lines: {', '.join(cut)}", room)
@@ -240,8 +241,7 @@ class DocumentService:
             parts["used_by"] = list(map(str, users))
             source = tree.nodes[name].source if nodes else name.rpartition(":")[0]
             head |= {"users": len(users), "not_covered": not_covered(source)}
-        reply = paging.of_parts(head, parts, at, mark, max_tokens)
-        return cast("records.HierarchyResultRecord", reply)
+        return cast("records.HierarchyResultRecord", paging.of_parts(head, parts, at, mark, max_tokens))
 
     def _members(self, node: ClassNode) -> list[records.MemberRecord]:
         """Return the members that the class itself defines, each once with its lines, in the order of the file."""
