@@ -122,6 +122,19 @@ def test_a_message_names_tickets_by_a_number_after_a_hash_sign_or_a_key_in_capit
     assert names(message) == found
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Read UTF-8, UTF-16 and WTF-8 (ISO-8859-1 too)", "Use SHA-256 and AES-128", "Follow PEP-8 and RFC-7616",
+        "Fix CVE-2023-1234, RUSTSEC-2021-0139, GHSA-49w6-73cw", "Move to LGPL-2.1 and BSD-3-Clause",
+        "Faster on E5-2680 and X86-64", "Need FOO-1.2",
+    ],
+)  # fmt: skip
+def test_standards_advisories_and_models_are_no_tickets(message: str) -> None:
+    assert names(message) == set()
+    assert names(f"{message}, for ABC-12") == {"abc-12"}
+
+
 # --- expected answers --------------------------------------------------------------------------------------------
 
 

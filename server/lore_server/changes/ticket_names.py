@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 
 _NUMBER = re.compile(r"(?<![\w&])#(\d+)\b")
 _REQUEST = re.compile(r"(?<![^\s\w/(\[,;:.-])!(\d{1,9})\b")
-_REQUESTS = "merge_requests"
-"""The folder of GitLab's merge requests, which are numbered separately from issues: `!12` and `#12` are different."""
-_KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
+_REQUESTS = "merge_requests"  # GitLab's folder of those, which it numbers separately: `!12` and `#12` are different
+_OTHERS = "AES|[AL]?GPL|BSD|CVE|GHSA|HTTP|IEEE|ISO|JEP|JSR|MPL|PEP|RFC|RUSTSEC|SHA|TLS|[UW]TF"  # standards and the like
+_KEY = re.compile(rf"(?<![^\W_])(?!(?:{_OTHERS})-)[A-Z]{{2}}[A-Z0-9]*-\d+(?![^\W_]|\.\d)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # instructions of a template, with examples
 _CLOSING = re.compile(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(?:issue[ \t]+)?#(\d{1,9})\b")
 
