@@ -106,20 +106,11 @@ def _spans_of_block(data: bytes) -> Iterator[Span]:
             name = found.captures.get("KEY", "")
             after = "[" if name == "=" and data[end : end + 1] == b"[" else ""
             if is_secret(name, value + after):
-                yield start, end - _closing(value), "secret"
+                yield start, end, "secret"
         elif len(set(value[-12:])) >= 3:
             yield start, end, kind.removeprefix("token.").partition(".")[0]
     if is_about_wallets:
         yield from ((start, end, "wallet") for start, end in _wallet_keys(data))
-
-
-def _closing(value: str) -> int:
-    """Return how many of the last characters close a call around a bare value: `connect(password=value)`."""
-    end, extra = len(value), value.count(")") - value.count("(")
-    while end and (value[end - 1] == "," or (value[end - 1] == ")" and extra > 0)):
-        end -= 1
-        extra -= value[end] == ")"
-    return len(value) - end
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
