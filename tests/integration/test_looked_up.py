@@ -49,7 +49,8 @@ FILES = {
         "Fix `--weigh-once`",
         "Add the new option `tare` to `Tare.balance()`",
     ),
-    "docs/belt/CHANGELOG.md": "# Belt\n\n## 0.3.0\n\n- Add `lift()`\n\n## 0.2.0\n\n- Read `.lift` and lift_all()\n\n"
+    "docs/belt/CHANGELOG.md": "# Belt\n\n## 0.3.0\n\n- Add `lift()`\n\n## 0.2.0\n\n- Read `.lift` and lift_all()\n"
+    "- Add `.lower()`\n\n"
     "## 0.1.0\n\n- The lift is not `re-lift`\n",
     "docs/history/CHANGELOG.md": "# Changes of the belt\n\n## 0.9.1 (May 2, 2024)\n\n- Add `--belt-speed` (GH-77)\n\n"
     "## 0.9.0 (April 1, 2024)\n\n- The belt can be reversed.\n",
@@ -247,6 +248,8 @@ def test_what_implements_an_interface_of_go_is_asserted_in_its_file(crane_app: A
             "which release added a tare option in `Tare.balance`",
             "names `tare` and `Tare.balance` is that of 3.10.0 [1].",
         ),
+        ("which version added lower()?", "names `lower` is that of 0.2.0 [1]."),
+        ("when was Belt.lower added?", "names `lower` is that of 0.2.0 [1]."),
         ("which release added --weigh-once", "names `weigh-once` is that of 3.10.0 [1]."),
         ("in which version was --weigh-once fixed", "names `weigh-once` as fixed is that of 3.10.0 [1]."),
     ],

@@ -55,8 +55,7 @@ class Reference(NamedTuple):
     def is_in(self, chunk: Chunk) -> bool:
         """Return whether a passage mentions the ticket, or is under the heading of the release."""
         if self.kind == "ticket":
-            number = re.escape(self.name[1:])
-            return re.search(rf"(?:#|\bgh-|/(?:issues|pull)/){number}\b", chunk.text, re.IGNORECASE) is not None
+            return re.search(rf"(?i:#|\bgh-|/(?:issues|pull)/){self.name[1:]}\b", chunk.text) is not None
         if self.kind == "text":
             return spelled(self.name).search(" ".join((chunk.text, chunk.title, *chunk.heading))) is not None
         places = (*chunk.heading, *(titles(f"{chunk.text}\n\n") if syntax_of(chunk.source) in PROSE else ()))
@@ -80,7 +79,8 @@ def spelled(name: str, is_whole: bool = False) -> re.Pattern[str]:
     """Return a pattern for a name, also as a plural or in parts; a whole one is no part of a longer name."""
     parts = "[^A-Za-z0-9]*".join(map(re.escape, name_parts(name)))
     forms = "|".join(form.removesuffix("s") for form in (re.escape(name), parts) if form)
-    before, after = (r"(?<!\w)(?<!\w-)(?<!\W\.)", r"(?!\w|-\w)") if is_whole else (r"(?<![^\W_])", r"(?![^\W_])")
+    own = r"(?<!\w)(?<!\w-)(?:(?<!\W\.)|(?=[\w$]+\())"  # `.env` is another name than `env`, `.parse()` is `parse`
+    before, after = (own, r"(?!\w|-\w)") if is_whole else (r"(?<![^\W_])", r"(?![^\W_])")
     return re.compile(rf"{before}(?:{forms})s?{after}", re.IGNORECASE)
 
 
