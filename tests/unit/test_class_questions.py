@@ -188,9 +188,19 @@ OWN = {"Base": "get save name log", "Left": "log", "Right": "save log", "Sized":
         ("Where does Both inherit name from?", "`name` of `Both` is defined in `m.Both` {1}."),
         ("From which class does m::Both inherit log?", "`log` of `Both` is defined in `m.Left` {1} and `m.Right` {2}."),
         ("From which class does Both get save?", "`save` of `Both` is defined in `m.Right` {1}."),
+        ("Where is the save method of Both defined?", "`save` of `Both` is defined in `m.Right` {1}."),
+        ("where is the method log of m.Right implemented", "`log` of `Right` is defined in `m.Right` {1}."),
         ("Which class does Both inherit get from?", "`get` of `Both` is defined in `m.Base` {1}."),
     ],
-    ids=["overridden beside the first base", "its own", "two bases", "a verb that is a member", "such a member"],
+    ids=[
+        "overridden beside the first base",
+        "its own",
+        "two bases",
+        "a verb that is a member",
+        "a method of",
+        "the method",
+        "such a member",
+    ],
 )
 def test_a_member_is_looked_up_in_the_class_and_all_its_bases(question: str, text: str) -> None:
     members = {f"m.{name}": [Member(one, "method", (1, 2)) for one in own.split()] for name, own in OWN.items()}
