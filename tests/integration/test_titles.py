@@ -56,3 +56,13 @@ def test_a_file_is_read_with_its_front_matter_unless_it_has_changed(tmp_path: Pa
     assert text.endswith(TEXT)
     assert changed["changed"]
     assert changed["text"].split("\n")[:7] == [*[""] * 6, f"# {TITLE}"]
+
+
+def test_a_file_that_has_only_front_matter_is_read_with_all_its_lines(tmp_path: Path, open_app: Opener) -> None:
+    content = "---\ntitle: Harbour\nweight: 3\n---\n"
+    app = open_app(write_project(tmp_path.resolve(), {"docs/_index.md": content}))
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+
+    reply = app.call("get_source", {"path": "docs/_index.md"})
+
+    assert (reply["text"], reply["lines"]) == (content.rstrip("\n"), [1, 4])

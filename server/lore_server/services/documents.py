@@ -192,14 +192,14 @@ class DocumentService:
         return cast("records.SourceTextRecord", first)
 
     def _lines(self, path: str, chunks: Sequence[Chunk]) -> list[str]:
-        """Return the lines of a file. Its front matter, which is in no chunk, comes from the unchanged file."""
+        """Return the lines of a file. Front matter, which is in few chunks, comes from the unchanged file."""
         lines = whole_lines(chunks)
         if syntax_of(path) != "markdown" or any(lines[:1]) or self._freshness.changed_of([path]):
             return lines
         with suppress(OSError):
             head = self._index.files.beginning(path, 2 * MAX_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
             front = redact(head[: len(head) - len(body_of(head))])[0].split("\n")[:-1]
-            if not any(lines[: len(front)]):
+            if all(line in ("", own) for line, own in zip(lines, front, strict=False)):
                 lines[: len(front)] = front
         return lines
 
