@@ -178,6 +178,16 @@ def test_who_uses_a_function_and_what_a_change_breaks_is_answered_with_places(ap
     assert "Quay" in made["answer"]
 
 
+def test_tests_that_use_a_function_are_shown_after_the_other_files(app: App) -> None:
+    test = "from sail import hoist\n\n\ndef test_hoist() -> None:\n" + "    hoist()\n" * 5
+    write_project(app.index.root, {**USES, "tests/test_sail.py": test})
+    sync(app)
+
+    used = app.call("ask_knowledge_base", {"query": "who calls hoist()?"})
+
+    assert [row["source"] for row in used["citations"]] == ["src/boat.py", "tests/test_sail.py"]
+
+
 MANY_LINES = "import mast\nfrom sail import (\n    Sail,\n    hoist,\n)\n\n\n"
 
 

@@ -172,7 +172,8 @@ class Catalogue(CatalogueFile):
         return dict(self._matching("SELECT path, names FROM uses", "path", paths))
 
     def users(self, name: str) -> list[User]:
-        sql = "SELECT path, places, line FROM used WHERE last = ? AND name = ? ORDER BY places DESC, path"
+        last = "(SELECT type FROM chunk WHERE source = path LIMIT 1) = 'test', places DESC, path"
+        sql = f"SELECT path, places, line FROM used WHERE last = ? AND name = ? ORDER BY {last}"
         return [User(*row) for row in self._rows(sql, (last_part(name), name))]
 
     def users_by_file(self) -> dict[str, int]:
