@@ -90,6 +90,31 @@ def test_links_are_followed_below_the_address_up_to_the_maximum(index: Path) -> 
     assert (counts(whole), "/private" in site.paths) == ((1, 0, 3, 0), False)
 
 
+def test_a_page_beyond_the_maximum_is_counted_once_however_many_pages_link_it(index: Path) -> None:
+    menu = {f"p{number}.html": str(number) for number in range(6)}
+    site = DocsSite({"/docs/": html_page("Start", links=menu)})
+    site.pages |= {f"/docs/{name}": html_page(name, links=menu) for name in menu if name != "p0.html"}  # p0 is gone
+    with serving(site) as address:
+        report = copied(index, address, max_pages=4)
+
+    assert sorted(pages(index)) == ["index.md", "p1.md", "p2.md", "p3.md"]
+    assert report.notes == ["2 more pages were left out; raise the limit with --max-pages."]
+
+
+def test_a_page_that_cannot_be_read_again_stays_and_the_report_says_so(index: Path) -> None:
+    site = mapped(2)
+    with serving(site) as address:
+        at(site, address)
+        copied(index, address)
+        site.instead = lambda number, path: (500, {}, b"") if path == "/docs/p1.html" else None
+        site.pages["/docs/p2.html"] = "<html><body></body></html>"
+        site.pages["/sitemap.xml"] += f"<loc>{address}/docs/p2.html</loc>"
+        report = copied(index, address)
+
+    assert sorted(pages(index)) == ["p0.md", "p1.md"]
+    assert list(report.skipped.values()) == ["status 500; its earlier copy stays", "it has no text"]
+
+
 def test_the_list_of_pages_for_models_is_preferred_to_the_sitemap(index: Path) -> None:
     site = mapped(2)
     site.pages |= {"/docs/llms.txt": "# Kit\n- [Guide](/docs/guide.md)\n- [Other](https://other.test/x.md)\n",

@@ -1,7 +1,7 @@
 """Copy a documentation site. Its pages are recorded: a killed run can continue, a later one reads only changes."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +43,7 @@ class SiteStore:
 
     def __init__(self, file: Path) -> None:
         self._rows = Records(file, _TABLES, "Delete it; the next run reads all pages again.")
+        self.left_out = set[str]()  # pages beyond the maximum, each of which many pages may link
 
     def close(self) -> None:
         self._rows.rollback()
@@ -59,15 +60,15 @@ class SiteStore:
         self._rows.execute("DELETE FROM page WHERE NOT is_listed")
         self._rows.commit()
 
-    def add(self, urls: Iterable[str], maximum: int) -> int:
-        """Add pages to the run up to the maximum, and return how many were left out."""
+    def add(self, urls: Collection[str], maximum: int) -> None:
+        """Add pages to the run up to the maximum."""
         known = dict(self._rows.execute("SELECT url, is_listed FROM page WHERE is_listed OR is_read"))
         found = [url for url in dict.fromkeys(urls) if url not in known]
         room = max(0, maximum - sum(known.values()))
         statement = "INSERT INTO page (url, is_listed) VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET is_listed = 1"
         self._rows.executemany(statement, [(url,) for url in found[:room]])
         self._rows.commit()
-        return len(found[room:])
+        self.left_out = self.left_out.difference(urls).union(found[room:])
 
     def next(self) -> SitePage | None:
         return next(self._pages("is_listed AND NOT is_read ORDER BY rowid LIMIT 1"), None)
@@ -113,21 +114,21 @@ class SiteCopy:
             raise UsageError(f"The site's robots.txt does not allow to read {self.docs.origin}.", "Lore respects that.")
         self.store.begin()
         self._taken = self.store.files()
-        left_out = self._find_pages(sitemaps)
+        self._find_pages(sitemaps)
         count = 0
         while (page := self.store.next()) is not None:
-            left_out += self._read(page)
+            self._read(page)
             count += 1
             if count % 20 == 0:
                 progress(f"page {count:,}")
-        if left_out:
+        if left_out := len(self.store.left_out):
             more = "page was" if left_out == 1 else "pages were"
             self.report.notes.append(f"{left_out:,} more {more} left out; raise the limit with --max-pages.")
         self.store.finish()
         self.report.removed += self.folder.keep_only(self.store.files())
         return len(self.store.files())
 
-    def _find_pages(self, sitemaps: list[str]) -> int:
+    def _find_pages(self, sitemaps: list[str]) -> None:
         """Add the pages that the site lists; if it lists none, its first page, and links are followed."""
         base = urljoin(self.docs.origin, site_paths.folder_of(self.docs.origin))
         listed = self._text_of(urljoin(base, "llms.txt"))
@@ -135,7 +136,7 @@ class SiteCopy:
         for found in (sitemaps, [urljoin(base, "sitemap.xml")], [urljoin(base, "/sitemap.xml")]):
             pages = pages or self._in_sitemaps(list(found))
         self._follows_links = not pages
-        return self.store.add(pages or [self.docs.origin], self.docs.max_pages)
+        self.store.add(pages or [self.docs.origin], self.docs.max_pages)
 
     def _in_sitemaps(self, waiting: list[str]) -> list[str]:
         origin, found, seen = site_paths.origin_of(self.docs.origin), list[str](), set[str]()
@@ -155,21 +156,20 @@ class SiteCopy:
         reply = self.client.get(address)
         return "" if reply.status != 200 or reply.is_html else reply.text
 
-    def _read(self, page: SitePage) -> int:
-        """Read a page of the run, and return how many of its links exceed the limit of pages."""
+    def _read(self, page: SitePage) -> None:
+        """Read a page of the run, and add its links if they are followed."""
         is_whole = page.files and not self.is_renewed and all(map(self.folder.exists, page.files))
         known = (page.etag, page.modified) if is_whole else ()
         reply = self.client.get(page.url, *known)
         if page.url == self.docs.origin and self._follows_links and (reply.problem or reply.status in _GONE):
-            reason = reply.problem or f"status {reply.status}"
-            raise NotFound(
-                f"{self.docs.origin} cannot be read: {reason}.", "Give the address of the documentation itself."
-            )
+            reason = f"{self.docs.origin} cannot be read: {reply.problem or f'status {reply.status}'}."
+            raise NotFound(reason, "Give the address of the documentation itself.")
         if reply.status in _GONE:
             self.store.drop(page.url)
-            return 0
+            return
         page = self._keep(page, reply)
-        return self.store.add(page.links, self.docs.max_pages) if self._follows_links else 0
+        if self._follows_links:
+            self.store.add(page.links, self.docs.max_pages)
 
     def _keep(self, page: SitePage, reply: SiteReply) -> SitePage:
         if reply.status == 304:
@@ -179,7 +179,8 @@ class SiteCopy:
         problem = reply.problem or (f"status {reply.status}" if reply.status != 200 else "")
         text = Readable("") if problem else _text(page.url, reply)
         if not 0 < len(text.text.strip()) <= MAX_TEXT:
-            self.report.skipped[page.url] = problem or ("it is too long" if text.text.strip() else "it has no text")
+            reason = problem or ("it is too long" if text.text.strip() else "it has no text")
+            self.report.skipped[page.url] = f"{reason}; its earlier copy stays" if page.files else reason
             self.store.put(page) if page.files else self.store.drop(page.url)
             return page
         file = self._named(page)

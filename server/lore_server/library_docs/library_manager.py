@@ -67,9 +67,8 @@ class LibraryManager:
     def _copy_site(
         self, report: DocSetReport, before: DocSet | None, folder: DocFolder, progress: Callable[[str], None]
     ) -> None:
-        wanted = report.docs
-        docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
-        site = SiteClient(docs.origin, self._patience, wanted.is_private)
+        docs = replace(report.docs, version=report.docs.pinned or version_in(report.docs.origin))
+        site = SiteClient(docs.origin, self._patience, docs.is_private)
         with closing(site), closing(SiteStore(self._pages_of(docs.name))) as store:
             self._record(docs.name, replace(docs, pages=len(store.files())))
             is_renewed = before is not None and before.version != docs.version
