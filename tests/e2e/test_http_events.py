@@ -84,7 +84,7 @@ def test_an_answer_from_gemini_arrives_while_it_is_being_written(project: Path) 
             name, result = next(found)
 
     assert (name, result["mode"]) == ("result", "extractive")
-    assert "cannot be reached" in result["degraded"]
+    assert "the connection to the answer model failed" in result["degraded"]
 
 
 def test_a_missing_index_is_reported_as_a_problem(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def cases(wire: Wire) -> dict[str, tuple[Reply, str]]:
         "400": (wire.status(400), "replied 400"),
         "redirect": (wire.status(307, Location="http://elsewhere.example/"), "replied 307"),
         "garbage": (model_server.garbage, "cannot be read"),
-        "closed": (model_server.nothing, "cannot be reached"),
+        "closed": (model_server.nothing, "connection to the answer model failed"),
         "blocked": (wire.blocked, "refused"),
         "blank": (wire.text("   "), "empty"),
         "prose": (wire.text("It doubles each time [1]."), "cannot be read"),
@@ -283,7 +283,7 @@ def stream_cases(wire: Wire) -> dict[str, tuple[Reply, str]]:
         return honest(FIRST, "More.")(prompt)[:-9]
 
     return {
-        "cut": (wire.cut(begun), "cannot be reached"),
+        "cut": (wire.cut(begun), "connection to the answer model failed"),
         "error": (wire.fails_after(begun), "failed" if wire is OPENAI else "replied 503"),
         "no end": (wire.stream(honest(FIRST), ends=False), "truncated"),
         "stalled": (wire.stalls_after(begun), "in time"),
