@@ -281,6 +281,7 @@ def test_20_the_storage_is_synchronised(me: Agent, home: Path) -> None:
     again = me.call("sync_storage")
 
     assert (done["files_committed"], done["pushed"], again["files_committed"]) == (1, False, 0)
+    assert done["message"] == "Saved here, without a remote"
     assert done["commit_message"] == "Sync storage: 1 file updated"
     assert git(home, "log", "-1", "--format=%an %s").strip() == f"ann {done['commit_message']}"
     assert_sound(home)

@@ -14,7 +14,8 @@ FILES = {
     "go.mod": "module example.com/ferry\n\ngo 1.20\n",
     "bow/Cargo.toml": '[package]\nname = "bow"\nrust-version = "1.70"\n',
     "aft/Cargo.toml": '[package]\nname = "aft"\nrust-version = "1.71"\n',
-    "package.json": '{\n  "name": "ferry",\n  "engines": {\n    "node": ">=20",\n    "npm": ">=9"\n  }\n}\n',
+    "package.json": '{\n  "name": "ferry",\n  "exports": {\n    "node": "./v2.js"\n  },\n'
+    '  "engines": {\n    "node": ">=20",\n    "npm": ">=9"\n  }\n}\n',
     "composer.json": '{\n  "name": "ferry/ferry",\n  "require": {\n    "php": "^8.1"\n  }\n}\n',
     "docs/guide.md": "# Guide\n\nThe ferry runs on every version of Ruby and of the Go language.\n",
 }
@@ -30,6 +31,7 @@ app = app_fixture(FILES)
         ("what go version do i need to build it", "go.mod has `go 1.20` [1]."),
         ("Which Golang does this project need?", "go.mod has `go 1.20` [1]."),
         ("What's the minimum Node.js version?", 'package.json has `"node": ">=20"` [1].'),
+        ("which version of node is required?", 'package.json has `"node": ">=20"` [1].'),
         ("Which PHP versions does it support?", 'composer.json has `"php": "^8.1"` [1].'),
         (
             "what is the oldest rust version it works with?",

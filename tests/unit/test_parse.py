@@ -131,6 +131,12 @@ def test_other_words_are_no_names() -> None:
     assert [noun for noun in nouns("how do I deploy to heroku") if not noun.is_name] == nouns("deploy, heroku?")
 
 
+def test_kinds_of_definitions_need_not_occur() -> None:
+    words = [noun.text for noun in nouns("Which classes, functions and methods implement the matcher interface?")]
+
+    assert words == ["matcher"]
+
+
 def test_what_was_looked_up_is_no_name() -> None:
     assert nouns("what is in src/Retry.py of #7", [Reference("file", "src/retry.py"), Reference("ticket", "#7")]) == []
 

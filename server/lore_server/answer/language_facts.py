@@ -15,7 +15,7 @@ _LINES = {
     "python": ("pyproject.toml setup.cfg setup.py", r"\s*((?:requires-python|python_requires|python)\s*=.*)"),
     "go": ("go.mod", r"(go\s+\d.*)"),
     "rust": ("Cargo.toml", r"(rust-version\s*=.*)"),
-    "node": ("package.json", r'\s*("node"\s*:.*)'),
+    "node": ("package.json", r'\s*("node"\s*:\s*"[<>=~^v]*\s*\d.*)'),
     "php": ("composer.json", r'\s*("php"\s*:.*)'),
     "ruby": ("*.gemspec", r"\s*(\w+\.required_ruby_version\b.*)"),
 }

@@ -123,7 +123,7 @@ class ProjectService:
             raise GitError(f"{state.capitalize()}: {done.remote.problem}"[:LONGEST_DETAILS], _REPEAT)
         return {
             "success": True,
-            "message": "Storage synchronized successfully",
+            "message": "Storage synchronized successfully" if done.remote.is_there else "Saved here, without a remote",
             "files_committed": done.files_committed,
             "pulled": done.pulled,
             "pushed": done.pushed,
