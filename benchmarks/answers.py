@@ -91,7 +91,7 @@ def _half(question: Question) -> str:
 
 def _is_lead_whole(reply: Reply) -> bool | None:
     """Return whether the lead is a whole sentence from the prose of a document; None if there is no lead."""
-    if reply["mode"] != "extractive" or not reply["citations"] or reply["answer"].startswith((EVIDENCE, CLOSEST)):
+    if reply["mode"] != "extractive" or not reply["found"] or reply["answer"].startswith((EVIDENCE, CLOSEST)):
         return None
     lead, _, number = reply["answer"].partition("\n\n")[0].removesuffix("]").rpartition(" [")
     source = reply["citations"][int(number) - 1]["source"]
@@ -120,7 +120,7 @@ def _is_exact(question: Question, reply: Reply) -> bool:
     names = {one["heading"].rpartition(".")[2] for one in reply["citations"]}
     if question["_id"] in CAPPED:
         named, below = set(re.findall(r"`(\w+)` \[", reply["answer"])), subclasses(CAPPED[question["_id"]])
-        return named == below or (named < below and f" has {len(below)} subclasses" in reply["answer"])
+        return named == below or (named < below and f" has at least {len(below)} subclasses" in reply["answer"])
     if "exactly" in question and reply["answer"].startswith(("Ticket", "Release")):
         return _shows_file(question, reply) and all(name in reply["answer"] for name in question["exactly"])
     return bool(cited == question["files"] and names == set(question.get("exactly", names)))
