@@ -165,8 +165,10 @@ def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks: It
 
 
 def _file(given: str, paths: Collection[str]) -> str | None:
+    if given in paths:
+        return given
     ending = [path for path in paths if "." in given and path.endswith(f"/{given}")]
-    return given if given in paths else ending[0] if len(ending) == 1 else None
+    return ending[0] if len(ending) == 1 else None
 
 
 def _node(name: str, tree: Hierarchy) -> ClassNode | None:

@@ -101,8 +101,10 @@ class PassageAnswers:
         refusal = None if fact else self._refusal(found, known, not is_follow_up)
         refusal = Refusal(missing) if missing else refusal
         if refusal and not named:
-            nearest = [] if refusal.is_certain or not found.ranked else choose(found, [], limit, room)
-            return _refused(refusal.reason, nearest[:NEAREST_SHOWN], found)
+            nearest = [] if refusal.is_certain or not found.ranked else choose(found, [], limit, room)[:NEAREST_SHOWN]
+            numbers = ", ".join(f"[{passage.number}]" for passage in nearest)
+            also = f"{NEAREST_PASSAGES} {numbers}." if nearest else NEAREST if found.ranked else SUGGESTION
+            return _refused(f"{refusal.reason} {also}", [passage.chunk for passage in nearest], found)
         fact = fact or (None if named else closest_match(found))
         if fact is None and named and asks_only_for(found.query, named):
             passages = self._parts(named, room)
@@ -233,20 +235,15 @@ def _similarity(found: SearchOutcome) -> float:
     return max((one.vector for one in found.candidates if one.vector is not None), default=1.0)
 
 
-def _refused(reason: str, nearest: Sequence[Passage], found: SearchOutcome) -> WrittenAnswer:
-    """Return the reason why there is no answer, with the nearest passages."""
-    numbers = ", ".join(f"[{passage.number}]" for passage in nearest)
-    also = f"{NEAREST_PASSAGES} {numbers}." if nearest else NEAREST if found.ranked else SUGGESTION
-    citations = [passage_citation(passage.number, passage.chunk, found.today) for passage in nearest]
-    return {"answer": f"{reason} {also}", "found": False, "mode": EXTRACTIVE, "citations": citations}
+def _refused(answer: str, nearest: Iterable[Chunk], found: SearchOutcome) -> WrittenAnswer:
+    citations = [passage_citation(n, chunk, found.today) for n, chunk in enumerate(nearest, start=1)]
+    return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": citations}
 
 
 def _only_in(sentence: str, chunks: Sequence[Chunk], found: SearchOutcome) -> WrittenAnswer:
     """Return the only passages with the name in the question: they may not be about the rest of it."""
     files = ", ".join(f"`{source}`" for source in list(dict.fromkeys(chunk.source for chunk in chunks))[:FEW_FILES])
-    citations = [passage_citation(n, chunk, found.today) for n, chunk in enumerate(chunks[:SHOWN], start=1)]
-    answer = f"{sentence} {files}. {NEAREST}"
-    return {"answer": answer, "found": False, "mode": EXTRACTIVE, "citations": citations}
+    return _refused(f"{sentence} {files}. {NEAREST}", chunks[:SHOWN], found)
 
 
 def closest_match(found: SearchOutcome) -> tuple[str, Chunk] | None:

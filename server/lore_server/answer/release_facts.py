@@ -43,7 +43,7 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         forms = (dashes + spelled(name, is_whole=True).pattern + call for name, (dashes, call) in marks.items())
         words = re.compile("".join(rf"^(?=[\s\S]*?{before}{form})" for form in forms), re.IGNORECASE)
         known = phrase_words(" ".join(names))
-        begin = cache(lambda source: _titled_versions(index.catalogue.of_source(source)))
+        begin = cache(lambda source: _titled_versions(whole_lines(index.catalogue.of_source(source))))
         chunks = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
         if notes := [(version, one) for one in chunks for version in _stating(one, begin, words, done[:3])]:
             version, chunk = min(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
@@ -63,19 +63,19 @@ def release_of(chunk: Chunk) -> str | None:
 
 def notes_of(version: str, chunks: Sequence[Chunk]) -> list[Chunk]:
     """Return the parts of a file's chunks that are about a version: from its title to that of another one."""
-    lines, found = whole_lines(chunks), _titled_versions(chunks)
+    lines = whole_lines(chunks)
     spans = [
         (first, max(n for n in range(first, after) if lines[n - 1].strip()))
-        for (first, have), (after, _) in pairwise([*found, (len(lines) + 1, "")])
+        for (first, have), (after, _) in pairwise([*_titled_versions(lines), (len(lines) + 1, "")])
         if is_version(version, have)
     ]
     parts = [(one, max(one.lines[0], first), min(one.lines[1], last)) for first, last in spans for one in chunks]
     return [replace(one, lines=(a, b), text="\n".join(lines[a - 1 : b])) for one, a, b in parts if a <= b]
 
 
-def _titled_versions(chunks: Sequence[Chunk]) -> list[tuple[int, str]]:
-    """Return the lines in a file's chunks that begin the notes of a version, with that version."""
-    titled = titled_lines("\n".join(whole_lines(chunks)))
+def _titled_versions(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the numbers of the lines of a file that begin the notes of a version, with that version."""
+    titled = titled_lines("\n".join(lines))
     return [(line, version) for line, title in titled if (version := _version_of(title))]
 
 
