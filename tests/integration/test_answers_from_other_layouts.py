@@ -82,6 +82,13 @@ FILES = {
     "module.exports = { drainBilge }\n",
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
     "test/pump.test.js": "const { drainBilge } = require('../lib/pump')\n\ntest('drains', () => drainBilge({}))\n",
+    "test/pumps.test.js": "test('a pump', () => test_pump(1))\n\nfunction test_pump (pump) {\n  return pump\n}\n",
+    "docs/trials.md": "# The ship\n\n## Testing on land\n\nEach part is tried in a pool before it goes to sea.\n",
+    "docs/pump.md": "# Pumps\n\nA pump has two handles, and I paint my pump.\n",
+    "go.mod": "module example.org/sea/fleet\n\ngo 1.22\n",
+    "anchor.go": "package fleet\n\n// Weigh lifts the anchor.\nfunc Weigh(chain int) int {\n\treturn chain\n}\n",
+    "src/navy/__init__.py": "from navy.flags import hoist\n",
+    "src/navy/flags.py": "def hoist(flag: str) -> str:\n    return flag\n",
 }
 app = app_fixture(FILES, real=True)
 
@@ -154,6 +161,29 @@ def test_a_function_is_defined_where_its_file_defines_it(app: App, question: str
     assert reply["answer"] == "`drainBilge` is defined in lib/pump.js [1]."
     assert (reply["mode"], reply["found"]) == ("structural", True)
     assert reply["citations"][0]["quote"] == "function drainBilge (pump) {"
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("fleet.Weigh", "anchor.go"),
+        ("navy.hoist", "src/navy/flags.py"),
+        ("navy.flags.hoist", "src/navy/flags.py"),
+    ],
+)
+def test_the_name_of_a_function_may_begin_with_its_package(app: App, name: str, place: str) -> None:
+    assert ask(app, f"where is {name} defined")["answer"] == f"`{name}` is defined in {place} [1]."
+    assert "is defined in" not in ask(app, f"where is ships.{name} defined")["answer"]
+
+
+@pytest.mark.parametrize("question", ["how do i test a pump", "how can we test my pump?", "how to test pumps"])
+def test_a_guide_to_testing_comes_before_tests_and_other_guides(app: App, question: str) -> None:
+    assert ask(app, question)["citations"][0]["source"] == "docs/trials.md"
+
+
+@pytest.mark.parametrize("question", ["how do I haul a rope somewhere else", "how does something haul ropes again"])
+def test_a_word_that_stands_for_any_thing_or_place_need_not_occur(app: App, question: str) -> None:
+    assert "occurs nowhere" not in ask(app, question)["answer"]
 
 
 @pytest.mark.parametrize("kind", ["class", "interface"])

@@ -62,6 +62,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Return an application on a project with a history; tests do not commit to it."""
     root = tmp_path_factory.mktemp("history").resolve() / "harbour"
     write_project(root, {RETRY: TEXT, ".gitignore": ".lore\n", "issues/issue-12.md": TICKETS["issues/issue-12.md"]})
+    write_project(root, {"src/waits.py": "def wait_for(seconds: int) -> int:\n    return seconds\n"})
     commit(root, "Add retries (#3)")
     edit(root, f"Cap the delay\n\nLong waits with {KEY}.\nFixes #12\n\nSigned-off-by: T <t@t>", "2**", "min(60, 2**")
     edit(root, "Close the bracket", "attempt\n", "attempt)\n")
@@ -226,6 +227,13 @@ def test_a_question_about_the_reason_for_a_change_cites_commits_and_tickets(
     assert (reply["mode"], reply["found"], "doubt" in reply) == ("structural", True, False)
     assert "issues/issue-12.md" in [citation["source"] for citation in reply["citations"]]
     assert reply["citations"][0]["source"] == (sources or ["issues/issue-12.md"])[0]
+
+
+@pytest.mark.parametrize("name", ["wait_for", "waits.wait_for"])
+def test_the_last_change_of_a_function_is_found_by_its_name_alone_or_after_its_module(app: App, name: str) -> None:
+    reply = app.call("ask_knowledge_base", {"query": f"when was {name} changed?"})
+
+    assert reply["answer"].startswith(f"`{name}` (src/waits.py:1-2) [1] was changed last by commit")
 
 
 @pytest.mark.parametrize("question", ["which release introduced Again.limit?", "when was Again.limit added?"])

@@ -18,15 +18,16 @@ TREE = Hierarchy(
         ClassNode("abc.ABC", (), None, None),
     ]
 )
-CHUNKS = [
-    make_chunk("src/retry.py", "src", lines=(50, 60), symbols=("wait_for",)),
-    make_chunk("lib/limits.ts", "src", lines=(1, 9), symbols=("Limit.reset",)),
-]
+DEFINITIONS = {
+    "wait_for": [make_chunk("src/retry.py", "src", lines=(50, 60), symbols=("wait_for",))],
+    "reset": [make_chunk("lib/limits.ts", "src", lines=(1, 9), symbols=("Limit.reset",))],
+}
 
 
 def place(question: str) -> ChangedPlace | None:
     members = {"retry.Retry": [Member("delay", "method", (8, 12))]}
-    return changed_place(question, lambda: PATHS, TREE, lambda node: members.get(node.name, []), CHUNKS)
+    members_of, chunks_of = (lambda node: members.get(node.name, [])), (lambda name: DEFINITIONS.get(name, []))
+    return changed_place(question, lambda: PATHS, TREE, members_of, chunks_of)
 
 
 @pytest.mark.parametrize(

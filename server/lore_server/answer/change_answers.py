@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
@@ -11,7 +11,7 @@ from lore_etl.core.text import dotted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import MembersOf
+from lore_server.answer.class_questions import MembersOf, definitions
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation
 from lore_server.answer.release_facts import asked_event, first_release
 from lore_server.changes.file_history import ProjectHistory, preferred
@@ -27,6 +27,8 @@ _FORM = wording("changes")
 _QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what_caused", "history_of"))
 SHOWN = 3  # commits
 CITED = 5  # tickets
+ChunksOf = Callable[[str], Sequence[Chunk]]
+"""Returns the passages that define a name."""
 _NUMBERED = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 
@@ -39,20 +41,22 @@ class ChangeAnswers:
 
     def answer(self, question: str, found: SearchOutcome) -> WrittenAnswer | None:
         """Return who changed something last and why, or which commit added a name; None if no commit is known."""
-        chunks = [ranked.chunk for ranked in (*found.passages, *found.ranked)]
         if (added := asked_event(question)) and not added[1]:
-            return self._first(question, added[0], chunks)
+            return self._first(question, added[0])
         if name := ticket_of(question):
             source = preferred(self._index.catalogue.paths(KnowledgeType.TICKET)).get(name)
             place = ChangedPlace(shown_name(name), source) if source else None
         else:
             catalogue, tree = self._index.catalogue, self._index.hierarchy
-            place = changed_place(question, catalogue.paths, tree, catalogue.members, chunks)
+            place = changed_place(question, catalogue.paths, tree, catalogue.members, self._definitions)
         return self._written(place, found) if place else None
 
-    def _first(self, question: str, name: str, chunks: Sequence[Chunk]) -> WrittenAnswer | None:
+    def _definitions(self, name: str) -> Sequence[Chunk]:
+        return definitions(name, self._index)
+
+    def _first(self, question: str, name: str) -> WrittenAnswer | None:
         """Return the earliest commit with a name in the file that defines it, if no release note has the name."""
-        place = defined_place(name, self._index.hierarchy, self._index.catalogue.members, chunks)
+        place = defined_place(name, self._index.hierarchy, self._index.catalogue.members, self._definitions)
         if place is None or place.lines is None or first_release(question, self._index):
             return None
         if (found := self._history.first_with(place.source, last_part(name))) is None:
@@ -132,9 +136,9 @@ def ticket_of(question: str) -> str | None:
 
 
 def changed_place(
-    question: str, paths: Callable[[], Collection[str]], tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]
+    question: str, paths: Callable[[], Collection[str]], tree: Hierarchy, members_of: MembersOf, chunks_of: ChunksOf
 ) -> ChangedPlace | None:
-    """Return the place in a question about its changes; the results of a search for it may define a name in it."""
+    """Return the place in a question about its changes."""
     found = next((match for pattern in _QUESTIONS if (match := pattern.fullmatch(question))), None)
     if found is None:
         return None
@@ -144,11 +148,11 @@ def changed_place(
         given, lines = numbered[1], (int(numbered[2]), int(numbered[3] or numbered[2]))
     if (source := _file(given, paths())) is not None:
         return ChangedPlace(source, source, lines)
-    return None if lines else defined_place(given, tree, members_of, chunks)
+    return None if lines else defined_place(given, tree, members_of, chunks_of)
 
 
-def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks: Iterable[Chunk]) -> ChangedPlace | None:
-    """Return the only definition of a name, in the class tree or in these chunks."""
+def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks_of: ChunksOf) -> ChangedPlace | None:
+    """Return the only definition of a name, in the class tree or elsewhere."""
     given = dotted(given)
     if node := _node(given, tree):
         return ChangedPlace(given, str(node.source), node.lines)
@@ -157,7 +161,7 @@ def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks: It
         for own_member in members_of(holder):
             if own_member.name == member:
                 return ChangedPlace(given, str(holder.source), own_member.lines)
-    own = [chunk for chunk in chunks if any(name == given or name.endswith(f".{given}") for name in chunk.symbols)]
+    own = chunks_of(given)
     if len({chunk.source for chunk in own}) != 1:
         return None
     lines = min(chunk.lines[0] for chunk in own), max(chunk.lines[1] for chunk in own)

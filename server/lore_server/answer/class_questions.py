@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 
-from lore_etl.core.model import ClassNode, KnowledgeType, Member
+from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
 from lore_etl.core.text import counted, dotted, is_named, last_part
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.catalogue_rows import User
 from lore_etl.stores.tokenizer import STOPWORDS
-from lore_server.query.lineage import NAME, classes_in
+from lore_server.query.lineage import NAME, classes_in, package_of
 from lore_server.query.parse import looks_like_name
 from lore_server.query.reference import DEFINITIONS
 from lore_server.query.wording import wording
@@ -110,16 +110,24 @@ def _called(token: str, question: str, tree: Hierarchy, is_test: IsTest) -> tupl
 
 
 def place_fact(question: str, index: Index) -> Fact | None:
-    """Return where a function or value that a question names is defined, outside of tests if possible."""
+    """Return where a function or value that a question names is defined."""
     is_asked = _FORM["defined"].search(question) and len(question.split()) <= MAX_WORDS
     name = next(filter(looks_like_name, NAME.findall(dotted(question))), "") if is_asked else ""
-    found = index.catalogue.chunks(index.keywords.defining([last_part(name)], DEFINITIONS)).values() if name else ()
-    own = [chunk for chunk in found if any(is_named(full, name) for full in chunk.symbols)]
-    own = [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
-    first = {one.source: one.lines for one in sorted(own, key=lambda one: (one.source, one.lines), reverse=True)}
-    places = tuple(DefinedPlace(name, *place) for place in sorted(first.items()))
+    own = sorted(definitions(name, index), key=lambda one: (one.source, one.lines), reverse=True) if name else ()
+    places = tuple(DefinedPlace(name, *place) for place in sorted({one.source: one.lines for one in own}.items()))
     where = " and ".join(f"{place.source} {{{n}}}" for n, place in enumerate(places, start=1))
     return Fact(f"`{name}` is defined in {where}.", places) if 0 < len(places) <= MAX_MEANT else None
+
+
+def definitions(name: str, index: Index) -> list[Chunk]:
+    """Return the passages that define a name, which may begin with its package, outside of tests if possible."""
+    found = index.catalogue.chunks(index.keywords.defining([last_part(name)], DEFINITIONS)).values()
+    own = [
+        chunk
+        for chunk, full in ((chunk, full) for chunk in found for full in chunk.symbols)
+        if is_named(f"{chunk.source}:{full}", name) or is_named(f"{package_of(index, chunk.source)}.{full}", name)
+    ]
+    return [chunk for chunk in own if chunk.type != KnowledgeType.TEST] or own
 
 
 def call_of(name: str, not_after: str = "") -> re.Pattern[str]:

@@ -133,7 +133,7 @@ def rank(
 
     by_source = files(passages, weights)
     _add_history(query, by_source, changed or {}, weights["historyMatch"])
-    sought = [result for result in by_source.values() if result.chunk.type in query.sought_types]
+    sought = [result for result in by_source.values() if _is_sought(query, result.chunk)]
     lead(by_source, "soughtMatch", sought)
     lead_with_named(query, by_source, of_type(named))
     _lead_with_most_used(by_source, used or {})
@@ -141,6 +141,14 @@ def rank(
     _lift_relatives(by_source, [chunk for chunk in relatives if type_ in (None, chunk.type)], weights)
     lower_outdated(by_source, of_type(heads), today, weights)
     return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
+
+
+def _is_sought(query: Query, chunk: Chunk) -> bool:
+    """Return whether a chunk has the type that a query seeks; who asks how to test seeks a guide to testing."""
+    is_sought = chunk.type in query.sought_types
+    if is_sought and chunk.type == KnowledgeType.GUIDE:
+        return "test" in name_words(" ".join((PurePosixPath(chunk.source).stem, chunk.title, *chunk.heading)))
+    return is_sought
 
 
 def _add_history(query: Query, by_source: dict[str, Ranked], changed: Mapping[str, float], weight: float) -> None:

@@ -173,15 +173,15 @@ def exported_by(index: Index, chunk_id: str) -> Export | None:
     """Return how other projects import the class or function that a chunk defines; None if that may be another one."""
     chunk = index.catalogue.kept_chunks([chunk_id]).get(chunk_id)
     full = chunk and defined_by(chunk)
-    if not (chunk and full and (package := _package_of(index, chunk.source))):
+    if not (chunk and full and (package := package_of(index, chunk.source))):
         return None
     name = last_part(full)
     defining = index.catalogue.kept_chunks(index.keywords.defining([name], MAX_FILES)).values()
     others = {one.source for one in defining if name in one.symbols and one.source != chunk.source}
-    return Export(package, name) if package not in (_package_of(index, other) for other in others) else None
+    return Export(package, name) if package not in (package_of(index, other) for other in others) else None
 
 
-def _package_of(index: Index, source: str) -> str:
+def package_of(index: Index, source: str) -> str:
     """Return the name by which other projects import what a file defines, or nothing if it is unknown."""
     path = PurePosixPath(source)
     if path.suffix == ".py":
