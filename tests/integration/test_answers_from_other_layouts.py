@@ -154,6 +154,13 @@ def test_a_change_belongs_to_the_release_whose_title_is_above_it(app: App, quest
     assert ask(app, question)["answer"].startswith(f"The earliest release note here that {answer}")
 
 
+def test_a_change_that_no_release_note_states_is_not_attributed_to_the_release_that_names_its_subject(app: App) -> None:
+    reply = ask(app, "which release removed the keelBolt")
+
+    expected = "No release note here names `keelBolt` as removed; the latest that names it is that of 0.9.0 [1]."
+    assert reply["answer"].startswith(expected)
+
+
 @pytest.mark.parametrize("question", ["where is drainBilge implemented", "Where is drainBilge defined?"])
 def test_a_function_is_defined_where_its_file_defines_it(app: App, question: str) -> None:
     reply = ask(app, question)

@@ -32,10 +32,27 @@ def asked_event(question: str) -> tuple[str, str] | None:
 
 
 def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
-    """Return a sentence that names the earliest release note with the subject of the question, and its passage."""
+    """Return a sentence that names the earliest release note with the subject of the question, and its passage.
+
+    If none has the verb of the question too, the latest with the subject says more: what is removed was deprecated.
+    """
     if (asked := asked_event(question)) is None:
         return None
     subject, done = asked
+    if found := _release(question, subject, done, min, index):
+        what, version, chunk = found
+        named = f" as {done}" * bool(done)
+        return f"The earliest release note here that names {what}{named} is that of {version}", chunk
+    if done and (found := _release(question, subject, "", max, index)):
+        what, version, chunk = found
+        return f"No release note here names {what} as {done}; the latest that names it is that of {version}", chunk
+    return None
+
+
+def _release(
+    question: str, subject: str, done: str, best: Callable[..., tuple[str, Chunk]], index: Index
+) -> tuple[str, str, Chunk] | None:
+    """Return the names in the subject of a question, and the best release note with them and the verb."""
     parts = tuple(_FORM["around"].sub("", part) for part in _FORM["of"].split(subject))
     for names in dict.fromkeys(((subject,), parts if " " in subject else (last_part(subject),))):
         before = "`[^`\\s]*" if len(names) > 1 else ""  # in prose, `signal` and `when` may be other words
@@ -46,9 +63,8 @@ def first_release(question: str, index: Index) -> tuple[str, Chunk] | None:
         begin = cache(lambda source: _titled_versions(whole_lines(index.catalogue.of_source(source))))
         chunks = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
         if notes := [(version, one) for one in chunks for version in _stating(one, begin, words, done[:3])]:
-            version, chunk = min(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
-            what = " and ".join(f"`{name}`" for name in names) + (f" as {done}" if done else "")
-            return f"The earliest release note here that names {what} is that of {version}", chunk
+            version, chunk = best(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
+            return " and ".join(f"`{name}`" for name in names), version, chunk
     return None
 
 
