@@ -151,6 +151,35 @@ def test_classes_have_their_base_classes_and_nested_classes_their_path() -> None
     )
 
 
+def test_classes_within_functions_have_the_path_of_the_function_but_no_sections() -> None:
+    text = code("""
+        class A:
+            def of(self):
+                if self:
+                    class Own(A):
+                        size = 1
+
+                        def __len__(self):
+                            return self.size
+                return Own
+
+        def make():
+            def inner():
+                class Deep(A.Inner):
+                    pass
+    """)
+    facts = facts_of("a.py", text)
+
+    assert [(one.name, one.bases) for one in facts.classes] == [
+        ("A", ()),
+        ("A.of.Own", ("A",)),
+        ("make.inner.Deep", ("A.Inner",)),
+    ]
+    assert [member.name for member in facts.members["A.of.Own"]] == ["size", "__len__"]
+    assert facts.members.keys() == {"A", "A.of.Own", "make.inner.Deep"}
+    assert {one.class_name for one in chunks_in("a.py", text)} <= {"A", None}
+
+
 def test_imports_map_local_names_and_the_outermost_import_wins() -> None:
     text = code("""
         import os.path

@@ -73,6 +73,7 @@ class _Definitions:
             elif isinstance(node, _FUNCTIONS):
                 definitions.append(Definition(prefix + node.name, "method" if owner else "function", *lines))
                 members.append(Member(node.name, "method", lines))
+                self._read_classes(node.body, prefix + node.name)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     if isinstance(target, ast.Name):
@@ -81,6 +82,13 @@ class _Definitions:
         if owner:
             self.members.setdefault(owner, tuple(members))
         return tuple(definitions)
+
+    def _read_classes(self, body: list[ast.stmt], function: str) -> None:
+        """Keep the classes in a function; what these assign is not known outside of it."""
+        local = _Definitions()
+        local.read([node for node in _statements(body) if isinstance(node, (ast.ClassDef, *_FUNCTIONS))], function)
+        self.classes += local.classes
+        self.members |= {one.name: local.members[one.name] for one in local.classes}
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
