@@ -83,7 +83,8 @@ FILES = {
     "lib/ship.js": "const { drainBilge } = require('./pump')\n\nmodule.exports = ship => drainBilge(ship.pump)\n",
     "test/pump.test.js": "const { drainBilge } = require('../lib/pump')\n\ntest('drains', () => drainBilge({}))\n",
     "test/pumps.test.js": "test('a pump', () => test_pump(1))\n\nfunction test_pump (pump) {\n  return pump\n}\n",
-    "docs/trials.md": "# The ship\n\n## Testing on land\n\nEach part is tried in a pool before it goes to sea.\n",
+    "docs/trials.md": "# The ship\n\n## Testing on land\n\nEach part is tried in a pool before it goes to sea.\n\n"
+    "## Sailing from 4.4.0\n\nCut the ropes.\n\n## Sailing to > 4.5.0 (soon)\n\nTie them again.\n",
     "docs/pump.md": "# Pumps\n\nA pump has two handles, and I paint my pump.\n",
     "go.mod": "module example.org/sea/fleet\n\ngo 1.22\n",
     "anchor.go": "package fleet\n\n// Weigh lifts the anchor.\nfunc Weigh(chain int) int {\n\treturn chain\n}\n",
@@ -103,6 +104,11 @@ def test_a_version_is_found_under_a_heading_with_a_v(app: App, question: str) ->
 
     assert reply["answer"].startswith("`CHANGES/CHANGES-2.1.md` has the notes of 2.1.4 [1].")
     assert "bilge pump" in reply["citations"][0]["quote"]
+
+
+@pytest.mark.parametrize("version", ["4.4.0", "4.5.0"])
+def test_a_heading_that_only_mentions_a_version_is_not_taken_for_its_notes(app: App, version: str) -> None:
+    assert ask(app, f"What changed in {version}?")["answer"] == f"`docs/trials.md` has a heading with {version} [1]."
 
 
 def test_the_releases_of_a_plain_text_are_known_by_lines_of_their_own(app: App) -> None:

@@ -185,7 +185,8 @@ class PassageAnswers:
         if one.kind == "ticket":
             return f"`{source}` names {one.name}"
         if one.kind == "release":
-            return f"`{source}` has the notes of {one.name}"
+            what = "the notes of" if one.sources or notes_of(one.name, chunks) else "a heading with"
+            return f"`{source}` has {what} {one.name}"
         classes = [name for name, node in self._index.hierarchy.nodes.items() if node.source == source]
         names = classes or list(dict.fromkeys(name for chunk in chunks for name in chunk.symbols if not name.isupper()))
         if one.kind == "text" or not names or len(names) > MAX_SYMBOLS:

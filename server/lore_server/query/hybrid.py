@@ -19,7 +19,7 @@ from lore_server.query.parse import MAX_WORDS, Query
 from lore_server.query.path_words import file_name_matches, name_words, path_sureness, set_aside, topic_matches
 from lore_server.query.proximity import proximities
 from lore_server.query.ranking import Ranked, Terms, Weights
-from lore_server.query.reference import is_version, lead, lead_with_named
+from lore_server.query.reference import is_version, lead, lead_with_named, titles
 from lore_server.query.retrieve import Candidate, Candidates
 
 FLATNESS_DEPTH = 100
@@ -147,7 +147,8 @@ def _is_sought(query: Query, chunk: Chunk) -> bool:
     """Return whether a chunk has the type that a query seeks; who asks how to test seeks a guide to testing."""
     is_sought = chunk.type in query.sought_types
     if is_sought and chunk.type == KnowledgeType.GUIDE:
-        return "test" in name_words(" ".join((PurePosixPath(chunk.source).stem, chunk.title, *chunk.heading)))
+        names = (PurePosixPath(chunk.source).stem, chunk.title, *chunk.heading, *titles(f"{chunk.text}\n\n"))
+        return "test" in name_words(" ".join(names))
     return is_sought
 
 
