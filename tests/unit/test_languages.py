@@ -107,6 +107,14 @@ def test_an_implementation_in_rust_extends_its_type() -> None:
     assert [one.name for one in facts.members["Disk"]] == ["get"]
 
 
+@pytest.mark.parametrize("path", ["a.c", "a.h", "a.cpp"])
+def test_the_members_of_a_struct_are_known_however_they_are_declared(path: str) -> None:
+    fields = "int a, *b; char **c; char d[4][8]; void (*e)(void *unused); int ***f; int g : 3;"
+    facts = facts_of(path, f"typedef struct Reply {{\n  {fields}\n}} Reply;\n")
+
+    assert [one.name for one in facts.members["Reply"]] == [*"abcdefg"]
+
+
 @pytest.mark.parametrize(
     ("name", "head", "expected"),
     [

@@ -25,6 +25,8 @@
 (enumerator name: (_) @name) @variable
 (field_declaration declarator: (field_identifier) @name) @variable
 (field_declaration declarator: (_ declarator: (field_identifier) @name)) @variable
+(field_declaration declarator: (_ (_ (field_identifier) @name))) @variable
+(field_declaration declarator: (_ (_ (_ (field_identifier) @name)))) @variable
 (declaration declarator: (identifier) @name) @variable
 (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable
 (declaration declarator: (init_declarator declarator: (_ declarator: (identifier) @name))) @variable

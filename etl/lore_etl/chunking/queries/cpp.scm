@@ -41,6 +41,8 @@
 (enumerator name: (_) @name) @variable
 (field_declaration declarator: (field_identifier) @name) @variable
 (field_declaration declarator: (_ (field_identifier) @name)) @variable
+(field_declaration declarator: (_ (_ (field_identifier) @name))) @variable
+(field_declaration declarator: (_ (_ (_ (field_identifier) @name)))) @variable
 (field_declaration declarator: (function_declarator declarator: (_) @name)) @variable
 (field_declaration declarator: (_ (function_declarator declarator: (_) @name))) @variable
 (declaration declarator: (identifier) @name) @variable
