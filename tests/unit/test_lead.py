@@ -156,6 +156,7 @@ def test_a_sentence_of_another_type_does_not_lead(question: str, sentence: str) 
         ("What does the wrap_limit option do?", "The `wrap_limit` option ends the winding of foil."),
         ("Where do I report a torn foil?", "You report a torn foil to the office in the [hall](hall.md)."),
         ("Where do I report a torn foil?", "You report a torn foil to the [hall][the-hall]."),
+        ("which licence covers the wrapper", "This project licences the wrapper under what its licence covers."),
         ("What is winder?", "winder is a machine with a name in lower case."),
         ("What is a PWM?", 'A Pallet Winding Machine (also called "PWM") is a machine that winds foil.'),
         (
