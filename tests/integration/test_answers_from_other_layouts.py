@@ -75,7 +75,8 @@ FILES = {
     "the same lines on each ship: copy it in Lisbon and read it in Bergen.\n\n## Ink\n\nInk is made of oak galls, "
     "and a chart is locked while it is drawn.\n",
     "rudder/CHANGELOG.md": "# Changes\n\n## [UNRELEASED]\n\n### Removed\n\n- Drop the tillerPin.\n\n### Added\n\n- The "
-    "`rudderChain` for large ships.\n\n## 0.9.0 (6th May, 2024)\n\n- Fix the `keelBolt`.\n\n## 0.8.0\n\n### Added\n\n"
+    "`rudderChain` for large ships.\n\n## 0.9.0 (6th May, 2024)\n\n- Fix the `keelBolt`.\n- Name "
+    "the dependencies of the `spritYard` before its removal.\n\n## 0.8.0\n\n### Added\n\n"
     + "".join(f"- A plank of oak for frame {number}, which the carpenter fits in May.\n" for number in range(20))
     + "\n### Fixed\n\n- The `sternLamp` burns.\n\n## 0.7.0\n\n- The first planks of elm.\n",
     "lib/pump.js": "'use strict'\n\nfunction drainBilge (pump) {\n  return pump.litres * 2\n}\n\n"
@@ -160,11 +161,20 @@ def test_a_change_belongs_to_the_release_whose_title_is_above_it(app: App, quest
     assert ask(app, question)["answer"].startswith(f"The earliest release note here that {answer}")
 
 
-def test_a_change_that_no_release_note_states_is_not_attributed_to_the_release_that_names_its_subject(app: App) -> None:
-    reply = ask(app, "which release removed the keelBolt")
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [
+        ("which release removed the keelBolt", "`keelBolt` as removed"),
+        ("which release removed the spritYard", "`spritYard` as removed"),  # `before its removal` is none
+        ("which release deprecated the spritYard", "`spritYard` as deprecated"),  # nor are `dependencies` a deprecation
+    ],
+)
+def test_a_change_that_no_release_note_states_is_not_attributed_to_the_release_that_names_its_subject(
+    app: App, question: str, what: str
+) -> None:
+    expected = f"No release note here names {what}; the latest that names it is that of 0.9.0 [1]."
 
-    expected = "No release note here names `keelBolt` as removed; the latest that names it is that of 0.9.0 [1]."
-    assert reply["answer"].startswith(expected)
+    assert ask(app, question)["answer"].startswith(expected)
 
 
 @pytest.mark.parametrize("question", ["where is drainBilge implemented", "Where is drainBilge defined?"])

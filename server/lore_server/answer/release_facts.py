@@ -62,7 +62,7 @@ def _release(
         known = phrase_words(" ".join(names))
         begin = cache(lambda source: _titled_versions(whole_lines(index.catalogue.of_source(source))))
         chunks = index.catalogue.chunks(index.keywords.holding(known) if known else ()).values()
-        if notes := [(version, one) for one in chunks for version in _stating(one, begin, words, done[:3])]:
+        if notes := [(version, one) for one in chunks for version in _stating(one, begin, words, done)]:
             version, chunk = best(notes, key=lambda note: (note[0] == UNRELEASED, _order(note[0]), note[1].lines))
             return " and ".join(f"`{name}`" for name in names), version, chunk
     return None
@@ -109,16 +109,19 @@ def _stating(
 
     The heading of a passage with the notes of several short releases is that of the longest.
     """
-    version, place = release_of(chunk), " ".join(chunk.heading).casefold()
+    version, place = release_of(chunk), " ".join(chunk.heading)
     if version is None:
         return
+    stem = found[0] if (found := _FORM["stem"].match(verb)) else verb
+    # `before removal` states no removal, but a title `Removals` does
+    states, titles_it = re.compile(rf"(?i)\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"), re.compile(rf"(?i)\b{stem}")
     if known := begin(chunk.source):
         version = next((one for line, one in reversed(known) if line < chunk.lines[0]), "")
     for part in _PART.split(chunk.text):
         for title in titles(f"{part}\n\n"):
             found = _version_of(title)
-            version, place = (found, "") if found else (version, f"{place} {title.casefold()}")
-        if version and words.search(part) and (not verb or re.search(rf"\b{verb}", f"{place} {part}".casefold())):
+            version, place = (found, "") if found else (version, f"{place} {title}")
+        if version and words.search(part) and (not verb or titles_it.search(place) or states.search(part)):
             yield version
 
 
