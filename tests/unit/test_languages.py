@@ -134,6 +134,7 @@ def test_the_members_of_a_struct_are_known_however_they_are_declared(path: str) 
         ("a.cc", "int A::f() {\n  class C : public D {};\n  return 1;\n}", {"A": (), "A.f.C": ("D",)}),
         ("a.h", "struct A : std::bool_constant<x && y> {};\nstruct B : bool_constant < C::x && y <= z > {};",
          {"A": ("std.bool_constant",), "B": ()}),
+        ("A.cs", "class A : B, I\n#if ASYNC\n    , IAsync\n#endif\n{\n    int x;\n}", {"A": ("B", "I", "IAsync")}),
         ("A.swift", "final class A: B, @unchecked Sendable where T: C {}", {"A": ("B", "Sendable")}),
         ("A.swift", "protocol A: B, ~Copyable {}\nstruct C: ~Copyable {}", {"A": ("B",), "C": ()}),
         ("A.swift", "class A: B {\n  func f(x: X) {\n    switch x {\n    #if os(iOS)\n    case .a: break\n    #endif\n"
