@@ -91,7 +91,8 @@ ANSWERS = {
         "what calls re_open"
     ],
     "`sea.Floating` is implemented by at least 2 types: `lake.Ship` {1}, `sea.Ship` {2}.": [
-        "which structs implement sea.Floating?"
+        "which structs implement sea.Floating?",
+        "What conforms to sea.Floating?",
     ],
 }
 PLACES = {  # of the answers to the first question of each

@@ -83,7 +83,7 @@ def class_fact(
     if upwards:
         return _bases(nodes, tree)
     if downwards:
-        if "implement" in question.casefold() and (fact := _implementers(nodes, tree, is_test)):
+        if re.search("implement|conform", question.casefold()) and (fact := _implementers(nodes, tree, is_test)):
             return fact
         return _subclasses(nodes, tree, is_direct="direct" in asks)
     if asks_place:
