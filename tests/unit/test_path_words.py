@@ -110,6 +110,24 @@ def test_a_folder_of_an_earlier_version_beside_a_later_one_is_former(question: s
     assert set_aside(question, sources) == former
 
 
+TRANSLATIONS = {"docs/zh/a.md", "docs/zh/api/b.md", "site/pt-br/a.md", "README.zh-CN.md", "guide_fr.md"}
+
+
+@pytest.mark.parametrize(
+    ("question", "aside"),
+    [
+        ("how do I write a plugin", TRANSLATIONS),
+        ("how do I write a zh plugin", TRANSLATIONS - {"docs/zh/a.md", "docs/zh/api/b.md"}),
+        ("如何编写插件", set()),
+    ],
+)
+def test_a_translation_beside_its_original_is_set_aside_for_an_english_question(question: str, aside: set[str]) -> None:
+    originals = {"docs/a.md", "site/en/a.md", "README.md", "guide.md"}
+    others = {"es/only.md", "src/it/Test.java", "notes_de.md", "log.is.md"}
+
+    assert set_aside(question, TRANSLATIONS | originals | others) == aside
+
+
 @pytest.mark.parametrize(
     ("question", "former"),
     [("how fields are declared", {"lib/V1/fields.py", "v1/main.py"}), ("how fields are declared in v1", set[str]())],

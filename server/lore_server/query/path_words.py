@@ -16,6 +16,9 @@ TOPIC_WORDS = 3  # `state provider` may be a name, a sentence is not
 GENERIC = frozenset({"base", "index", "init", "main", "mod", "readm", "doc"})  # stems of files named for their role
 FORMER = frozenset({"compat", "deprecated", "legacy"})
 ASIDE = FORMER.union("vendor vendors vendored third_party third-party thirdparty 3rdparty node_modules".split())
+_CODES = "ar bn ca cs da de el es fa fi fr he hi hu id it ja ko nl no pl pt ro ru sr sv th tr uk vi zh"
+_LANGUAGE = rf"(?:{_CODES.replace(' ', '|')})(?:[-_][a-z]{{2,4}})?"
+_TRANSLATION, _TRANSLATED = re.compile(_LANGUAGE), re.compile(rf"[._-]{_LANGUAGE}(?=\.\w+$)")  # a folder, a file
 _WORD = re.compile(r"\w+(?:\.\d+)*")
 _VERSION = re.compile(r"(?:v|version-)(\d+(?:\.\d+)*)", re.ASCII)
 
@@ -63,8 +66,12 @@ def _topic_match(asked: frozenset[str], joined: frozenset[str], own: frozenset[s
 
 
 def set_aside(question: str, sources: Collection[str]) -> set[str]:
-    """Return the sources in a folder for an earlier version or another project, unless the question names it."""
+    """Return the sources in a folder for an earlier version or another project, unless the question names it.
+
+    For an English question, also translations of other sources.
+    """
     asked, paths = {*_WORD.findall(question.casefold())}, {source.casefold() for source in sources}
+    is_english = question.isascii()
     newest: dict[str, tuple[int, ...]] = {}
     folders: list[tuple[str, str, str]] = []
     for source in sources:
@@ -74,13 +81,22 @@ def set_aside(question: str, sources: Collection[str]) -> set[str]:
             newest[above] = max(newest.get(above, ()), _version(name))
             if asked.isdisjoint((name, ".".join(map(str, _version(name))))):
                 folders.append((source, above, name))
-    found = set()
+    found = {source for source in sources if is_english and _original(source.casefold()) in paths}
+    translated = set[str]()
     for source, above, name in folders:
-        beside = above + source.casefold().removeprefix(f"{above}v1/")
+        rest = source.casefold().removeprefix(f"{above}{name}/")
         # `v1.9` beside `v1.10`, or `v1/fields.py` beside `fields.py`
-        if name in ASIDE or () < _version(name) < newest[above] or (name == "v1" and beside in paths):
+        if name in ASIDE or () < _version(name) < newest[above] or (name == "v1" and above + rest in paths):
             found.add(source)
-    return found
+        if is_english and _TRANSLATION.fullmatch(name) and not paths.isdisjoint((above + rest, f"{above}en/{rest}")):
+            translated.add(above + name)
+    return found | {source for source, above, name in folders if above + name in translated}
+
+
+def _original(path: str) -> str:
+    """Return the path of which a file is the translation by its name, as `readme.md` of `readme.zh-cn.md`."""
+    original, count = _TRANSLATED.subn("", path)
+    return original if count else ""
 
 
 @lru_cache(1 << 12)  # files share their folders

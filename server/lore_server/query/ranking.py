@@ -46,7 +46,7 @@ HYBRID: Weights = {
     "sourcePathMatch": 20,  # the path that fits the words best, if it shares enough of them
     "fileNameMatch": 12,  # the query has all words of the file's name
     "topicMatch": 30,  # the few words of the query name the place of the file
-    "formerPenalty": -30,  # the file is in a folder for an earlier version or another project
+    "formerPenalty": -30,  # the file is of an earlier version or another project, or a translation
     "namePartMatch": 45,  # the chunk defines a name in the query
     "symbolMatch": 10,  # the query has all words of a longer name that the chunk defines
     "historyMatch": 25,  # source files and guides, or files of the asked types, whose commits match best
