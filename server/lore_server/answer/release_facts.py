@@ -112,7 +112,8 @@ def _stating(
     version, place = release_of(chunk), " ".join(chunk.heading)
     if version is None:
         return
-    stem = found[0] if (found := _FORM["stem"].match(verb)) else verb
+    known_verb = _FORM["stem"].match(verb)
+    stem = known_verb[0] if known_verb else verb
     # `before removal` states no removal, but a title `Removals` does
     states, titles_it = re.compile(rf"(?i)\b{stem}(?:p?e[sd]?|e?s|p?ing|t)?\b"), re.compile(rf"(?i)\b{stem}")
     if known := begin(chunk.source):
