@@ -73,7 +73,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
             try:
                 # the folder was deleted while the owner ran, or a signal stopped the owner, which would never answer
                 if not is_ours(place.folder) or is_stopped(note.pid):
-                    _replace(place.folder, note)
+                    predecessor.end(place.folder, note)
                 elif will_do or misfit.is_usable(place, need, note, may_replace or is_returning):
                     return predecessor.introduce(note, {**hello, "follows": predecessor.configuration_of(place)})
                 else:
@@ -81,7 +81,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True, must_fit: bool 
                 continue
             except OSError as error:
                 if silence.is_final(note, error, now):
-                    _replace(place.folder, note, may_answer=False)
+                    predecessor.end(place.folder, note, may_answer=False)
                     silence = Silence()
         elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
             raise Busy(f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}.")
@@ -147,12 +147,6 @@ def make_way(place: Place, seconds: float = math.inf) -> None:
             time.sleep(predecessor.LONG_PAUSE_SECONDS)
     except OSError:
         predecessor.end(place.folder, note)
-
-
-def _replace(folder: Path, note: Note, may_answer: bool = True) -> None:
-    if note.is_server:
-        raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", predecessor.STOP_IT)
-    predecessor.end(folder, note, may_answer)
 
 
 def _start(place: Place) -> list[bytes]:

@@ -71,7 +71,9 @@ def stop_if_free(folder: Path, note: Note, follows: str = "") -> bool:
 
 
 def end(folder: Path, note: Note, may_answer: bool = True) -> None:
-    """Stop an owner in any state; one that is known not to answer receives signals at once. Raises Busy."""
+    """Stop an owner in any state, unless a user started it; one known not to answer receives signals. Raises Busy."""
+    if note.is_server:
+        raise Busy(f"The owner of this index (`{note.command}`, pid {note.pid}) does not respond.", STOP_IT)
     if not stop(folder, note, may_answer):
         raise _unstoppable(note)
 
