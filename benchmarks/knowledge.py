@@ -90,7 +90,7 @@ def main() -> None:
         row("delete a document", percentiles(lambda n: store.delete_document(PROJECT, f"new-{n}", AUTHOR), calls))
         row(
             "history of a document",
-            percentiles(lambda n: store.history.log(store.projects.paths(PROJECT, f"doc-{n}")), 20),
+            percentiles(lambda n: store.history.log(store.paths(PROJECT, f"doc-{n}")), 20),
         )
         storage = ProjectService(Library(home, home))
         row("status", percentiles(lambda _: storage.status(), 20))

@@ -75,7 +75,7 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
     store.write_main("second", "y", AGENT)
 
     def subjects(project: str = "", filename: str | None = None, main: bool = False) -> list[str]:
-        paths = store.projects.paths(project, filename, main) if project else ()
+        paths = store.paths(project, filename, main) if project else ()
         return [commit.message.partition(": ")[2] for commit in store.history.log(paths)]
 
     assert subjects() == [
@@ -94,7 +94,7 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
     store.delete_project(PROJECT, AGENT)
     assert subjects(PROJECT, "other") == ["Deleted other.md", "Created other.md"]
     with pytest.raises(ProjectNotFound):
-        store.projects.paths("never")
+        store.paths("never")
 
 
 def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: KnowledgeStore) -> None:
@@ -102,31 +102,31 @@ def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: Kn
     second = store.edit(PROJECT, "guide", update_part(ChapterName("First"), "changed"), AGENT)["commit"]
     assert first and second
 
-    shown = store.projects.show(second[:12])
+    shown = store.show(second[:12])
     assert (shown["commits"][0]["author"], shown["commits"][0]["session"]) == AGENT
     assert shown["paths"] == ["projects/my-app/knowledge/guide.md"]
     assert "+changed" in shown["patch"] and "-Text of First." in shown["patch"]
-    assert store.history.diff(first, second, store.projects.paths(PROJECT, "guide")) == shown["patch"]
+    assert store.history.diff(first, second, store.paths(PROJECT, "guide")) == shown["patch"]
     assert "-changed" in store.history.diff(second, first)
-    assert store.history.diff(first, second, store.projects.paths(PROJECT, main=True)) == ""
-    assert "index.json" in store.projects.show(first)["paths"]
-    assert "Text of First." in store.projects.at(first).document(PROJECT, "guide").document.text
-    assert not store.projects.at(first).main(PROJECT)["exists"]
+    assert store.history.diff(first, second, store.paths(PROJECT, main=True)) == ""
+    assert "index.json" in store.show(first)["paths"]
+    assert "Text of First." in store.at(first).document(PROJECT, "guide").document.text
+    assert not store.at(first).main(PROJECT)["exists"]
     with pytest.raises(DocumentNotFound):
-        store.projects.at(first).document(PROJECT, "later")
+        store.at(first).document(PROJECT, "later")
 
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: str) -> None:
     reads: list[Callable[[], object]] = [
-        lambda: store.projects.show(name), lambda: store.history.diff(None, None), lambda: store.projects.at(name),
+        lambda: store.show(name), lambda: store.history.diff(None, None), lambda: store.at(name),
     ]  # fmt: skip
     for read in reads:
         with pytest.raises(CommitNotFound):
             read()
     create(store)
     for act in (
-        lambda: store.projects.show(name),
+        lambda: store.show(name),
         lambda: store.revert(name, AGENT),
         lambda: store.history.diff(None, name),
     ):
@@ -197,7 +197,7 @@ def test_external_changes_are_committed_before_they_are_replaced(store: Knowledg
     store.edit(PROJECT, "guide", rewrite("by an agent"), AGENT)
 
     assert messages(store.home)[-2] == "Sync storage: 1 file updated"
-    assert store.projects.at(store.history.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
+    assert store.at(store.history.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
     store.write_main("new", "x", AGENT)
     assert_sound(store.home)
 
@@ -212,8 +212,6 @@ def test_opening_commits_uncommitted_files_and_removes_temporary_files(store: Kn
     (git_folder / "lore.lock").write_text("Update knowledge", encoding="utf-8")
     (git_folder / "index.lock").touch()
     (git_folder / "refs" / "heads" / "main.lock").touch()
-    (git_folder / "objects" / "aa").mkdir(exist_ok=True)
-    (git_folder / "objects" / "aa" / "tmp_obj_lore_9").touch()
 
     assert not KnowledgeStore(store.home).open()
 
@@ -328,7 +326,7 @@ def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
     again = KnowledgeStore(store.home)
     again.edit(PROJECT, "guide", update_part(ChapterName("First"), "x"), AGENT)
 
-    assert first and again.projects.at(first).document(PROJECT, "guide")
+    assert first and again.at(first).document(PROJECT, "guide")
     assert_sound(store.home)
 
 

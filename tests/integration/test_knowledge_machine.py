@@ -60,7 +60,7 @@ class Writers(RuleBasedStateMachine):
             assert_sound(self.store.home)
             for commit, model in self.past[::4]:
                 for project, name in {*model, *self.model}:
-                    assert text_of(self.store.projects.at(commit), project, name) == model.get((project, name))
+                    assert text_of(self.store.at(commit), project, name) == model.get((project, name))
         shutil.rmtree(self.home)
 
     def did(self, commit: str | None) -> object:

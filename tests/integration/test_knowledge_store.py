@@ -234,7 +234,7 @@ def test_hostile_file_names_are_rejected_by_every_method(store: KnowledgeStore, 
         lambda: store.reader.document(PROJECT, name),
         lambda: store.delete_document(PROJECT, name, AGENT),
         lambda: store.edit(PROJECT, name, rewrite("x"), AGENT),
-        lambda: store.projects.paths(PROJECT, name),
+        lambda: store.paths(PROJECT, name),
     ):
         with pytest.raises(InvalidFilename):
             act()

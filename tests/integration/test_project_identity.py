@@ -14,8 +14,8 @@ from lore_server.contract import Contract
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.memory_store import MemoryStore, new_memory
-from lore_server.knowledge.projects import RECORD
 from lore_server.knowledge.registry import spelled
+from lore_server.knowledge.store import RECORD
 from lore_server.mcp.resources import read_project
 from lore_server.operations.table import render
 from lore_server.services.knowledge_library import Library

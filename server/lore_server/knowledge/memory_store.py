@@ -195,7 +195,7 @@ class MemoryStore:
     def add(self, project_id: str, memory: Memory, author: Author, replaces: str | None = None) -> MemoryAddedRecord:
         """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists."""
         with self._store.writing():
-            project, more = self._store.projects.begun(self._store.reader.project(project_id))
+            project, more = self._store.begun(self._store.reader.project(project_id))
             old = self._found(project, replaces) if replaces is not None else None
             duplicate = self._duplicate(project, memory)
             if old is not None and duplicate is not None and old.id == duplicate.id:  # only the description may differ

@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.dates import precise_timestamp
-from lore_etl.core.errors import AccessDenied, Busy, Conflict, FileExists, InvalidPath, LoreError
-from lore_etl.system.processes import may_run
+from lore_etl.core.errors import AccessDenied, Conflict, FileExists, InvalidPath, LoreError, ProjectNotFound
 from lore_server.knowledge.chapter_edit import Edit
 from lore_server.knowledge.document import DOCUMENT_BYTES, checked_text
 from lore_server.knowledge.git.commits import Author, Commit, blob_id
 from lore_server.knowledge.git.history import LOCK, Changes, History, by_hand
-from lore_server.knowledge.names import document_name
-from lore_server.knowledge.projects import Projects
-from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact
-from lore_server.knowledge.registry import INDEX, Identity, index_with, read_index
+from lore_server.knowledge.names import document_name, project_slug
+from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, described, exact, possible_names
+from lore_server.knowledge.registry import INDEX, Identity, Registry, index_with, read_index, read_registry
 from lore_server.knowledge.remote import Clash, Remote, RemoteState, merge_all
-from lore_server.knowledge.safe_files import StoreLock, reporting
+from lore_server.knowledge.safe_files import Files, StoreLock, reporting
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import KnowledgeRevertedRecord
+    from lore_server.replies.records import KnowledgeHistoryRecord, KnowledgeRevertedRecord
     from lore_server.replies.records import KnowledgeWrittenRecord as Written
 
-
+RECORD = "lore-folders.json"  # which project each folder of this machine uses
 TIDY_EVERY = 500  # commits; after so many, reading a document's history took 350 ms instead of 12 ms
-_PAUSE_SECONDS = 0.01
-_OTHERS_SECONDS = 2.0
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
 _LATER = "Revert the later commits first, or edit the document."
 _BY_HAND = "Read the commit, then write again the parts you need."
-_LOCKS = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
 
 
 class Synced(NamedTuple):
@@ -69,7 +63,8 @@ class KnowledgeStore:
         self.reader = DocumentReader(self.files.read)
         self.listing = Listing(lambda: self.files, lambda project, name, data: described(project, name, data).info)
         self.remote = Remote(self.history, self.writing)
-        self.projects = Projects(self.history, identity)
+        self._identity = identity
+        self._local = Files(self.home / ".git")  # no pull, merge or checkout can write here
         self._changed = changed
         self._commits = 0
         self._tidying: threading.Thread | None = None
@@ -111,6 +106,97 @@ class KnowledgeStore:
             pulled, pushed = self.remote.exchange()
         return Synced(count, pulled, pushed, self.remote.state())
 
+    # --- projects ----------------------------------------------------------------------------------------------------
+
+    def registry(self) -> Registry:
+        """Return the projects of the index, and the folders that use them. Raises StorageError."""
+        return read_registry(self.files.read(INDEX), self._local.read(RECORD))
+
+    def existing(self, project_id: str) -> Project:
+        """Return an existing project, whichever folder uses it. Raises ProjectNotFound."""
+        project = self.reader.project(project_id)
+        if not project.exists:
+            raise ProjectNotFound(f"There is no project `{project.id}`.")
+        return project
+
+    def _allowed(self, project: Project) -> Project:
+        """Return the project. Raises Conflict if another folder has created one of this folder's name meanwhile."""
+        identity = self._identity()
+        if identity is not None and project.id == identity.name:
+            current = self.registry().project_of(identity)
+            if current != project.id:
+                message = f"Another folder created a project `{project.id}` just now"
+                raise Conflict(f"{message}; this folder's project is `{current}`.")
+        return project
+
+    def begun(self, project: Project) -> tuple[Project, Changes]:
+        """Return the project with its folder, and for a new one the changed index; record its user. Raises Conflict."""
+        if project.exists:
+            return self._allowed(project), {}
+        data = self.files.read(INDEX)
+        taken = {*read_index(data).values(), *self.files.folders("projects")}
+        slug = self._free_slug(project.id, taken)
+        identity = self._identity()
+        if identity is not None and self.registry().project_of(identity) == project.id:
+            self._use(project.id)
+        return Project(project.id, slug), {INDEX: index_with(data, project.id, slug)}
+
+    def _free_slug(self, project_id: str, taken: set[str]) -> str:
+        """Return a folder without a history, or the former one: only the former project may use a folder again."""
+        slug, former = project_slug(project_id, taken), None
+        while self.history.log([f"projects/{slug}"], limit=1):
+            if former is None:
+                former = self._former_slug(project_id) or ""
+            if former and former not in taken:
+                return former
+            taken.add(slug)
+            slug = project_slug(project_id, taken)
+        return slug
+
+    def _former_slug(self, project_id: str) -> str | None:
+        """Return the folder of a deleted project; None if it is not in the last 200 changes of the index."""
+        for commit in self.history.log([INDEX], limit=200):
+            for tip in (commit.id, *commit.parents):
+                with contextlib.suppress(LoreError):
+                    if slug := read_index(self.history.content_at(tip, INDEX)).get(project_id):
+                        return slug
+        return None
+
+    def _use(self, project_id: str, all_clones: bool = False) -> None:
+        identity = self._identity()
+        assert identity is not None, "a store that adopts belongs to a folder"
+        self._local.write(RECORD, self.registry().using(project_id, identity, all_clones).record())
+
+    def paths(self, project_id: str, filename: str | None = None, main: bool = False) -> list[str]:
+        """Return the paths of a project, its document or the `main` one, even if deleted. Raises ProjectNotFound."""
+        project = self.reader.project(project_id)
+        slug = project.slug or self._former_slug(project.id)
+        if slug is None:
+            raise ProjectNotFound(f"Nothing has ever been written for project `{project.id}`.")
+        project = Project(project.id, slug)
+        if main:
+            return [project.main_path]
+        if filename is None:
+            return [f"projects/{slug}"]
+        return [f"{project.knowledge_path}/{name}" for name in possible_names(filename)]
+
+    def show(self, commit: str) -> KnowledgeHistoryRecord:
+        """Return a commit with its changes as a patch. Raises CommitNotFound."""
+        entry = self.history.entry(commit)
+        parent = next(iter(entry.parents), None)
+        paths, patch = list(self.history.changed_between(parent, entry.id)), self.history.diff(parent, entry.id)
+        return {"success": True, "commits": [entry.record()], "paths": paths, "patch": patch}
+
+    def at(self, commit: str) -> DocumentReader:
+        """Return a reader of the documents in a commit. Raises CommitNotFound."""
+        blobs = self.history.blobs_of(self.history.resolve(commit))
+
+        def read(path: str) -> bytes | None:
+            name = blobs.get(path)
+            return self.history.contents([name])[name] if name else None
+
+        return DocumentReader(read)
+
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def edit(
@@ -126,7 +212,7 @@ class KnowledgeStore:
         """Replace a project's main document, and create the project if it does not exist."""
         checked_text(content, DOCUMENT_BYTES, "main document")
         with self.writing():
-            project, more = self.projects.begun(self.reader.project(project_id))
+            project, more = self.begun(self.reader.project(project_id))
             path = project.main_path
             _expect(expected_version, self.files.read(path))
             return self.save(project, more | {path: content.encode()}, f"Updated {MAIN}", author, path)
@@ -138,7 +224,7 @@ class KnowledgeStore:
             project = self.reader.project(project_id)
             if self.reader.find(project, filename):
                 raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
-            project, more = self.projects.begun(project)
+            project, more = self.begun(project)
             path = f"{project.knowledge_path}/{name}"
             return self.save(project, more | {path: text.encode()}, f"Created {name}", author, path)
 
@@ -153,12 +239,12 @@ class KnowledgeStore:
     def adopt(self, project_id: str, all_clones: bool) -> None:
         """Record that the current folder, or each clone of its remote, uses a project. Raises ProjectNotFound."""
         with self.writing():
-            self.projects.use(self.projects.existing(project_id).id, all_clones)
+            self._use(self.existing(project_id).id, all_clones)
 
     def delete_project(self, project_id: str, author: Author) -> Written:
         """Delete a project with its documents; their history stays. Raises ProjectNotFound."""
         with self.writing():
-            project = self.projects.known(project_id)
+            project = self._allowed(self.existing(project_id))
             folder = f"projects/{project.slug}"
             changes: Changes = dict.fromkeys(self.files.below(folder))
             changes[INDEX] = index_with(self.files.read(INDEX), project.id, None)
@@ -210,10 +296,10 @@ class KnowledgeStore:
     def _found(self, project_id: str, filename: str | None, expected: str | None) -> tuple[Project, str, bytes]:
         """Return the project, path and content of an existing document, or of the main document, which may be empty."""
         if filename is None:
-            project = self.projects.known(project_id)
+            project = self._allowed(self.existing(project_id))
             path, data = project.main_path, self.files.read(project.main_path)
         else:
-            project = self.projects.allowed(self.reader.project(project_id))
+            project = self._allowed(self.reader.project(project_id))
             name, data = self.reader.required(project, filename)
             path = f"{project.knowledge_path}/{name}"
         _expect(expected, data)
@@ -235,27 +321,13 @@ class KnowledgeStore:
             raise AccessDenied(f"Cannot write to the knowledge folder: {error.strerror}.") from error
         with reporting("the knowledge folder"), self.history.lock.hold():
             count = self.history.recover() if self.history.lock.read_note() else 0
-            self._wait_for_others()
+            self.history.wait_for_others()
             self.history.refresh_index()
             before = self.history.tip
             yield
             has_changed = self.history.tip != before
         if has_changed or count:
             self._changed()
-
-    def _wait_for_others(self) -> None:
-        """Wait for another git process in the folder, or remove the locks that a killed one left."""
-        deadline = time.monotonic() + self.history.lock.wait_seconds
-        while locks := self.history.locks():
-            for lock in locks:
-                with contextlib.suppress(FileNotFoundError):
-                    is_old = time.time() - lock.lstat().st_mtime > _OTHERS_SECONDS
-                    # Lore's git processes hold our lock until they end, and other programs hold git's for milliseconds
-                    if is_old and not may_run("git", self.history.home):
-                        lock.unlink()
-            if time.monotonic() > deadline:
-                raise Busy("Git is running in the knowledge folder, or was killed there.", _LOCKS)
-            time.sleep(_PAUSE_SECONDS)
 
     def save(self, project: Project, changes: Changes, what: str, author: Author, path: str) -> Written:
         """Write and commit files for a project; `path` is the main file of the change. The caller holds the lock."""

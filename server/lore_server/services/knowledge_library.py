@@ -32,9 +32,7 @@ class Library:
     """A knowledge folder for one project, opened at its first use. `changed` is called after every write."""
 
     def __init__(self, home: Path, root: Path, changed: Callable[[], None] = lambda: None) -> None:
-        self.unopened = KnowledgeStore(
-            home, changed=changed, identity=lambda: self.identity(self.unopened.projects.registry())
-        )
+        self.unopened = KnowledgeStore(home, changed=changed, identity=lambda: self.identity(self.unopened.registry()))
         self._root = root.resolve()
         self._guard = threading.Lock()
         self._is_open = False
@@ -62,11 +60,11 @@ class Library:
 
     def documents(self, commit: str | None) -> DocumentReader:
         """Return a reader of the documents, in their current state or as of a commit. Raises CommitNotFound."""
-        return self.store.reader if commit is None else self.store.projects.at(commit)
+        return self.store.reader if commit is None else self.store.at(commit)
 
     def registry(self) -> Registry:
         """Return the record of the project that each folder uses. Raises StorageError."""
-        return self.listed.projects.registry()
+        return self.listed.registry()
 
     def identity(self, registry: Registry) -> Identity:
         return identity_of(self._root, registry.folders)
@@ -79,7 +77,7 @@ class Library:
 
     def folder(self) -> Path | None:
         """Return the folder of the current project's documents, if it exists. Fetches nothing. Raises StorageError."""
-        registry = self.unopened.projects.registry()
+        registry = self.unopened.registry()
         slug = registry.projects.get(registry.project_of(self.identity(registry)))
         return self.home / "projects" / slug if slug else None
 
@@ -101,7 +99,7 @@ class Library:
 
     def note(self) -> str | None:
         """Return why knowledge may be missing: it is unconfirmed, or the remote is unreachable. Fetches nothing."""
-        registry = self.unopened.projects.registry()
+        registry = self.unopened.registry()
         found = registry.candidates(self.identity(registry))
         notes = []
         if found:
@@ -138,7 +136,7 @@ class Library:
             if not found:
                 raise ProjectNotFound(f"{listed}, and no other knowledge seems to belong to this folder.", _LIST)
             raise UsageError(f"{listed}; these may belong to it: {', '.join(found)}.", "Give one of these ids.")
-        name = store.projects.existing(found[0] if project_id is None else project_id).id
+        name = store.existing(found[0] if project_id is None else project_id).id
         return {
             "folder": identity.folder,
             "remote": identity.remote or None,
@@ -160,7 +158,7 @@ def _described(store: KnowledgeStore, registry: Registry, project_id: str) -> JS
     groups = store.files.folders(project.memories_path)
     names = [name for group in groups for name in store.files.names(f"{project.memories_path}/{group}")]
     places = [place for name in names if (place := file_place(name))]
-    last = next(iter(store.history.log(store.projects.paths(project_id), limit=1)), None)
+    last = next(iter(store.history.log(store.paths(project_id), limit=1)), None)
     return {
         "project_id": project_id,
         "origin": registry.origins.get(project_id),

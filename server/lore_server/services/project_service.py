@@ -146,9 +146,9 @@ class ProjectService:
         """Return commits, the changes of one commit, or the changes since a commit."""
         store = self._library.store
         if commit is not None and since is None:
-            return store.projects.show(commit)
+            return store.show(commit)
         project = None if everything else self._library.named(project_id)
-        paths = [] if project is None else store.projects.paths(project, filename, main)
+        paths = [] if project is None else store.paths(project, filename, main)
         found = [] if since is not None else store.history.log(paths, limit + 1, skip)
         more = f"There are older commits: pass skip={skip + limit}." if found[limit:] else ""
         commits = [commit.record() for commit in found[:limit]]

@@ -2,13 +2,15 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lore_etl.core.errors import CommitNotFound, GitError
+from lore_etl.core.errors import Busy, CommitNotFound, GitError
 from lore_etl.core.text import counted
 from lore_etl.files.git_folder import head
+from lore_etl.system.processes import may_run
 from lore_server.knowledge.git.commits import FIELDS, Author, Commit, file_line, import_stream, parsed
 from lore_server.knowledge.git.git_command import Git, finish
 from lore_server.knowledge.safe_files import TEMPORARY, Files, StoreLock
@@ -17,10 +19,12 @@ BRANCH = "main"
 LOCK = "lore.lock"
 INTERRUPTED = "After an interruption: "
 _BEHIND = "lore-index-behind"
+_PAUSE_SECONDS = 0.01
+_OTHERS_SECONDS = 2.0
 _IMPORT = ("fast-import", "--quiet")
 FILE_MODES = ("100644", "100755")
-_LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first pattern: by earlier versions of Lore
 _RESTORE = "Restore them in `.git` from a backup; or rename `.git`, and the next write begins a new history."
+_LOCKS = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
 _FEW = 500  # the maximum number of paths in the arguments of one command
 _IGNORED = ("activity.log*", TEMPORARY)
 _RAW = "* -text -ident -filter !eol !working-tree-encoding"  # git must not change a byte of a document
@@ -63,6 +67,20 @@ class History:
         folder = self.home / ".git"
         return [path for path in (*folder.glob("*.lock"), *(folder / "refs").rglob("*.lock")) if path.name != LOCK]
 
+    def wait_for_others(self) -> None:
+        """Wait for another git process in the folder, or remove the locks that a killed one left."""
+        deadline = time.monotonic() + self.lock.wait_seconds
+        while locks := self.locks():
+            for lock in locks:
+                with contextlib.suppress(FileNotFoundError):
+                    is_old = time.time() - lock.lstat().st_mtime > _OTHERS_SECONDS
+                    # Lore's git processes hold our lock until they end, and other programs hold git's for milliseconds
+                    if is_old and not may_run("git", self.home):
+                        lock.unlink()
+            if time.monotonic() > deadline:
+                raise Busy("Git is running in the knowledge folder, or was killed there.", _LOCKS)
+            time.sleep(_PAUSE_SECONDS)
+
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def commit(self, changes: Changes, message: str, author: Author, parents: Sequence[str] | None = None) -> str:
@@ -103,9 +121,8 @@ class History:
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
             for stale in self.locks():
                 stale.unlink(missing_ok=True)
-        for left in _LEFT_BY_KILLED:
-            for path in (self.home / ".git").glob(left):
-                path.unlink(missing_ok=True)
+        for report in (self.home / ".git").glob("fast_import_crash_*"):
+            report.unlink(missing_ok=True)
         self.files.remove_temporary()
         self._untrack()
         count = self.commit_all(Author(), message)
