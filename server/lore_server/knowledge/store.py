@@ -52,12 +52,11 @@ class KnowledgeStore:
         self,
         home: Path,
         wait_seconds: float = 20.0,
-        now: Callable[[], str] = precise_timestamp,
         changed: Callable[[], None] = lambda: None,  # called after every write, merge and recovery
         identity: Callable[[], Identity | None] = lambda: None,
     ) -> None:
         self.home = home.expanduser().absolute()
-        self.now = now
+        self.now = precise_timestamp
         self.history = History(self.home, StoreLock(self.home / ".git" / LOCK, wait_seconds))
         self.files = self.history.files
         self.reader = DocumentReader(self.files.read)

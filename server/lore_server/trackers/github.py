@@ -16,6 +16,7 @@ PULLS, DISCUSSIONS = "pulls", "discussions"
 _KEYS = {"title": "title", "created": "created_at", "updated": "updated_at", "url": "html_url", "body": "body"}
 _RELEASE_KEYS = {**_KEYS, "title": "name", "updated": "published_at"}
 _DISCUSSION_KEYS = {**_KEYS, "created": "createdAt", "updated": "updatedAt", "url": "url"}
+_login = partial(tickets.user_name, key="login")
 _BY_CHANGE = {"sort": "updated", "direction": "asc"}
 _DISCUSSIONS = """query($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
@@ -116,7 +117,3 @@ def file_name(text: str) -> str:
     name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in text)[:100]
     name = name.strip("._-")
     return f"{name}-x" if name.partition(".")[0].lower() in DEVICES else name
-
-
-def _login(user: object) -> str:
-    return tickets.user_name(user, "login")
