@@ -1,7 +1,5 @@
 """The composition root, with the one `call` that serves every interface."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -11,7 +9,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 from lore_etl.config.project import knowledge_home
 from lore_etl.config.settings import Settings
@@ -41,6 +38,7 @@ from lore_server.query.freshness import ATTEMPTS, Freshness, from_one_state
 from lore_server.query.history import History
 from lore_server.query.query_service import QueryService
 from lore_server.replies.budget import READS_TEXT, filled
+from lore_server.replies.records import HealthOwnerRecord
 from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
 from lore_server.services.documents import DocumentService
@@ -54,9 +52,6 @@ from lore_server.services.project_service import ProjectService
 from lore_server.services.question_log import QuestionLog
 from lore_server.services.search_service import SearchService
 from lore_server.services.verification import DatabaseService, Pace, Verifier
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import HealthOwnerRecord
 
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16

@@ -1,6 +1,7 @@
 """Generate `lore_server/replies/records.pyi`: a TypedDict for each object in the replies of `openapi.yaml`.
 
-It is a stub because only mypy needs the types, and 80 classes would add 10 ms to the start of every command.
+It is a stub, beside a module without classes, because only mypy needs the types, and 80 classes would add 10 ms to the
+start of every command.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import lore_server.replies
 TARGET = Path(lore_server.replies.__path__[0]) / "records.pyi"
 HEAD = '''"""The objects in the replies of the contract. Generated from openapi.yaml by `make golden`: do not edit.
 
-Import it below `if TYPE_CHECKING`: there is no module at run time.
+At run time they are JSON objects, see `records.py`.
 """
 
 from typing import NotRequired, TypedDict

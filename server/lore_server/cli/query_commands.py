@@ -1,13 +1,11 @@
 """Commands that parse their arguments, call one operation and print its result."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 from typer import Argument, Option
@@ -28,10 +26,8 @@ from lore_server.cli.command import CursorOption, MassDeleteOption, TokensOption
 from lore_server.console import output
 from lore_server.owner.session import LONGEST_WAIT, Session
 from lore_server.replies import render_index
+from lore_server.replies.records import SourceTextRecord
 from lore_server.setup.clients import CLIENTS
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import SourceTextRecord
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 ToolsetsOption = Annotated[

@@ -1,7 +1,5 @@
 """One evaluation: a set, its bench, and the values of each ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +22,15 @@ UNANSWERABLE = "unanswerable"
 PASSAGES = 5
 EXCERPT_MEASURES = ("recall", "precision", "iou")
 Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ExcerptSet:
+    """Questions over whole documents, each with the document and character ranges that answer it."""
+
+    asked: EvaluationSet
+    documents: dict[str, str]
+    answers: dict[str, tuple[str, list[Span]]]
 
 
 def evaluate_folder(
@@ -102,15 +109,6 @@ def _by_kind(
             name, value = f"{kind}_recall@10", len(gold & set(runs[question.id][:10])) / len(gold)
         values.setdefault(name, {})[question.id] = value
     return values
-
-
-@dataclass(frozen=True)
-class ExcerptSet:
-    """Questions over whole documents, each with the document and character ranges that answer it."""
-
-    asked: EvaluationSet
-    documents: dict[str, str]
-    answers: dict[str, tuple[str, list[Span]]]
 
 
 def is_excerpt_set(folder: Path) -> bool:

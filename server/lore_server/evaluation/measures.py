@@ -1,13 +1,12 @@
 """Ranking measures by ir-measures, their intervals, the paired test between two rankings, and the saved report."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Self
 
 import ir_measures
 import numpy as np
@@ -102,7 +101,7 @@ class Report:
             rounded[ranking] = {**means, "intervals": bounds}
         return rounded
 
-    def against(self, theirs: Report) -> dict[str, dict[str, Comparison]]:
+    def against(self, theirs: Self) -> dict[str, dict[str, Comparison]]:
         """Return ranking -> measure -> comparison, for those in both. Raises InvalidArgument without any."""
         found = {
             ranking: {name: compare(ours, theirs.values[ranking][name]) for name, ours in values.items()

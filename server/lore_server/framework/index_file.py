@@ -1,13 +1,11 @@
 """Write the view and the drift of documents from files to `.ce/syntropy-index.json`, for tools that read it there."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError
@@ -31,9 +29,7 @@ from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.safe_files import Files
 from lore_server.query.freshness import Freshness
 from lore_server.replies import budget
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import DriftRecord, ViolationRecord
+from lore_server.replies.records import DriftRecord, ViolationRecord
 
 VERSION = "1.0"  # of this format
 FRAMEWORK_VERSION = "1.0"  # of the layout

@@ -1,13 +1,10 @@
 """Set up a project: its layout, a `lore.toml`, the index and, if there is a `.ce/`, `.ce/syntropy-index.json`."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from lore_etl.config.policy import rules
 from lore_etl.config.project import CONFIG_NAME, VIEW_NAME
@@ -23,10 +20,8 @@ from lore_server.framework.reading import check_root
 from lore_server.framework.view import GROUP_OF_PLACE, PLACES, SYSTEM, Entries, Group, View, existing_places
 from lore_server.knowledge.safe_files import Files
 from lore_server.replies.paging import with_fields
+from lore_server.replies.records import FirstQuestionsRecord, InitResultRecord, JobRecord, PlaceRecord
 from lore_server.services.jobs import JobService
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import FirstQuestionsRecord, InitResultRecord, JobRecord, PlaceRecord
 
 _NO_RULE = "it has no line with MANDATORY, REQUIRED, FORBIDDEN, ✅ or ❌, or is"
 

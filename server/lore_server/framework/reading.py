@@ -1,14 +1,12 @@
 """Read documents by path: in the framework's `.ce/`, in the project, and among the framework's pages."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat
 import unicodedata
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.dates import timestamp
@@ -25,9 +23,7 @@ from lore_server.framework.view import SYSTEM
 from lore_server.knowledge.names import has_unseen
 from lore_server.knowledge.safe_files import Files
 from lore_server.replies import budget, paging
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import DocTextRecord
+from lore_server.replies.records import DocTextRecord
 
 SUFFIX = ".md"
 LONGEST = 1_000  # characters

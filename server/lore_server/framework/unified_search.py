@@ -1,7 +1,5 @@
 """Search the knowledge of the framework and the project with the product's hybrid search (`knowledge_search`)."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import time
@@ -11,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lore_etl.config.settings import DocsSettings
 from lore_etl.core.errors import FrameworkNotFound, InvalidArgument
@@ -31,10 +29,8 @@ from lore_server.query.proximity import stems_of
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked, Terms
 from lore_server.replies import budget, paging
+from lore_server.replies.records import KnowledgeFoundRecord, KnowledgeResultRecord
 from lore_server.services.search_service import head
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import KnowledgeFoundRecord, KnowledgeResultRecord
 
 LIMIT = 10  # results
 THRESHOLD = 0.3  # the score above which a document is a result, as in PRP-29.3

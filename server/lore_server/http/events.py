@@ -1,7 +1,5 @@
 """Server-sent events: an answer while it is written, a job while it runs. A disconnect frees the working thread."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -30,6 +28,20 @@ _CLOCKS = ("seconds", "rate", "eta_seconds", "age_seconds")
 Stream = AsyncGenerator[bytes, None]
 
 
+class Events(StreamingResponse):
+    """A streaming response that closes its source when it ends."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, source: Stream) -> None:
+        super().__init__(source, headers={"X-Accel-Buffering": "no"})
+        self._source = source
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._source):
+            await super().__call__(scope, receive, send)
+
+
 def is_streamed(contract: Contract, operation: Operation) -> bool:
     spec = contract.document["paths"][operation.path][operation.method.lower()]
     return MEDIA_TYPE in spec["responses"]["200"]["content"]
@@ -48,20 +60,6 @@ async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Even
         return Events(_answer(operation, arguments, calls))
     arguments["wait_seconds"] = 0
     return Events(_job(operation, await calls.run(operation.id, arguments), calls))
-
-
-class Events(StreamingResponse):
-    """A streaming response that closes its source when it ends."""
-
-    media_type = MEDIA_TYPE
-
-    def __init__(self, source: Stream) -> None:
-        super().__init__(source, headers={"X-Accel-Buffering": "no"})
-        self._source = source
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._source):
-            await super().__call__(scope, receive, send)
 
 
 async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream:

@@ -1,20 +1,16 @@
 """Divide results into pages that contain everything once; of passages, show the lines that match the query best."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, TypeVar, cast
+from typing import NamedTuple, NotRequired, TypedDict, TypeVar, cast
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk
 from lore_server.replies import budget
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
+from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
 
 
 class Excerpted(TypedDict):

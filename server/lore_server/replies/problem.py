@@ -1,18 +1,14 @@
 """Convert errors to the records of every interface; `projects` has the seed's envelope around Lore's record."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from lore_etl.core.dates import precise_timestamp
 from lore_etl.core.errors import FileSystemError, InternalError, InvalidArgument, InvalidInput, LoreError, StorageError
 from lore_etl.core.text import encodable
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import ErrorRecord, KnowledgeErrorContextRecord, KnowledgeErrorRecord
+from lore_server.replies.records import ErrorRecord, KnowledgeErrorContextRecord, KnowledgeErrorRecord
 
 log = logging.getLogger(__name__)
 Error = TypeVar("Error", bound=LoreError)

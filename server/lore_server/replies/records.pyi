@@ -1,6 +1,6 @@
 """The objects in the replies of the contract. Generated from openapi.yaml by `make golden`: do not edit.
 
-Import it below `if TYPE_CHECKING`: there is no module at run time.
+At run time they are JSON objects, see `records.py`.
 """
 
 from typing import NotRequired, TypedDict

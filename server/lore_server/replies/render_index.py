@@ -1,18 +1,13 @@
 """Render the results of the toolsets `query`, `documents` and `manage` as short text."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lore_etl.core.progress import Plan
 from lore_etl.core.text import counted
+from lore_server.replies import records
 from lore_server.replies.reply_text import ReplyText, changed, error_text, excerpt, kind, notes, nothing, outdated, span
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
-
 
 SIMILAR_SHOWN = 3  # paths in a line, unless the score is explained
 SHOWN_EXTENSIONS = 8

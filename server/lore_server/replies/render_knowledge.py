@@ -1,17 +1,12 @@
 """Render the results of the toolsets `projects`, `memories`, `docs` and `insights` as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import counted
+from lore_server.replies import records
 from lore_server.replies.render_index import job
 from lore_server.replies.reply_text import ReplyText, changed, excerpt, kind, notes, nothing, outdated, span
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
 
 SHORT_ID = 10
 DAY = 10  # characters of a date

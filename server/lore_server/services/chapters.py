@@ -1,11 +1,9 @@
 """Read and write knowledge documents and their chapters, and save answers as documents."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lore_etl.core.dates import day_or_none, problem_of
 from lore_etl.core.headings import outline
@@ -18,12 +16,9 @@ from lore_server.knowledge.document import Chapter, Metadata
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
 from lore_server.query.outdated import no_longer
-from lore_server.replies import paging
+from lore_server.replies import paging, records
 from lore_server.replies.reply_text import span
 from lore_server.services.knowledge_library import Library
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
 
 LONGEST_NAME = 200
 DAY = 10  # characters of a date

@@ -1,10 +1,8 @@
 """List and show the indexed chunks and files, and the class tree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
 from lore_etl.core.frontmatter import MAX_BYTES, body_of
@@ -23,12 +21,8 @@ from lore_server.query import similar
 from lore_server.query.freshness import Freshness
 from lore_server.query.lineage import functions_named, not_covered
 from lore_server.query.syntax import ALL
-from lore_server.replies import budget, paging
+from lore_server.replies import budget, paging, records
 from lore_server.replies.paging import LineRange, file_part, place_of, whole_lines
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
-
 
 MOST_PLACES = 20  # of one call
 SMALLEST_SHARE = 200  # tokens for a place; the smallest budget of a call

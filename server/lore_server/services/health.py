@@ -1,7 +1,5 @@
 """Check each part of Lore by using it. A check creates nothing, and only a successful model probe is cached."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -11,7 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lore_etl.core.dates import seconds_since
@@ -25,10 +22,8 @@ from lore_server.answer.written_answers import chosen
 from lore_server.contract import Contract
 from lore_server.query.freshness import Freshness
 from lore_server.replies.paging import with_fields
+from lore_server.replies.records import CheckRecord, DriftRecord, HealthOwnerRecord, HealthRecord, JobRecord
 from lore_server.services.verification import Verifier
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import CheckRecord, DriftRecord, HealthOwnerRecord, HealthRecord, JobRecord
 
 PROBE_SECONDS = 300  # the model's files do not change; the other parts are checked every time
 MIN_FREE_BYTES = 200_000_000

@@ -1,21 +1,16 @@
 """Summarize the logged questions: which were unanswered, which files no question found, which results are marked."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import ConfirmationRequired, DocumentNotFound
 from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
 from lore_server.query.proximity import stems_of
+from lore_server.replies import records
 from lore_server.services.question_log import READ, USED_SECONDS, AskedQuestion, QuestionLog
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
 
 AGAIN_SECONDS = 300  # within which a question with the same words means that the first had no answer
 SAME = 0.5  # share of the words

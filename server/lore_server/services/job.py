@@ -1,7 +1,5 @@
 """A build of the index: progress, passes, end and report. The last job is stored, for other processes to resume."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import threading
@@ -9,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Self, cast
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.dates import timestamp
@@ -18,9 +16,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, canonical_json, sha256
 from lore_etl.core.progress import Plan
 from lore_server.replies import budget, render_index
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import ErrorRecord, JobRecord, ProblemsRecord, SyncResultRecord
+from lore_server.replies.records import ErrorRecord, JobRecord, ProblemsRecord, SyncResultRecord
 
 JOB = "job.json"
 LONGEST = 1_000_000
@@ -149,7 +145,7 @@ class StoredJob:
         known = {name: self.record[name] for name in ("id", "action", "started_at", "seconds")}
         return cast("JobRecord", {**known, "state": "failed", "problem": LOST})
 
-    def cancelled(self) -> StoredJob:
+    def cancelled(self) -> Self:
         """Return an interrupted job as cancelled, so that it is not resumed."""
         return replace(self, record={**self.shown(), "state": "cancelled"}) if self.is_interrupted else self
 

@@ -1,7 +1,5 @@
 """Run builds of the index as jobs: one at a time, shared by equal requests; clients follow and cancel them by id."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading
@@ -9,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import (
     Busy,
@@ -28,10 +25,8 @@ from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sy
 from lore_etl.system.processes import release_unused_memory
 from lore_server.execution.tracing import span
 from lore_server.replies.problem import error_record
+from lore_server.replies.records import JobRecord
 from lore_server.services.job import Job, StoredJob, digests, problems_record, read_job, write_job
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import JobRecord
 
 log = logging.getLogger(__name__)
 REMEMBERED = 20

@@ -1,13 +1,10 @@
 """Open the knowledge folder when it is first needed, and resolve the project that a call refers to."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import InvalidProjectId, ProjectNotFound, UsageError
 from lore_etl.core.json_types import JSON
@@ -18,9 +15,7 @@ from lore_server.knowledge.names import checked_project_id
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import Identity, Registry, identity_of
 from lore_server.knowledge.store import KnowledgeStore
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import KnowledgeWrittenRecord
+from lore_server.replies.records import KnowledgeWrittenRecord
 
 RETRY_SECONDS = 60.0
 ADOPT = "lore knowledge adopt"

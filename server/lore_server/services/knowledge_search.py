@@ -1,24 +1,20 @@
 """Search the documents of a project for words (`search_knowledge`); results have chapters and their context."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.core.errors import InvalidSearchQuery
 from lore_etl.core.text import one_line
 from lore_server.knowledge.document import QUERY_CHARACTERS, QUERY_TERMS, KnowledgeDocument, Metadata, summary_of
 from lore_server.knowledge.reader import Listing, shown
+from lore_server.replies import records
 from lore_server.replies.paging import with_fields
 from lore_server.services.chapters import metadata_of, outdated_among
 from lore_server.services.knowledge_library import Library
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
 
 INTRODUCTION = "(Document Introduction)"
 AROUND = 60  # characters of context on either side

@@ -1,9 +1,7 @@
 """Add, search and delete memories; the search uses the index if there is one, else words."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lore_etl.core.errors import IndexMissing
 from lore_etl.core.json_types import JSON
@@ -22,17 +20,15 @@ from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.replies import budget, paging
+from lore_server.replies.records import (
+    MemoryAddedRecord,
+    MemoryDeletedRecord,
+    MemoryMatchesRecord,
+    MemoryMatchRecord,
+)
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import folded, matches, page_of
 from lore_server.services.search_service import SHORT_NOTE, SMALL_BUDGET, head
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        MemoryAddedRecord,
-        MemoryDeletedRecord,
-        MemoryMatchesRecord,
-        MemoryMatchRecord,
-    )
 
 NO_INDEX = "There is no index yet: this is a keyword search of saved memories. `lore sync` builds the index."
 LONGEST_SOURCE = 200  # characters

@@ -1,9 +1,5 @@
 """Read and write projects and their main documents, and show, sync and revert the commits of the knowledge folder."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, LoreError, ProjectDeleteFailed, StorageError
 from lore_etl.core.text import counted
 from lore_server import __version__
@@ -12,11 +8,8 @@ from lore_server.knowledge.chapter_edit import Place, SectionName
 from lore_server.knowledge.git.commits import WriteRequest
 from lore_server.knowledge.git.history import by_hand
 from lore_server.knowledge.remote import RemoteState
-from lore_server.replies import paging
+from lore_server.replies import paging, records
 from lore_server.services.knowledge_library import Library
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
 
 ABOUT = (
     "Project knowledge that agents write and read: instructions (get_project_main), documents with chapters, "

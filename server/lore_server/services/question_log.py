@@ -1,7 +1,5 @@
 """Keep a private log of questions, in the user's state folder: bounded, without secrets, written in the background."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -14,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lore_etl.config.project import private_folder, user_state_folder
 from lore_etl.config.settings import InsightsSettings
@@ -26,9 +24,7 @@ from lore_etl.core.text import one_line
 from lore_etl.stores.sqlite_file import is_damage
 from lore_etl.system.nofollow import open_regular
 from lore_server.answer.kept_answers import EarlierAnswer
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import MarkRecord
+from lore_server.replies.records import MarkRecord
 
 log = logging.getLogger(__name__)
 FOLDER = "insights"

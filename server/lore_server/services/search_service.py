@@ -1,12 +1,10 @@
 """Reply to a search with ranked passages, their excerpts within the budget, and the state of the index."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
@@ -21,12 +19,9 @@ from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Stopwatch
 from lore_server.query.syntax import ALL, Request, read_request
-from lore_server.replies import budget, paging
+from lore_server.replies import budget, paging, records
 from lore_server.replies.paging import fitting_excerpt, place_of
 from lore_server.services.question_log import BETWEEN
-
-if TYPE_CHECKING:
-    from lore_server.replies import records
 
 _LIKE = re.compile(r'(?<!\S)like:(?P<place>"[^"]+"|\S+)')
 LONGEST_LIKE = 2000  # characters of a passage

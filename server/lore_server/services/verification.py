@@ -1,7 +1,5 @@
 """Start and stop the vector database, and verify the index: on request, and slowly while nobody asks."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random
@@ -10,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.dates import seconds_since, timestamp
@@ -19,9 +17,7 @@ from lore_etl.core.progress import NOBODY, Listener
 from lore_etl.index import Index
 from lore_etl.pipeline.verify import Verification
 from lore_etl.system.nofollow import read_regular
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import DatabaseStateRecord, VerificationRecord
+from lore_server.replies.records import DatabaseStateRecord, VerificationRecord
 
 RESULT = "verified.json"  # in the index folder
 LONGEST = 20_000  # bytes of the file
