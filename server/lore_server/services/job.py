@@ -5,9 +5,9 @@ import secrets
 import threading
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.dates import timestamp
@@ -123,16 +123,8 @@ class StoredJob:
     builds: list[JSON] = field(default_factory=list)
 
     @property
-    def id(self) -> str:
-        return str(self.record["id"])
-
-    @property
-    def action(self) -> str:
-        return str(self.record["action"])
-
-    @property
     def is_interrupted(self) -> bool:
-        return bool(self.record["state"] == "running")
+        return self.record["state"] == "running"
 
     @property
     def may_resume(self) -> bool:
@@ -145,10 +137,6 @@ class StoredJob:
         known = {name: self.record[name] for name in ("id", "action", "started_at", "seconds")}
         return cast("JobRecord", {**known, "state": "failed", "problem": LOST})
 
-    def cancelled(self) -> Self:
-        """Return an interrupted job as cancelled, so that it is not resumed."""
-        return replace(self, record={**self.shown(), "state": "cancelled"}) if self.is_interrupted else self
-
 
 def write_job(folder: Path, job: StoredJob) -> None:
     write_atomically(folder / JOB, (json.dumps(asdict(job)),))
@@ -159,7 +147,7 @@ def read_job(folder: Path) -> StoredJob | None:
     try:
         with open(folder / JOB, encoding="utf-8") as file:
             job = StoredJob(**json.loads(file.read(LONGEST)))
-        is_known = job.action in ACTIONS and {"id", "state", "started_at", "seconds"} <= job.record.keys()
+        is_known = job.record["action"] in ACTIONS and {"id", "state", "started_at", "seconds"} <= job.record.keys()
         is_whole = isinstance(job.resumed, int) and isinstance(job.builds, list)
         return job if is_known and is_whole else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import replace
 
 from lore_etl.core.errors import (
     Busy,
@@ -80,11 +81,11 @@ class JobService:
             if not job.may_resume or id == LATEST:
                 return job.shown()
             try:
-                resumed, _, _ = self._start_or_join(job.action, allow_mass_delete=job.allow_mass_delete)
+                resumed, _, _ = self._start_or_join(job.record["action"], allow_mass_delete=job.allow_mass_delete)
             except Busy:  # a job of another kind is running
                 return job.shown()
             with self._guard:
-                self._jobs[job.id] = resumed
+                self._jobs[id] = resumed
             job = resumed
         return self._wait(job, None, wait_seconds, listener)
 
@@ -97,10 +98,10 @@ class JobService:
         """Request that a job ends at its next step; a job that has ended is unchanged. Raises JobNotFound."""
         job = self._find(id)
         if isinstance(job, StoredJob):
-            ended = job.cancelled()
-            if ended != job:
-                write_job(self._index.folder, ended)
-            return ended.shown()
+            if job.is_interrupted:
+                job = replace(job, record={**job.shown(), "state": "cancelled"})  # it is not resumed
+                write_job(self._index.folder, job)
+            return job.shown()
         job.cancelled.set()
         return job.record()
 
@@ -173,10 +174,10 @@ class JobService:
     def _take_over(self, job: Job) -> None:
         """Give a job the id of the interrupted job with the same action, so that clients can wait for that id."""
         left = self._stored()
-        if left is None or left.id in self._jobs or not (job.wanted and left.may_resume):
+        if left is None or left.record["id"] in self._jobs or not (job.wanted and left.may_resume):
             return
-        if left.action == job.action:
-            job.id, job.resumed = left.id, left.resumed + 1
+        if left.record["action"] == job.action:
+            job.id, job.resumed = left.record["id"], left.resumed + 1
             job.allow_mass_delete |= left.allow_mass_delete
 
     def _work(self, job: Job) -> None:
@@ -305,7 +306,7 @@ class JobService:
         if job is not None:
             return job
         stored = self._stored()
-        if stored is not None and id_ in (LATEST, stored.id):
+        if stored is not None and id_ in (LATEST, stored.record["id"]):
             return stored
         raise JobNotFound(f"There is no job `{id_}`.")
 
