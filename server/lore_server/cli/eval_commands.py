@@ -32,7 +32,7 @@ FolderArgument = Annotated[
 GitOption = Annotated[
     bool, Option("--from-git", help="Use this project's tickets as queries for the files they changed.")
 ]
-SplitOption = Annotated[str | None, Option("--split", help="Only this split of the set.", metavar="NAME")]
+SplitOption = Annotated[str | None, Option(help="Only this split of the set.", metavar="NAME")]
 
 
 @command
@@ -41,11 +41,11 @@ def eval_(
     folder: FolderArgument = None,
     from_git: GitOption = False,
     split: SplitOption = None,
-    ranking: Annotated[list[str] | None, Option("--ranking", help="Only this ranking; can be repeated.")] = None,
-    save: Annotated[Path | None, Option("--save", help="Save the values of every question.", metavar="FILE")] = None,
-    compare: Annotated[Path | None, Option("--compare", help="Compare with a saved run.", metavar="RUN")] = None,
+    ranking: Annotated[list[str] | None, Option(help="Only this ranking; can be repeated.")] = None,
+    save: Annotated[Path | None, Option(help="Save the values of every question.", metavar="FILE")] = None,
+    compare: Annotated[Path | None, Option(help="Compare with a saved run.", metavar="RUN")] = None,
     gate: Annotated[
-        Path | None, Option("--gate", help="Exit with 1 if significantly worse than this run.", metavar="RUN")
+        Path | None, Option(help="Exit with 1 if significantly worse than this run.", metavar="RUN")
     ] = None,
 ) -> None:
     """Measure the search on judged questions: nDCG, recall and MRR with 95 % intervals."""
@@ -174,9 +174,7 @@ def insights(
     session: Session,
     days: Annotated[int, Option(help="How many days to look back.")] = 30,
     limit: Annotated[int, Option("-n", "--limit", help="Maximum rows of each list.")] = 10,
-    export: Annotated[
-        Path | None, Option("--export", help="Write the marks as a set for `lore eval`.", metavar="DIR")
-    ] = None,
+    export: Annotated[Path | None, Option(help="Write the marks as a set for `lore eval`.", metavar="DIR")] = None,
     clear: Annotated[bool, Option("--clear", help="Delete all logged questions and marks.")] = False,
 ) -> None:
     """Show frequent, doubtful and unanswered questions, files that no question found, and latency."""

@@ -11,9 +11,7 @@ from lore_server.console.output import fail, print_json
 from lore_server.owner.session import Session
 
 command = add_group("hook", "Keep memory files up to date on a knowledge server.")
-UrlOption = Annotated[
-    str | None, Option("--url", help="URL of an MCP server with add_memory; default: Lore's own memories.")
-]
+UrlOption = Annotated[str | None, Option(help="URL of an MCP server with add_memory; default: Lore's own memories.")]
 
 
 @command
@@ -21,15 +19,13 @@ def session_start(
     session: Session,
     url: UrlOption = None,
     memory_dir: Annotated[
-        list[Path] | None, Option("--memory-dir", help="Folder with memory files; can be repeated.", metavar="DIR")
+        list[Path] | None, Option(help="Folder with memory files; can be repeated.", metavar="DIR")
     ] = None,
     dry_run: Annotated[bool, Option("-n", "--dry-run", help="List what would be sent, without sending it.")] = False,
     all: Annotated[bool, Option("-a", "--all", help="Also send unchanged files.")] = False,
     status: Annotated[bool, Option("-s", "--status", help="Show the result of the last run and exit.")] = False,
-    max: Annotated[int, Option("--max", min=0, help="Maximum number of files per run; 0: all.")] = 0,
-    budget: Annotated[
-        float, Option("--budget", min=0, max=600, help="Seconds to wait before continuing in the background.")
-    ] = 15,
+    max: Annotated[int, Option(min=0, help="Maximum number of files per run; 0: all.")] = 0,
+    budget: Annotated[float, Option(min=0, max=600, help="Seconds to wait before continuing in the background.")] = 15,
 ) -> None:
     """Send changed memory files to a knowledge server, without ever blocking the session."""
     from lore_server.hook.knowledge_server import target_of

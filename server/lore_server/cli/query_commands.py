@@ -133,9 +133,7 @@ def ask(
     max_tokens: TokensOption = 3000,
     continue_: Annotated[bool, Option("--continue", help="Follow up on your last answer in this project.")] = False,
     brief: BriefOption = False,
-    save: Annotated[
-        str | None, Option("--save", help="Save the answer as a knowledge document.", metavar="TITLE")
-    ] = None,
+    save: Annotated[str | None, Option(help="Save the answer as a knowledge document.", metavar="TITLE")] = None,
 ) -> None:
     """Answer a question with citations."""
     if not query:
@@ -207,7 +205,7 @@ def call(
     session: Session,
     operation: str,
     arguments: Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...")] = None,
-    json_args: Annotated[str | None, Option("--json-args", help="Arguments as a JSON object.")] = None,
+    json_args: Annotated[str | None, Option(help="Arguments as a JSON object.")] = None,
 ) -> None:
     """Run any operation of the contract and print its result."""
     from lore_server.contract import load_contract

@@ -38,7 +38,7 @@ LINES = {
 }
 _APPROVE = "Read them with `lore trust --show`, then run `lore trust --yes`."
 ClientArgument = Annotated[str, Argument(help=f"{', '.join(list(CLIENTS)[:-1])} or {list(CLIENTS)[-1]}.")]
-NameOption = Annotated[str, Option("--name", help="Name of the entry.")]
+NameOption = Annotated[str, Option(help="Name of the entry.")]
 
 
 @command
@@ -50,9 +50,7 @@ def install(
     ] = False,
     print_only: Annotated[bool, Option("--print", help="Print the entry and write nothing.")] = False,
     name: NameOption = "lore",
-    toolsets: Annotated[
-        str | None, Option("--toolsets", help="Toolsets that `lore mcp` offers, such as query,documents.")
-    ] = None,
+    toolsets: Annotated[str | None, Option(help="Toolsets that `lore mcp` offers, such as query,documents.")] = None,
     instructions: Annotated[
         bool, Option("--instructions", help="Tell agents in AGENTS.md (or the client's file) when to use Lore.")
     ] = False,
@@ -129,7 +127,7 @@ def uninstall(
 @command
 def doctor(
     session: Session,
-    only: Annotated[list[str] | None, Option("--only", help="Run only this check; repeat it for more.")] = None,
+    only: Annotated[list[str] | None, Option(help="Run only this check; repeat it for more.")] = None,
 ) -> None:
     """Check everything from Python to the MCP clients and suggest repairs."""
     from lore_server.setup import doctor as checks
