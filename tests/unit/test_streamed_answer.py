@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lore_etl.core.progress import ignore
-from lore_server.console.output import StreamedAnswer
+from lore_server.console.output import StreamedAnswer, print_result
 
 REPLY: dict[str, Any] = {
     "id": "0" * 12, "answer": "It doubles.", "found": True, "mode": "synthesized", "confidence": 0.9, "citations": [],
@@ -50,7 +50,7 @@ def on_terminal() -> Iterator[Screen]:
 
 
 def finish(streamed: StreamedAnswer, **more: Any) -> None:
-    streamed.finish("ask_knowledge_base", {**REPLY, **more}, Path("/"))
+    print_result("ask_knowledge_base", {**REPLY, **more}, Path("/"), streamed.printed)
 
 
 def test_each_part_appears_at_once_and_the_reply_only_adds_its_citations() -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, cast
@@ -40,7 +39,6 @@ TypesOption = Annotated[
 ]
 FOLDER = "answers"
 LONGEST = 40  # characters of an id
-_LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 
 @command
@@ -147,10 +145,7 @@ def ask(
     result = session.ask(
         operation, query=" ".join(query), type=type or "all", limit=limit, max_tokens=max_tokens, brief=brief, **earlier
     )
-    if session.as_json:
-        output.print_json(result)
-    else:
-        shown.finish(operation, result, session.root)
+    session.print_result(operation, result, shown.printed)
     remember_answer(session.root, result["id"])
     if not result["found"]:
         raise typer.Exit(NotFound.exit_code)
@@ -292,11 +287,11 @@ def _file(root: Path) -> Path:
 @command
 def why(session: Session, place: Annotated[str, Argument(metavar="PLACE", help="FILE or FILE:10-20.")]) -> None:
     """Show the commits that changed a file or some of its lines, and the tickets that they name."""
-    path, lines = place, dict[str, int]()
-    if numbers := _LINES.fullmatch(place):
-        path, lines = numbers[1], {"start": int(numbers[2]), "end": int(numbers[3] or numbers[2])}
-    path = _path_in(session.root, path)
-    result = session.ask("get_source", path=path, **lines, history=True, max_tokens=WHOLE)
+    from lore_server.replies.paging import place_of
+
+    path, asked = place_of(place)
+    lines = {"start": asked.first, "end": asked.last} if asked else {}
+    result = session.ask("get_source", path=_path_in(session.root, path), **lines, history=True, max_tokens=WHOLE)
     session.show(result, render_index.history(cast("SourceTextRecord", result)).body)
     if not result["history"]:
         raise typer.Exit(NotFound.exit_code)

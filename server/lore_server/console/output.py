@@ -30,7 +30,7 @@ def note(text: str) -> None:
 
 
 def print_result(operation: str, result: JSON, root: Path, printed: str = "") -> None:
-    """Print the body of a result to standard output, unless already `printed`, and its notes to standard error."""
+    """Print what the body of a result adds to a `printed` text, else all of it, and its notes to standard error."""
     from lore_server.operations.table import render
 
     named = ("suggestion", "answer") if result.get("found") is False and not printed else ("suggestion",)
@@ -69,16 +69,12 @@ class StreamedAnswer:
 
     def __init__(self, as_json: bool) -> None:
         self.on_text = ignore if as_json or not sys.stdout.isatty() else self._print
-        self._printed = ""
+        self.printed = ""
 
     def _print(self, text: str) -> None:
-        self._printed += text
+        self.printed += text
         terminal.out(text)
         sys.stdout.flush()
-
-    def finish(self, operation: str, result: JSON, root: Path) -> None:
-        """Print the rest of the reply; all of it if it does not continue the printed text."""
-        print_result(operation, result, root, self._printed)
 
 
 def fail(error: BaseException, as_json: bool) -> int:

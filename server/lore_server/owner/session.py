@@ -120,11 +120,11 @@ class Session:
         self.print_result(operation, result)
         return result
 
-    def print_result(self, operation: str, result: JSON) -> None:
+    def print_result(self, operation: str, result: JSON, printed: str = "") -> None:
         if self.as_json:
             output.print_json(result)
         else:
-            output.print_result(operation, result, self.root)
+            output.print_result(operation, result, self.root, printed)
 
     def show(self, record: JSON, *lines: str) -> None:
         if self.as_json:
