@@ -4,8 +4,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,7 @@ from tomlkit.items import InlineTable
 
 from lore_etl.config.project import merge
 from lore_etl.core.atomic import write_atomically
-from lore_etl.core.errors import ConfigError, InvalidPath, StorageError, os_errors_as
+from lore_etl.core.errors import ConfigError, InvalidPath, StorageError, explaining, os_errors_as
 from lore_etl.core.json_types import JSON, loads_with_comments
 from lore_etl.core.text import is_encodable
 from lore_server.knowledge.safe_files import Files
@@ -141,16 +141,10 @@ def read(path: Path, label: str, project: Path | None = None) -> str | None:
         raise ConfigError(f"{label} is not UTF-8.", HINT) from error
 
 
-@contextmanager
-def _refuse_links(label: str) -> Iterator[None]:
-    try:
-        yield
-    except InvalidPath as error:
-        message = (
-            f"{label} is a link, is below one, or is not a regular file inside the project, so it is left unchanged."
-        )
-        hint = "Replace it by a file of its own, or add the entry by hand; --print shows it."
-        raise ConfigError(message, hint) from error
+def _refuse_links(label: str) -> AbstractContextManager[None]:
+    message = f"{label} is a link, is below one, or is not a regular file inside the project, so it is left unchanged."
+    hint = "Replace it by a file of its own, or add the entry by hand; --print shows it."
+    return explaining(lambda error: ConfigError(message, hint) if isinstance(error, InvalidPath) else None)
 
 
 def write(path: Path, text: str, label: str, project: Path | None = None) -> None:
