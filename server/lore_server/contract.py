@@ -25,6 +25,7 @@ KNOWLEDGE_TOOLSETS = ("projects", "memories")
 MAX_BODY_BYTES = 1_048_576  # of a request, unless the operation accepts more
 LONGEST_NUMBER = 20  # characters
 METHODS = ("get", "post", "put", "delete")
+EVENTS = "text/event-stream"
 _BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
 _ABOVE = Path(__file__).parents[2] / "openapi.yaml"  # in a checkout
 
@@ -42,9 +43,9 @@ class Operation:
 
     def __init__(self, document: Schema, method: str, path: str, spec: Schema) -> None:
         hints = dict(spec["x-mcp"])
-        reply = spec["responses"]["200"]["content"]["application/json"]["schema"]
+        replies = spec["responses"]["200"]["content"]
         self.id: str = spec["operationId"]
-        self.method, self.path = method.upper(), path
+        self.method, self.path, self.spec = method.upper(), path, spec
         self.title: str = hints.pop("title")
         self.is_always_loaded: bool = hints.pop("alwaysLoad", False)
         self.has_app: bool = hints.pop("app", False)
@@ -57,7 +58,8 @@ class Operation:
         self.is_private: bool = spec.get("x-private", False)
         self.max_body_bytes: int = spec.get("x-max-body-bytes", MAX_BODY_BYTES)
         self.input_schema: Schema = _resolved(document, _arguments(spec))
-        self.output_schema: Schema = _resolved(document, reply)
+        self.output_schema: Schema = _resolved(document, replies["application/json"]["schema"])
+        self.is_streamed = EVENTS in replies
 
         self.changes_state = not self.hints["readOnlyHint"]
         self.is_about_knowledge = self.toolset in KNOWLEDGE_TOOLSETS  # such calls are written to the activity log

@@ -12,7 +12,7 @@ from lore_etl.core.progress import Listener
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
 from lore_server.http import events
-from lore_server.http.events import Events, events_of, is_streamed
+from lore_server.http.events import Events, events_of
 
 JSON = dict[str, Any]
 
@@ -34,7 +34,7 @@ async def read_all(response: Events) -> list[bytes]:
 
 
 def test_the_contract_declares_which_operations_stream(contract: Contract) -> None:
-    assert {one.id for one in contract if is_streamed(contract, one)} == {"ask_knowledge_base", "get_job"}
+    assert {one.id for one in contract if one.is_streamed} == {"ask_knowledge_base", "get_job"}
 
 
 def test_an_answer_is_streamed_in_order_and_ends_with_its_result(contract: Contract) -> None:

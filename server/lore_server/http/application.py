@@ -26,7 +26,7 @@ from lore_server.execution.threads import Call, Calls, noting
 from lore_server.execution.tracing import span, traced
 from lore_server.http.access import ACCESS, ANYONE_HERE
 from lore_server.http.arguments import Reader
-from lore_server.http.events import events_of, is_streamed, wants_events
+from lore_server.http.events import events_of, wants_events
 from lore_server.http.guard import LIVE, RIGHTS, Guard, check, refused
 from lore_server.http.page import READY, Pulse, page_routes, pulse_route
 from lore_server.http.protocol import LimitedProtocol
@@ -157,7 +157,7 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
             try:
                 check(operation, request.scope, site)
                 arguments = await reader.arguments(request)
-                if wants_events(request) and is_streamed(contract, operation):
+                if operation.is_streamed and wants_events(request):
                     return await events_of(operation, arguments, calls)
                 return JSONResponse(await calls.run(operation.id, arguments))
             except LoreError as error:

@@ -42,7 +42,7 @@ class Reader:
     """A parser of the requests of one operation; all readers share the checker."""
 
     def __init__(self, contract: Contract, operation: Operation, checker: OpenAPI) -> None:
-        spec = contract.document["paths"][operation.path][operation.method.lower()]
+        spec = operation.spec
         self._operation = operation
         self._checker = checker
         self._path = contract.document["servers"][0]["url"] + re.sub(r"\{\w+\}", "-", operation.path)

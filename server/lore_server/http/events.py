@@ -15,11 +15,10 @@ from starlette.types import Receive, Scope, Send
 from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.progress import Listener
-from lore_server.contract import Contract, Operation
+from lore_server.contract import EVENTS, Operation
 from lore_server.execution.threads import Calls
 from lore_server.replies.problem import problem
 
-MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0
 STEP_SECONDS = 0.2
 QUIET_SECONDS = 1.0  # the interval for an unchanged job, whose seconds increase
@@ -31,7 +30,7 @@ Stream = AsyncGenerator[bytes, None]
 class Events(StreamingResponse):
     """A streaming response that closes its source when it ends."""
 
-    media_type = MEDIA_TYPE
+    media_type = EVENTS
 
     def __init__(self, source: Stream) -> None:
         super().__init__(source, headers={"X-Accel-Buffering": "no"})
@@ -42,15 +41,10 @@ class Events(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def is_streamed(contract: Contract, operation: Operation) -> bool:
-    spec = contract.document["paths"][operation.path][operation.method.lower()]
-    return MEDIA_TYPE in spec["responses"]["200"]["content"]
-
-
 def wants_events(request: Request) -> bool:
     """Return whether `Accept` names events and does not exclude them with `q=0`."""
     ranges = [part.strip().lower().split(";") for part in request.headers.get("accept", "").split(",")]
-    return any(kind.strip() == MEDIA_TYPE and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
+    return any(kind.strip() == EVENTS and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
 
 
 async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Events:
