@@ -1,7 +1,5 @@
 """The tools: the operations of the chosen toolsets, listed in few tokens and called through the contract."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -51,6 +49,58 @@ Context: TypeAlias = ServerRequestContext[Any]
 """The context of a request to a server without lifespan state."""
 APP, APP_TYPE = "ui://lore/reply", "text/html;profile=mcp-app"
 _DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
+
+
+class Follower:
+    """The listener of one call. The protocol requires a growing number, so the steps of all stages are added up."""
+
+    def __init__(self, context: Context) -> None:
+        meta = context.meta or {}
+        self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
+        self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore)
+        self.is_left = False  # the client has cancelled the call, which stops at its next step; the job continues
+        self._session, self._loop = context.session, lowlevel.current_token()
+        self._stage = ""
+        self._earlier_steps = self._done = self._total = self._sent = 0
+        self._sent_at = self._stage_began = 0.0
+
+    def _report(self, stage: str, done: int, total: int) -> None:
+        """Report progress; called from the thread that works or waits."""
+        if self.is_left:
+            hint = "The job continues; follow it with get_job."
+            raise Cancelled("The client is no longer waiting for this call.", hint)
+        if not self.wants_progress:
+            return
+        is_new = stage != self._stage or done < self._done or not self._earlier_steps
+        if is_new:
+            self._begin_stage(stage)
+        now = time.monotonic()
+        self._done, self._total = done, max(done, total)
+        is_due = is_new or now - self._sent_at >= PROGRESS_SECONDS or done >= total
+        if is_due and self._earlier_steps + done > self._sent:
+            self._sent_at, seconds = now, now - self._stage_began
+            left = time_left(done, total, seconds) if seconds > ESTIMATE_SECONDS else ""
+            text = ", ".join(filter(None, (f"{stage}: {done} of {total}" if total else stage, left)))
+            self._send(text, float(self._earlier_steps + self._total) if total else None)
+
+    def _report_text(self, text: str) -> None:
+        """Report a part of an answer as a message; called from the thread that works."""
+        if self.is_left:
+            raise Cancelled("The client is no longer waiting for this answer.")
+        self._begin_stage("")
+        self._send(text, None)
+
+    def _begin_stage(self, stage: str) -> None:
+        self._earlier_steps += self._total + 1
+        self._stage, self._done, self._total, self._stage_began = stage, 0, 0, time.monotonic()
+
+    def _send(self, message: str, total: float | None) -> None:
+        self._sent = self._earlier_steps + self._done
+        try:
+            report = self._session.report_progress
+            from_thread.run(report, float(self._sent), total, message, token=self._loop)
+        except _DISCONNECTED:
+            self.is_left = True
 
 
 class Tools:
@@ -211,55 +261,3 @@ def result_of(operation: Operation, value: Mapping[str, object], context: Contex
     meta = {"lore/data": data} if is_hidden and operation.has_app and shows_apps(context) else None
     shown = None if is_hidden else data
     return types.CallToolResult(content=[text], structured_content=shown, is_error=is_error, _meta=meta)
-
-
-class Follower:
-    """The listener of one call. The protocol requires a growing number, so the steps of all stages are added up."""
-
-    def __init__(self, context: Context) -> None:
-        meta = context.meta or {}
-        self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
-        self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore)
-        self.is_left = False  # the client has cancelled the call, which stops at its next step; the job continues
-        self._session, self._loop = context.session, lowlevel.current_token()
-        self._stage = ""
-        self._earlier_steps = self._done = self._total = self._sent = 0
-        self._sent_at = self._stage_began = 0.0
-
-    def _report(self, stage: str, done: int, total: int) -> None:
-        """Report progress; called from the thread that works or waits."""
-        if self.is_left:
-            hint = "The job continues; follow it with get_job."
-            raise Cancelled("The client is no longer waiting for this call.", hint)
-        if not self.wants_progress:
-            return
-        is_new = stage != self._stage or done < self._done or not self._earlier_steps
-        if is_new:
-            self._begin_stage(stage)
-        now = time.monotonic()
-        self._done, self._total = done, max(done, total)
-        is_due = is_new or now - self._sent_at >= PROGRESS_SECONDS or done >= total
-        if is_due and self._earlier_steps + done > self._sent:
-            self._sent_at, seconds = now, now - self._stage_began
-            left = time_left(done, total, seconds) if seconds > ESTIMATE_SECONDS else ""
-            text = ", ".join(filter(None, (f"{stage}: {done} of {total}" if total else stage, left)))
-            self._send(text, float(self._earlier_steps + self._total) if total else None)
-
-    def _report_text(self, text: str) -> None:
-        """Report a part of an answer as a message; called from the thread that works."""
-        if self.is_left:
-            raise Cancelled("The client is no longer waiting for this answer.")
-        self._begin_stage("")
-        self._send(text, None)
-
-    def _begin_stage(self, stage: str) -> None:
-        self._earlier_steps += self._total + 1
-        self._stage, self._done, self._total, self._stage_began = stage, 0, 0, time.monotonic()
-
-    def _send(self, message: str, total: float | None) -> None:
-        self._sent = self._earlier_steps + self._done
-        try:
-            report = self._session.report_progress
-            from_thread.run(report, float(self._sent), total, message, token=self._loop)
-        except _DISCONNECTED:
-            self.is_left = True
