@@ -72,8 +72,8 @@ class InitService:
             if not self._files.exists(CONFIG_NAME):
                 self._files.write(CONFIG_NAME, template().encode())
         except StorageError as error:
-            hint = "Make the project folder writable, then run `lore init` again."
-            raise type(error)(error.message, hint) from error
+            error.hint = "Make the project folder writable, then run `lore init` again."
+            raise
 
     def _put_out(self) -> list[str]:
         """Write the file in its current state first; the sync updates it at its end, however long it takes."""

@@ -221,9 +221,9 @@ def _rows(
         if explain:
             row["why"] = [{"term": term, "value": round(value, 3)} for term, value in result.why]
         totals = {"tags_total": tags, "referenced_by_total": referrers}
-        row = paging.with_fields(row, **{name: len(all_) for name, all_ in totals.items() if len(all_) > LISTED})
-        is_changed, warning = result.source in changed, outdated(result.chunk, found.today)
-        rows.append(paging.with_fields(row, changed=is_changed, outdated=warning))
+        more: JSON = {name: len(all_) for name, all_ in totals.items() if len(all_) > LISTED}
+        more |= {"changed": result.source in changed, "outdated": outdated(result.chunk, found.today)}
+        rows.append(paging.with_fields(row, **more))
     return rows
 
 
