@@ -43,9 +43,7 @@ class ChapterService:
         outdated = outdated_among({info.filename: (info.title, info.metadata) for info in found})
         rows = [paging.with_fields(_file_row(info), outdated=outdated.get(info.filename)) for info in found]
         note = self._library.note() if name == self._library.current else None
-        reply: records.KnowledgeFileListRecord = {
-            "success": True, "project_id": name, "files": rows, "count": len(rows)
-        }  # fmt: skip
+        reply = records.KnowledgeFileListRecord(success=True, project_id=name, files=rows, count=len(rows))
         return paging.with_fields(reply, note=note)
 
     def file(

@@ -32,9 +32,8 @@ class ProjectService:
             {"project_id": project.id, "has_main": store.files.exists(project.main_path)}
             for project in store.reader.projects()
         ]
-        reply: records.ProjectListRecord = {
-            "success": True, "current": self._library.current, "projects": rows, "count": len(rows)
-        }  # fmt: skip
+        current = self._library.current
+        reply = records.ProjectListRecord(success=True, current=current, projects=rows, count=len(rows))
         return paging.with_fields(reply, note=self._library.note())
 
     def main(self, *, project_id: str | None = None, commit: str | None = None) -> records.MainDocumentRecord:

@@ -149,11 +149,9 @@ def _timings(seconds: Mapping[str, float], reply: float) -> records.TimingsRecor
 
 
 def _further(chunk: Chunk, words: Sequence[str], is_brief: bool) -> records.FurtherPassageRecord:
-    heading = " > ".join(chunk.heading)
+    heading, lines = " > ".join(chunk.heading), list(chunk.lines)
     shown = "" if is_brief else fitting_excerpt(chunk.text, words, FURTHER_CHARACTERS)
-    passage: records.FurtherPassageRecord = {
-        "id": chunk.id, "heading": heading, "lines": list(chunk.lines), "excerpt": shown
-    }  # fmt: skip
+    passage = records.FurtherPassageRecord(id=chunk.id, heading=heading, lines=lines, excerpt=shown)
     return paging.with_fields(passage, cut=shown != chunk.text and not is_brief)
 
 
