@@ -1,11 +1,8 @@
 """The answer service: retrieve, then answer from the class tree, by a model or with the best passages."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -30,10 +27,7 @@ from lore_server.query.syntax import read_request
 from lore_server.replies import budget
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import with_fields
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import AnswerRecord, ModelUseRecord
-
+from lore_server.replies.records import AnswerRecord, ModelUseRecord
 
 log = logging.getLogger(__name__)
 UNANSWERED = "The model found no answer in the nearest passages; the references name their files."

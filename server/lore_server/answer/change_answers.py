@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
 from lore_etl.core.text import dotted, is_named, last_part
@@ -19,9 +19,7 @@ from lore_server.changes.ticket_names import names, shown_name
 from lore_server.query.query_service import SearchOutcome
 from lore_server.query.wording import wording
 from lore_server.replies.paging import whole_lines
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
+from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
 
 _FORM = wording("changes")
 _QUESTIONS = tuple(_FORM[form] for form in ("why_changed", "what_changed", "what_caused", "history_of"))

@@ -13,10 +13,10 @@ from lore_etl.stores.snapshot import Kept
 from lore_etl.stores.tokenizer import STOPWORDS
 from lore_server.query.parse import looks_like_name
 from lore_server.query.wording import wording
+from lore_server.replies.records import AnswerRecord
 
 if TYPE_CHECKING:
     from lore_server.answer.passage_answers import WrittenAnswer
-    from lore_server.replies.records import AnswerRecord
 
 _FORM = wording("follow_up")
 KEPT = 200  # some 10 kB each

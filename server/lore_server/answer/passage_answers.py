@@ -1,11 +1,9 @@
 """Answer without a model, with a fact and its definitions or the best passages, and describe citations."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from lore_etl.chunking.section import IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
@@ -30,10 +28,7 @@ from lore_server.query.reference import ABSENT, Reference, asks_only_for, titles
 from lore_server.query.subjects import FEW_FILES, MANY, Noun, absent, elsewhere, forms, holders, idle, nouns
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
 from lore_server.replies.paging import whole_lines, with_fields
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import CitationRecord, ModelUseRecord, ReferenceRecord
-
+from lore_server.replies.records import CitationRecord, ModelUseRecord, ReferenceRecord
 
 UNCLEAR = "No passage clearly answers this."
 NOT_JUDGED = "The search cannot judge this question, and found none of its names."

@@ -1,11 +1,9 @@
 """Explain a file by its history: the commits that changed it, and the tickets that they name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.model import KnowledgeType
@@ -17,9 +15,7 @@ from lore_server.changes import project_git
 from lore_server.changes.project_git import CommitLog, LoggedCommit
 from lore_server.changes.ticket_names import closed_by, files_by_name, names, names_of_file, shown_name
 from lore_server.replies.paging import with_fields
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
+from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
 
 MAX_COMMITS = 10  # commits
 MAX_TICKETS = 5  # of a commit

@@ -1,7 +1,5 @@
 """Store the memories of projects as files with front matter: each once per group, as one commit."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import math
@@ -10,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -25,9 +23,7 @@ from lore_server.knowledge.git.history import Changes
 from lore_server.knowledge.names import SUFFIX, checked_group_id, group_folder, slug
 from lore_server.knowledge.reader import Project, is_document, shown
 from lore_server.knowledge.store import KnowledgeStore
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import MemoryAddedRecord
+from lore_server.replies.records import MemoryAddedRecord
 
 FRONT_CHARACTERS = 32_000  # half of the limit for reading front matter
 _DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper

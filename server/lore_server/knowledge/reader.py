@@ -1,11 +1,9 @@
 """Read the projects, main documents and knowledge documents of a knowledge folder, without locking or writing."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from lore_etl.core.errors import DocumentNotFound, ProjectNotFound
 from lore_etl.files.scan import lasting_stamp
@@ -15,9 +13,7 @@ from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.names import SUFFIX, ascii_slug, checked_filename, checked_project_id, slug, stem_of
 from lore_server.knowledge.registry import INDEX, read_index
 from lore_server.knowledge.safe_files import Files
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import MainDocumentRecord
+from lore_server.replies.records import MainDocumentRecord
 
 MAIN = "main.md"
 KEPT_DOCUMENTS = 100_000

@@ -1,12 +1,10 @@
 """The interface of the knowledge folder. Every write is one commit."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.core.dates import precise_timestamp
 from lore_etl.core.errors import AccessDenied, Conflict, FileExists, InvalidPath, LoreError, ProjectNotFound
@@ -19,10 +17,8 @@ from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project,
 from lore_server.knowledge.registry import INDEX, Identity, Registry, index_with, read_index, read_registry
 from lore_server.knowledge.remote import Clash, Remote, RemoteState, merge_all
 from lore_server.knowledge.safe_files import Files, StoreLock, reporting
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import KnowledgeHistoryRecord, KnowledgeRevertedRecord
-    from lore_server.replies.records import KnowledgeWrittenRecord as Written
+from lore_server.replies.records import KnowledgeHistoryRecord, KnowledgeRevertedRecord
+from lore_server.replies.records import KnowledgeWrittenRecord as Written
 
 RECORD = "lore-folders.json"  # which project each folder of this machine uses
 TIDY_EVERY = 500  # commits; after so many, reading a document's history took 350 ms instead of 12 ms

@@ -28,12 +28,11 @@ from lore_server.app import App
 from lore_server.contract import load_contract
 from lore_server.owner.find import wanted
 from lore_server.owner.listen import LOOK_SECONDS, Connections, Entrance, SocketServer, until_quiet
+from lore_server.replies.records import HealthOwnerRecord
 from lore_server.services.verification import Pace
 
 if TYPE_CHECKING:
     from watchfiles import Change
-
-    from lore_server.replies.records import HealthOwnerRecord
 
 log = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.2

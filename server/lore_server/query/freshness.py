@@ -1,11 +1,9 @@
 """The state of the index for replies: files changed since the last sync, and missing vectors."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Set
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lore_etl.core.dates import seconds_since
 from lore_etl.core.json_types import JSON
@@ -13,9 +11,7 @@ from lore_etl.files.git_folder import head
 from lore_etl.files.indexed import differing
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import FILES_AT, UNREAD
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import FreshnessRecord
+from lore_server.replies.records import FreshnessRecord
 
 ATTEMPTS = 3  # a search takes a fraction of the time between two syncs
 SHARE_OF_TIME = 0.1  # checking the files takes at most a tenth of the time

@@ -1,18 +1,13 @@
 """Rank documents that were superseded or have expired below their successors, and saved answers below their sources."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from lore_etl.core.dates import day_or_none
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.ranking import Ranked, Weights
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import OutdatedRecord
+from lore_server.replies.records import OutdatedRecord
 
 JUST_BELOW = 0.01
 LOOKED_AT = 20  # best files, for answers that cite one of them

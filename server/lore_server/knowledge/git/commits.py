@@ -1,17 +1,13 @@
 """Convert commits to and from the formats that git reads and prints. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.core.text import one_line
-
-if TYPE_CHECKING:
-    from lore_server.replies.records import KnowledgeHistoryCommitsRecord
+from lore_server.replies.records import KnowledgeHistoryCommitsRecord
 
 EMAIL = "lore@localhost"
 COMMITTER = "Lore"
