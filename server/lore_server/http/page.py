@@ -1,7 +1,5 @@
 """The web page: its files in `server/lore_server/web`, without a build step, and its stream of the index's state."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json
@@ -12,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import anyio
@@ -26,14 +23,12 @@ from lore_etl.core.dates import timestamp
 from lore_etl.core.errors import NotFound
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
+from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.execution.threads import PROJECTS
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 from lore_server.http.guard import LIST, refused
 from lore_server.http.site import ASSETS, EDITOR, PROJECT, Site
-
-if TYPE_CHECKING:
-    from lore_server.app import App
 
 WEB = Path(__file__).parents[1] / "web"
 SHELL = "index.html"
