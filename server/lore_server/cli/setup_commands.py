@@ -126,8 +126,7 @@ def uninstall(
 
 @command
 def doctor(
-    session: Session,
-    only: Annotated[list[str] | None, Option(help="Run only this check; repeat it for more.")] = None,
+    session: Session, only: Annotated[list[str] | None, Option(help="Run only this check; repeat it for more.")] = None
 ) -> None:
     """Check everything from Python to the MCP clients and suggest repairs."""
     from lore_server.setup import doctor as checks

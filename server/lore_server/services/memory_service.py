@@ -20,12 +20,7 @@ from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.replies import budget, paging
-from lore_server.replies.records import (
-    MemoryAddedRecord,
-    MemoryDeletedRecord,
-    MemoryMatchesRecord,
-    MemoryMatchRecord,
-)
+from lore_server.replies.records import MemoryAddedRecord, MemoryDeletedRecord, MemoryMatchesRecord, MemoryMatchRecord
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import folded, matches, page_of
 from lore_server.services.search_service import SHORT_NOTE, SMALL_BUDGET, head
