@@ -14,7 +14,7 @@ from typing import cast
 from lore_etl.config.settings import DocsSettings
 from lore_etl.core.errors import FrameworkNotFound, InvalidArgument
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, KnowledgeType, canonical_json, sha256
+from lore_etl.core.model import Chunk, KnowledgeType, canonical_json
 from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import TAGS, UNREAD
@@ -106,7 +106,7 @@ class UnifiedSearch:
         wanted: JSON = {"sources": [], "tags": [], "limit": LIMIT, **given, **(options or {})}
         sources, tags, limit = wanted["sources"], wanted["tags"], wanted["limit"]
         self._index.require()
-        mark = sha256(canonical_json([query, sources, tags, self._index.catalogue.meta("loaded")]))[:12]
+        mark = budget.mark_of(canonical_json([query, sources, tags, self._index.catalogue.meta("loaded")]))
         start = budget.offset_of(cursor, mark)
         scope = self.scope(sources, tags)
         found = self._queries.find(query, part=Part(files=scope.files))

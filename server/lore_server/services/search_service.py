@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument
-from lore_etl.core.model import Chunk, canonical_json, sha256
+from lore_etl.core.model import Chunk, canonical_json
 from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_server.query.confidence import SUGGESTION, Fit
@@ -70,8 +70,8 @@ class SearchService:
             raise InvalidArgument("Only some phrasings have filters.", "Pass filters as arguments, not in a phrasing.")
         found = fused([self._find(one, one.filters) for one in requests])
         watch = Stopwatch()
-        asked = [query, type, path, lang, after, before, self._index.catalogue.meta("loaded")]
-        mark = sha256(canonical_json(asked))[:12]
+        state = self._index.catalogue.meta("loaded")
+        mark = budget.mark_of(canonical_json([query, type, path, lang, after, before, state]))
         start = budget.offset_of(cursor, mark)
         top = found.ranked[start : start + limit]
         changed = self._freshness.changed_of(result.source for result in top)
