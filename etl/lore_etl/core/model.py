@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, NamedTuple, TypeVar, cast, dataclass_transform
+from typing import Annotated, NamedTuple, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from lore_etl.core.json_types import JSON
 
-Made = TypeVar("Made")
 Scalar = str | int | float | bool
 Value = Scalar | Sequence[Scalar]  # a value in the metadata of a memory
+_BY_NAME = ConfigDict(populate_by_name=True)
 
 
 class KnowledgeType(StrEnum):
@@ -71,14 +71,7 @@ class Document:
         return self.text.split("\n")
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
-def _record(model: type[Made]) -> type[Made]:
-    """Make a class a validated record that needs little memory."""
-    config = ConfigDict(populate_by_name=True)
-    return cast("type[Made]", pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=config)(model))
-
-
-@_record
+@pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=_BY_NAME)
 class Ancestor:
     """An ancestor of a class. `source` is None outside the project."""
 
@@ -86,7 +79,7 @@ class Ancestor:
     source: str | None = None
 
 
-@_record
+@pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=_BY_NAME)
 class Chunk:
     """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl.gz`, with its fields in order.
 

@@ -47,7 +47,7 @@ def limit_requests(
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, library.HTTPTransport):
             pool: Any = transport._pool
-            pool._network_backend = _Network(pool._network_backend)
+            pool._network_backend = _Limited(pool._network_backend)
 
     def begin(request: Any) -> None:
         _allowed.set(_Allowance(time.monotonic() + seconds(), size, library))
@@ -63,8 +63,8 @@ def limit_requests(
         client.headers["accept-encoding"] = "identity"
 
 
-class _Wrapper:
-    """A part of the network that leaves everything else to what it wraps."""
+class _Limited:
+    """The network, or a stream of it, within the allowance of the request; everything else is left to it."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -72,13 +72,12 @@ class _Wrapper:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    def connect_tcp(self, *place: Any, timeout: float | None = None, **more: Any) -> _Limited:
+        return _Limited(self._inner.connect_tcp(*place, timeout=_allowed.get().seconds(timeout), **more))
 
-class _Network(_Wrapper):
-    def connect_tcp(self, *place: Any, timeout: float | None = None, **more: Any) -> _Stream:
-        return _Stream(self._inner.connect_tcp(*place, timeout=_allowed.get().seconds(timeout), **more))
+    def start_tls(self, *secrets: Any, timeout: float | None = None, **more: Any) -> _Limited:
+        return _Limited(self._inner.start_tls(*secrets, timeout=_allowed.get().seconds(timeout), **more))
 
-
-class _Stream(_Wrapper):
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         allowed = _allowed.get()
         data: bytes = self._inner.read(max_bytes, timeout=allowed.seconds(timeout))
@@ -89,6 +88,3 @@ class _Stream(_Wrapper):
 
     def write(self, data: bytes, timeout: float | None = None) -> None:
         self._inner.write(data, timeout=_allowed.get().seconds(timeout))
-
-    def start_tls(self, *secrets: Any, timeout: float | None = None, **more: Any) -> _Stream:
-        return _Stream(self._inner.start_tls(*secrets, timeout=_allowed.get().seconds(timeout), **more))
