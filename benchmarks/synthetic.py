@@ -95,10 +95,8 @@ def extract(index: Index, around: Vectors) -> tuple[float, float]:
     wall, processor = time.perf_counter(), time.process_time()
     create_only(index)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    known = index.catalogue.chunk_states().values()
-    hashes = {line.content_hash for line in index.catalogue.chunk_keys()} - {
-        state.content_hash for state in known if state.has_vector
-    }
+    keys = index.catalogue.chunk_keys()
+    hashes = {key.content_hash for key in keys} - {key.content_hash for key in keys if key.has_vector}
     for some in _portions(sorted(hashes)):
         index.cache.add(some, vectors(some, around))
     return wall, processor

@@ -14,7 +14,7 @@ import pytest
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.stores import sqlite_file
-from lore_etl.stores.catalogue import Catalogue, ChunkKey, ChunkState, FileRow
+from lore_etl.stores.catalogue import Catalogue, ChunkKey, FileRow
 from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_etl.stores.claim import CATALOGUE
 from lore_etl.stores.integrity import is_suspect
@@ -44,7 +44,8 @@ def test_chunks_are_read_back_unchanged(catalogue: Catalogue) -> None:
     put(catalogue, chunk)
 
     assert catalogue.chunks([chunk.id, "unknown"]) == {chunk.id: chunk}
-    assert catalogue.chunk_states() == {chunk.id: ChunkState(chunk.content_hash, chunk.metadata_hash, True)}
+    (key,) = catalogue.chunk_keys()
+    assert (key.content_hash, key.metadata_hash, key.has_vector) == (chunk.content_hash, chunk.metadata_hash, True)
 
 
 def test_the_chunks_of_a_file_are_ordered_by_line_and_column(catalogue: Catalogue) -> None:
@@ -175,7 +176,8 @@ def test_keys_are_those_of_the_chunks_in_order_without_their_texts(catalogue: Ca
 
     keys = catalogue.chunk_keys()
 
-    assert keys[0] == ChunkKey(ticket.id, "a.md", KnowledgeType.TICKET, ticket.content_hash, "closed", "b.md")
+    hashes = ticket.content_hash, ChunkRecord.of(closed).metadata_hash
+    assert keys[0] == ChunkKey(ticket.id, "a.md", KnowledgeType.TICKET, *hashes, True, "closed", "b.md")
     assert keys[0].row == (f"{ticket.id}.{ticket.content_hash[:16]}", "ticket", "a.md")
     assert [key.id for key in keys] == [ticket.id, first.id, second.id]
     assert [key.id for key in catalogue.chunk_keys(waiting_only=True)] == [second.id]
@@ -189,10 +191,7 @@ def test_a_switch_records_exactly_the_given_vectors(catalogue: Catalogue) -> Non
 
     catalogue.switch_vectors([second.id], generation="2")
 
-    assert {id_: state.has_vector for id_, state in catalogue.chunk_states().items()} == {
-        first.id: False,
-        second.id: True,
-    }
+    assert {key.id: key.has_vector for key in catalogue.chunk_keys()} == {first.id: False, second.id: True}
     assert catalogue.meta("generation") == "2"
 
 
@@ -262,7 +261,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def read_all(folder: Path) -> None:
     catalogue = Catalogue(folder)
     try:
-        catalogue.chunk_states()
+        catalogue.chunk_keys()
         catalogue.page(None, None, 10_000, 0)
     finally:
         catalogue.close()

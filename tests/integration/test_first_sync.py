@@ -92,7 +92,7 @@ def test_the_status_during_a_first_sync_names_no_defect_and_no_further_sync(
 ) -> None:
     if step == "words":  # its chunks are searchable before there is a vector store
         manage(app, "create", wait_seconds=600)
-        show_words(app.index, list(app.index.catalogue.records(app.index.catalogue.chunk_states())))
+        show_words(app.index, list(app.index.catalogue.records(app.index.catalogue.ids())))
     paused_sync(app, model, "prepare" if step == "words" else step)
 
     status = app.call("healthcheck", {})

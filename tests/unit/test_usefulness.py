@@ -11,7 +11,8 @@ def names(chunks: list[Chunk], users: Mapping[str, int] | None = None) -> list[s
 
 
 def key_of(chunk: Chunk) -> ChunkKey:
-    return ChunkKey(chunk.id, chunk.source, chunk.type, chunk.content_hash, chunk.state, chunk.superseded_by)
+    hashes = chunk.content_hash, chunk.metadata_hash
+    return ChunkKey(chunk.id, chunk.source, chunk.type, *hashes, False, chunk.state, chunk.superseded_by)
 
 
 def test_guides_come_before_source_then_specifications_and_tickets_and_history_comes_last() -> None:

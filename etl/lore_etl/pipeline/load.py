@@ -25,13 +25,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, StorageError
-from lore_etl.core.model import SyncReport, row_id_of
+from lore_etl.core.model import SyncReport
 from lore_etl.core.progress import Progress
 from lore_etl.core.text import counted
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.embed import Filler, take_shared
 from lore_etl.pipeline.extraction import Changes, most_useful_first
-from lore_etl.stores.catalogue import ChunkKey, ChunkState
+from lore_etl.stores.catalogue import ChunkKey
 from lore_etl.stores.catalogue_rows import ChunkRecord
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.embedding_cache import CACHE
@@ -47,7 +47,7 @@ REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma n
 @dataclass
 class _LoadPlan(Filler):
     was_dirty: bool  # whether the last load was interrupted, so that the stores are compared id by id
-    states: dict[str, ChunkState]  # the chunks of the changed files that the catalogue had before
+    before: dict[str, ChunkKey]  # the chunks of the changed files that the catalogue had before
     new: set[str] = field(default_factory=set)  # ids of chunks, as those below
     changed: set[str] = field(default_factory=set)  # with a new content hash
     retagged: set[str] = field(default_factory=set)  # only with a new metadata hash
@@ -55,12 +55,12 @@ class _LoadPlan(Filler):
     replaced: int = 0
 
     def old_rows(self) -> list[str]:
-        gone = ((chunk_id, self.states[chunk_id]) for chunk_id in (*self.changed, *self.deleted))
-        return [row_id_of(chunk_id, state.content_hash) for chunk_id, state in gone if state.has_vector]
+        gone = (self.before[chunk_id] for chunk_id in (*self.changed, *self.deleted))
+        return [key.row_id for key in gone if key.has_vector]
 
     def has_vector(self, record: ChunkRecord) -> bool:
-        state = self.states.get(record.id)
-        return state is not None and state.has_vector and state.content_hash == record.content_hash
+        key = self.before.get(record.id)
+        return key is not None and key.has_vector and key.content_hash == record.content_hash
 
 
 def is_loaded(index: Index) -> bool:
@@ -112,17 +112,18 @@ def show_words(index: Index, records: Sequence[ChunkRecord]) -> None:
 
 def _begin(index: Index, report: SyncReport, progress: Progress, changes: Changes) -> _LoadPlan:
     catalogue = index.catalogue
-    states = catalogue.chunk_states(changes.touched, (record.id for record in changes.chunks))
-    run = _LoadPlan(index, report, progress, catalogue.meta("dirty") is not None, states)
+    ids = None if changes.touched is None else [record.id for record in changes.chunks]
+    before = {key.id: key for key in catalogue.chunk_keys(ids, changes.touched or ())}
+    run = _LoadPlan(index, report, progress, catalogue.meta("dirty") is not None, before)
     for record in changes.chunks:
-        have = states.get(record.id)
+        have = before.get(record.id)
         if have is None:
             run.new.add(record.id)
         elif have.content_hash != record.content_hash:
             run.changed.add(record.id)
         elif have.metadata_hash != record.metadata_hash:
             run.retagged.add(record.id)
-    run.deleted = states.keys() - {record.id for record in changes.chunks}
+    run.deleted = before.keys() - {record.id for record in changes.chunks}
     report.created, report.deleted = len(run.new), len(run.deleted)
     report.updated = len(run.changed) + len(run.retagged)
     report.unchanged = catalogue.total() - report.updated - report.deleted
@@ -167,7 +168,7 @@ def _write_words(run: _LoadPlan, changes: Changes, changed: Sequence[ChunkRecord
     more, deleted = list[str](), run.deleted
     if run.was_dirty or keywords.count() != catalogue.total():
         present = keywords.versions()
-        wanted = {chunk_id: state.metadata_hash for chunk_id, state in catalogue.chunk_states().items()}
+        wanted = {key.id: key.metadata_hash for key in catalogue.chunk_keys()}
         wanted |= {record.id: record.metadata_hash for record in changes.chunks}
         wanted = {chunk_id: version for chunk_id, version in wanted.items() if chunk_id not in deleted}
         known = {record.id for record in changed}
@@ -206,7 +207,7 @@ def _differing_rows(run: _LoadPlan) -> tuple[list[ChunkKey], list[str]]:
     """Return chunks whose rows need new metadata, and old row ids; correct marks of vectors that the store lacks."""
     catalogue, store = run.index.catalogue, run.index.vectors
     if not run.was_dirty and store.count() == catalogue.with_vector() + len(run.old_rows()):
-        retagged = [chunk_id for chunk_id in run.retagged if run.states[chunk_id].has_vector]
+        retagged = [chunk_id for chunk_id in run.retagged if run.before[chunk_id].has_vector]
         return catalogue.chunk_keys(retagged), run.old_rows()
     present, wanted = store.rows(), {key.row_id: key for key in catalogue.chunk_keys()}
     catalogue.mark_vectors([key.id for row, key in wanted.items() if row not in present], present=False)

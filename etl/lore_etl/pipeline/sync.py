@@ -95,7 +95,7 @@ def delete_all(index: Index) -> SyncReport:
             gone = ("layout", "loaded", "synced_at", "inventory", "problems", "reported")
             catalogue.set_meta(dirty="1", **dict.fromkeys(gone))
             index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
-            catalogue.apply((), catalogue.chunk_states(), (), catalogue.stamps(), Hierarchy(()), model=None)
+            catalogue.apply((), catalogue.ids(), (), catalogue.stamps(), Hierarchy(()), model=None)
             for name in (CHUNKS, HIERARCHY):
                 (index.folder / name).unlink(missing_ok=True)
             index.generations.remove(generation)

@@ -110,8 +110,8 @@ class Verification:
 
     def _compare(self, ids: Sequence[str]) -> None:
         catalogue = self.index.catalogue
-        chunks, states = list(catalogue.chunks(ids).values()), catalogue.chunk_states((), ids)
-        keys = [key for key in catalogue.chunk_keys(ids) if states[key.id].has_vector]
+        chunks = list(catalogue.chunks(ids).values())
+        keys = [key for key in catalogue.chunk_keys(ids) if key.has_vector]
         tree = self.index.hierarchy
         if any(chunk.class_name and chunk.chain != tree.chain(chunk.class_name) for chunk in chunks):
             self.found[CLASSES].count(0, 1, "The ancestors of a chunk are not those of the class tree.")

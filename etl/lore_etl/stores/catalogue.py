@@ -36,8 +36,8 @@ FILES_AT = "files_at"  # the value that changes whenever records of files do
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(own, '$.updated'), json_extract(own, '$.created'))"
 _KEYS = (
-    "SELECT id, source, type, content_hash, json_extract(own, '$.state'), json_extract(relations, '$.superseded_by')"
-    " FROM chunk"
+    "SELECT id, source, type, content_hash, metadata_hash, has_vector, json_extract(own, '$.state'),"
+    " json_extract(relations, '$.superseded_by') FROM chunk"
 )
 _ORDER = "ORDER BY source, position, id"
 _CHUNK = f"SELECT {COLUMNS} FROM chunk"
@@ -54,21 +54,15 @@ class FileRow(NamedTuple):
     notes: str
 
 
-class ChunkState(NamedTuple):
-    """The state of a chunk in the index, as needed for comparison."""
-
-    content_hash: str
-    metadata_hash: str
-    has_vector: bool
-
-
 class ChunkKey(NamedTuple):
-    """A chunk without its text, as the vector store and the order of embedding need it."""
+    """A chunk without its text, as comparisons, the vector store and the order of embedding need it."""
 
     id: str
     source: str
     type: KnowledgeType
     content_hash: str
+    metadata_hash: str
+    has_vector: bool
     state: str | None
     superseded_by: str | None
 
@@ -130,12 +124,6 @@ class Catalogue(CatalogueFile):
                 yield from map(make, rows)
             except (TypeError, ValueError, AttributeError) as error:
                 raise sqlite3.DatabaseError("a record differs from its hash") from error
-
-    def chunk_states(self, sources: Iterable[str] | None = None, ids: Iterable[str] = ()) -> dict[str, ChunkState]:
-        """Return the state of every chunk of the given sources and with the given ids, or of all, by id."""
-        sql = "SELECT id, content_hash, metadata_hash, has_vector FROM chunk"
-        rows = chain(self._matching(sql, "source", sources), self._matching(sql, "id", ids))
-        return {id_: ChunkState(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
 
     def records(self, keys: Iterable[str], key: Literal["id", "source"] = "id") -> Iterator[ChunkRecord]:
         """Yield the records of these chunks, or of these files' chunks; those of a file in the order of its lines."""
@@ -243,10 +231,13 @@ class Catalogue(CatalogueFile):
             connection.executemany("UPDATE chunk SET has_vector = 1 WHERE id = ?", ((chunk_id,) for chunk_id in ids))
             set_values(connection, meta)
 
-    def chunk_keys(self, ids: Iterable[str] | None = None, waiting_only: bool = False) -> list[ChunkKey]:
-        """Return the keys of the given chunks, or of all or those without a vector by source and line."""
+    def chunk_keys(
+        self, ids: Iterable[str] | None = None, sources: Iterable[str] = (), waiting_only: bool = False
+    ) -> list[ChunkKey]:
+        """Return the keys of these chunks and those of these files, or of all or those without a vector, by line."""
         sql = f"{_KEYS} WHERE has_vector = 0" if waiting_only else _KEYS
-        return list(self._made(_key_of, self._matching(sql, "id", ids, _ORDER)))
+        rows = chain(self._matching(sql, "source", sources, _ORDER), self._matching(sql, "id", ids, _ORDER))
+        return list(self._made(_key_of, rows))
 
     def with_vector(self) -> int:
         return self._count("chunk WHERE has_vector = 1")
@@ -329,8 +320,8 @@ def _class_of(row: Sequence[str]) -> ClassNode:
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:
-    id_, source, type_, *others = row
-    return ChunkKey(id_, intern(source), KnowledgeType(type_), *others)
+    id_, source, type_, content, metadata, vector, *others = row
+    return ChunkKey(id_, intern(source), KnowledgeType(type_), content, metadata, bool(vector), *others)
 
 
 def _row_of(node: ClassNode) -> tuple[str, str, str]:
