@@ -52,7 +52,7 @@ _SHARED: dict[str, str] = {
 }
 TEXTS, PLAIN_GUIDES = _expanded("<texts>"), _expanded("<plain_guides>")
 KINDS = {
-    name: Kind(name, KnowledgeType(row["type"]), _expanded(row["patterns"]), tuple(row.get("prose", ())))
+    name: Kind(name, KnowledgeType(row["type"]), _expanded(row["patterns"]), row.get("prose", ()), row.get("syntax"))
     for name, row in _TABLE.items()
 }
 """The kinds of sources by name; specific ones precede general ones, because the first that claims a file owns it."""
@@ -193,7 +193,7 @@ class CodeIn(Source):
 
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source; configured patterns may name any file."""
-        is_kind = self._is_configured or is_code(path) or path.endswith(self.kind.prose)
+        is_kind = self._is_configured or is_code(path) or path.endswith(tuple(self.kind.prose))
         return is_kind and super().claims(path)
 
 
@@ -205,15 +205,8 @@ class Examples(CodeIn):
         return not is_elsewhere and super().claims(path)
 
 
-class Jsdoc(Source):
-    """JSON output of JSDoc: one file for all symbols, or one per class."""
-
-    def document(self, path: str, text: str) -> Document:
-        return replace(super().document(path, text), syntax="jsdoc")
-
-
 _SOURCES: dict[str, type[Source]] = {
-    "documents": OfficeDocuments, "examples": Examples, "guides": Guides, "jsdoc": Jsdoc, "libraries": Libraries,
+    "documents": OfficeDocuments, "examples": Examples, "guides": Guides, "libraries": Libraries,
     "patterns": CodeIn, "releases": Releases, "tests": CodeIn, "tickets": Tickets,
 }  # fmt: skip
 """The kinds whose files are claimed or read in a way of their own."""

@@ -66,12 +66,13 @@ class SourceContext:
 
 
 class Kind(NamedTuple):
-    """A kind of source; a kind for code also has other files, whose names end like `prose`."""
+    """A kind of source; `prose` are the ends of names of other files beside code, `syntax` that of all its files."""
 
     name: str
     type: KnowledgeType
     patterns: tuple[str, ...]
-    prose: tuple[str, ...] = ()
+    prose: Sequence[str] = ()
+    syntax: str | None = None
 
 
 class Source:
@@ -99,7 +100,7 @@ class Source:
 
     def document(self, path: str, text: str) -> Document:
         """Raises FrontMatterError if the file's front matter is broken."""
-        syntax = syntax_of(path)
+        syntax = self.kind.syntax or syntax_of(path)
         front = read_front_matter(text) if syntax == "markdown" else FrontMatter()
         return Document(
             source=path,

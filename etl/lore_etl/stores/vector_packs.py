@@ -24,8 +24,8 @@ class VectorPacks:
 
     def __init__(self, target: str, model: str, dimension: int) -> None:
         self._target = Target(target, "`embedding.shared`")
-        self._model = model
         self._dimension = dimension
+        self._header = {"model": model, "dimension": dimension}
         self._folder = hashlib.sha256(model.encode()).hexdigest()[:16]
 
     def get(self, wanted: Set[str]) -> dict[str, Vectors]:
@@ -64,7 +64,7 @@ class VectorPacks:
         start = content.index(b"\n", len(FORMAT)) + 1
         layout = np.dtype([("text", f"V{HASH_BYTES}"), ("vector", "<f2", (self._dimension,))])
         header = json.loads(content[len(FORMAT) : start])
-        if content[: len(FORMAT)] != FORMAT or header != self._header():
+        if content[: len(FORMAT)] != FORMAT or header != self._header:
             raise TargetFailed("a pack of another model")
         rows = np.frombuffer(content[start:], dtype=layout)
         named = ((row["text"].tobytes().hex(), row["vector"]) for row in rows)
@@ -76,12 +76,9 @@ class VectorPacks:
     def _write(self, vectors: Mapping[str, Vectors]) -> None:
         names = [bytes.fromhex(name) for name in vectors]
         rows = (name + vector.astype("<f2").tobytes() for name, vector in zip(names, vectors.values(), strict=True))
-        content = FORMAT + json.dumps(self._header()).encode() + b"\n" + b"".join(rows)
+        content = FORMAT + json.dumps(self._header).encode() + b"\n" + b"".join(rows)
         pack = hashlib.sha256(content)
         keys = pack.digest() + b"".join(names)
         self._target.write(f"{self._folder}/{pack.hexdigest()}.pack", content)
         # last, because a pack without its list is not used
         self._target.write(f"{self._folder}/{hashlib.sha256(keys).hexdigest()}.keys", keys)
-
-    def _header(self) -> dict[str, object]:
-        return {"model": self._model, "dimension": self._dimension}
