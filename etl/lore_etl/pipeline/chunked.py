@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from queue import SimpleQueue
 from typing import IO, NamedTuple, TypeAlias, cast
 
@@ -49,7 +49,7 @@ def all_chunked(
     alone: int = ALONE,
     children: int | None = None,
 ) -> Generator[tuple[Document, Chunked]]:
-    """Yield each document with its chunks, in order; there are at most `expected`.
+    """Yield each document with its chunks, in order; there are at most `expected`. `load_tokens` caches its result.
 
     This process chunks the first `alone` documents. If more are expected, child processes start before the first is
     read, and chunk the others; instead of waiting, or if a child fails, this process chunks, too.
@@ -57,22 +57,16 @@ def all_chunked(
     number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
     with _asking(number if expected > alone else 0) as ask:
         left = iter(documents)
-        first = next(left, None)
-        if first is None:
-            return
-        left, tokens = chain((first,), left), load_tokens()
-        yield from ((document, chunked(document, tokens)) for document in islice(left, alone if ask else None))
+        yield from ((document, chunked(document, load_tokens())) for document in islice(left, alone if ask else None))
         if ask is None:
             return
         waiting = deque[tuple[Batch, Reply]]()
         for batch in _batches(left):
-            waiting.append((batch, ask(batch, tokens)))
+            waiting.append((batch, ask(batch, load_tokens())))
             while waiting and (waiting[0][1].done() or len(waiting) > WAITING):
-                _help(waiting, tokens)
-                yield from _received(*waiting.popleft(), tokens)
+                yield from _received(waiting, load_tokens())
         while waiting:
-            _help(waiting, tokens)
-            yield from _received(*waiting.popleft(), tokens)
+            yield from _received(waiting, load_tokens())
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[Batch]:
@@ -100,7 +94,9 @@ def _help(waiting: deque[tuple[Batch, Reply]], tokens: TokenCounter) -> None:
             return
 
 
-def _received(batch: Batch, reply: Reply, tokens: TokenCounter) -> Iterator[tuple[Document, Chunked]]:
+def _received(waiting: deque[tuple[Batch, Reply]], tokens: TokenCounter) -> Iterator[tuple[Document, Chunked]]:
+    _help(waiting, tokens)
+    batch, reply = waiting.popleft()
     found = reply.result()
     for number, document in enumerate(batch):
         yield document, found[number] if found else chunked(document, tokens)
