@@ -1,13 +1,11 @@
 """The configuration as a checked model; `project` merges its files, `policy` defines who may set each key."""
 
-from __future__ import annotations
-
 import difflib
 import ipaddress
 import re
 import socket
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -108,10 +106,10 @@ class DatabaseSettings(SettingsTable):
     ef_construction: int = Field(200, ge=10, le=10_000, description="HNSW: recall against time")
     max_neighbors: int = Field(32, ge=4, le=256, description="HNSW: recall against memory")
 
-    def in_this_process(self) -> DatabaseSettings:
+    def in_this_process(self) -> Self:
         """Return settings for a temporary index that is embedded in this process, for measurements."""
         kept = {"collection", "ef_search", "ef_construction", "max_neighbors"}
-        return DatabaseSettings(**self.model_dump(include=kept))
+        return type(self)(**self.model_dump(include=kept))
 
 
 class QuerySettings(SettingsTable):

@@ -1,14 +1,12 @@
 """The data model of both packages: Document, Chunk, KnowledgeType, SyncReport."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, NamedTuple, Self, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -236,7 +234,7 @@ class SyncReport:
     duration: float = 0.0
     inventory: JSON | None = None
 
-    def then(self, later: SyncReport) -> SyncReport:
+    def then(self, later: Self) -> Self:
         """Combine two consecutive reports: the sum of the counts of work, and the later counts of the state."""
         done = {name: getattr(self, name) + getattr(later, name) for name in _DONE}
         done["unchanged"] = max(0, later.unchanged - self.created - self.updated)  # those were done by this run

@@ -1,7 +1,5 @@
 """Find and read the files of a project. Ignored files are skipped, and symlinks that lead outside are reported."""
 
-from __future__ import annotations
-
 import os
 import stat
 import time
@@ -9,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Self
 
 from lore_etl.core.model import Problem
 from lore_etl.core.text import is_encodable
@@ -41,10 +40,10 @@ class Scan:
         """Return whether the file is in a folder that could not be read, so that its state is unknown."""
         return any(PurePosixPath(path).is_relative_to(folder.source) for folder in self.unreadable)
 
-    def copy(self) -> Scan:
-        return Scan(dict(self.files), list(self.unreadable), list(self.refused))
+    def copy(self) -> Self:
+        return type(self)(dict(self.files), list(self.unreadable), list(self.refused))
 
-    def add(self, other: Scan) -> None:
+    def add(self, other: Self) -> None:
         self.files = dict(sorted((self.files | other.files).items()))
         self.unreadable += other.unreadable
         self.refused += other.refused

@@ -1,12 +1,10 @@
 """Hold the state of an extraction: files, chunks, relations, and report, and guard an index against mass deletion."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.extras import install_advice
@@ -125,7 +123,7 @@ class Relations:
             name = self.tree.full_names.get((record.source, record.local_class)) if record.local_class else None
             yield record.related(self._text(name, self.succession.successor.get(record.source)))
 
-    def affected(self, before: Relations) -> set[str]:
+    def affected(self, before: Self) -> set[str]:
         """Return the files whose chunks may have other relations than before."""
         names, earlier = self.tree.full_names, before.tree.full_names
         files = set[str]()

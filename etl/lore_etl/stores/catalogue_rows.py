@@ -1,14 +1,12 @@
 """Convert chunks, and the facts of files, to and from the texts that the catalogue stores; hashes seal the chunks."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pydantic import TypeAdapter
 
@@ -45,14 +43,14 @@ class ChunkRecord:
     metadata_hash: str
 
     @classmethod
-    def of(cls, chunk: Chunk, local_class: str | None = None) -> ChunkRecord:
+    def of(cls, chunk: Chunk, local_class: str | None = None) -> Self:
         own = _CHUNK.dump_json(chunk, by_alias=True, exclude=_NOT_OWN)
         relations = relations_of(chunk.class_name, chunk.chain, chunk.superseded_by)
         keys = chunk.id, chunk.source, chunk.type.value, position_of(chunk), chunk.content_hash
         return cls(*keys, local_class, own, relations, _seal(chunk.content_hash, local_class, own, relations))
 
     @classmethod
-    def read(cls, row: Sequence[Any]) -> ChunkRecord:
+    def read(cls, row: Sequence[Any]) -> Self:
         """Return the record with these values of the columns. Raises ValueError if they differ from their hash."""
         id_, source, type_, position, content_hash, local_class, text, relations, seal = row
         own = text.encode()
@@ -70,7 +68,7 @@ class ChunkRecord:
         hashes = f'"content_hash":"{self.content_hash}","metadata_hash":"{self.metadata_hash}"'
         return parse_chunk(self.own[:-1] + f",{hashes},{self.relations[1:]}".encode())
 
-    def related(self, relations: str) -> ChunkRecord:
+    def related(self, relations: str) -> Self:
         if self.relations == relations:
             return self
         seal = _seal(self.content_hash, self.local_class, self.own, relations)

@@ -7,8 +7,6 @@ The child calls Chroma's Rust server by its compiled module only, because the se
 lock that it holds shows that a folder is served; a note beside it has process id and start time, as ids are reused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -23,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import BuiltinFunctionType
-from typing import Any
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
@@ -62,7 +60,7 @@ class ChromaProcess:
             )  # fmt: skip
 
     @classmethod
-    def start(cls, folder: Path, log: Path, ports: Iterable[int] | None = None) -> ChromaProcess:
+    def start(cls, folder: Path, log: Path, ports: Iterable[int] | None = None) -> Self:
         """Start a server on the first free port, and wait until it responds. Raises DatabaseUnavailable."""
         output = ""
         for port in ports or _free_ports():
