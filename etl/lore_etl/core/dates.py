@@ -17,11 +17,6 @@ def precise_timestamp() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def local_timestamp() -> str:
-    """Return the present time in the local time zone, such as `2026-01-31T14:00:00+0200`."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
-
-
 def seconds_since(text: str | None) -> int | None:
     """Return the whole seconds since a `timestamp`, or None for None. Raises ValueError."""
     if text is None:

@@ -6,12 +6,12 @@ It is in the user's state folder: no project can forge it, and it outlives the i
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.config.project import private_folder
 from lore_etl.core.atomic import replace_content
-from lore_etl.core.dates import local_timestamp
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import record_folder
 from lore_etl.system.processes import born, is_running
@@ -52,7 +52,8 @@ class Note(NamedTuple):
 def my_note(kind: str = "direct", **more: str) -> Note:
     here = [Path(sys.argv[0]).name, *sys.argv[1:3]]
     command = "lore in the background" if kind == "background" else " ".join(here)[:100]
-    return Note(os.getpid(), born(os.getpid()) or "", command, local_timestamp(), kind, **more)
+    now = time.strftime("%Y-%m-%dT%H:%M:%S%z")  # in the local time zone
+    return Note(os.getpid(), born(os.getpid()) or "", command, now, kind, **more)
 
 
 def read_note(folder: Path) -> Note | None:

@@ -33,9 +33,5 @@ def _chapters(archive: zipfile.ZipFile, package: Element, place: str) -> Iterato
         if chapter in encrypted:
             raise NoText("encrypted")
         blocks = html_blocks(archive.read(chapter).decode("utf-8-sig", "replace"))
-        yield joined([_marked(block) for block in blocks])
-
-
-def _marked(block: str) -> str:
-    heading = heading_of(block)
-    return whole_heading(heading[0] + 1, heading[1]) if heading else body(block)
+        headed = ((heading_of(block), block) for block in blocks)
+        yield joined([whole_heading(found[0] + 1, found[1]) if found else body(block) for found, block in headed])

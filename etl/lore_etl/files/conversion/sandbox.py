@@ -49,19 +49,13 @@ def limit_resources(limits: ConversionLimits) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
-def megabytes_in(status: str) -> int:
-    """Return this process's peak memory, 0 if unknown; on Linux, `getrusage` begins with the value of the parent."""
-    found = _HIGHEST.search(status)
-    return int(found[1]) >> 10 if found else 0
-
-
 def main() -> int:
     """Convert, and return the exit code. Any other error than NoText means that the document is damaged."""
     name, suffix, *numbers = sys.argv[1:]
     limits = ConversionLimits(*map(int, numbers))
     reader = import_module(f"lore_etl.files.conversion.{name}")  # everything it needs, before it may open no file
     data = sys.stdin.buffer.read()
-    # opened now, because later no file can be
+    # opened now, because later no file can be; `getrusage` begins with the value of the parent
     status = open("/proc/self/status" if sys.platform == "linux" else os.devnull, errors="replace")  # noqa: SIM115
     limit_resources(limits)
     try:
@@ -73,7 +67,8 @@ def main() -> int:
         reply = {"problem": str(error)}
     except MemoryError:
         return OUT_OF_MEMORY
-    sys.stdout.buffer.write(json.dumps({**reply, "megabytes": megabytes_in(status.read())}).encode())
+    peak = _HIGHEST.search(status.read())
+    sys.stdout.buffer.write(json.dumps({**reply, "megabytes": int(peak[1]) >> 10 if peak else 0}).encode())
     return 0
 
 
