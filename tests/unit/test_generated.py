@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.files.generated import GENERATED, MINIFIED, SOURCE_MAP, Attributes, generated_reason, marked_reason
+from lore_etl.files.ignore import Included
 from lore_etl.sources.kinds import SourceSet
 from lore_etl.sources.source import SourceContext
 
@@ -166,7 +167,7 @@ def test_a_hostile_file_is_read_quickly(piece: str) -> None:
 
 
 def context(files: Mapping[str, str], include: Sequence[str] = ()) -> SourceContext:
-    return SourceContext(list(files), files.get, include)
+    return SourceContext(list(files), files.get, Included(include))
 
 
 ATTRIBUTES = {

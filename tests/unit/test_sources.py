@@ -8,7 +8,7 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import Document, FrontMatter, KnowledgeType
-from lore_etl.files.ignore import configured
+from lore_etl.files.ignore import Included, configured
 from lore_etl.sources.inventory import MAX_ROWS, inventory
 from lore_etl.sources.kinds import KINDS, SourceSet
 from lore_etl.sources.source import Kind, SourceContext
@@ -173,7 +173,7 @@ NO_TEXTS = (
 @pytest.mark.parametrize("path", [*PROSE, *DATA])
 def test_text_outside_of_documentation_is_a_guide_if_it_reads_like_prose(path: str) -> None:
     text = (PROSE | DATA)[path]
-    usual, included = sources(), SourceSet(SourceContext([path], lambda _: None, ["*.txt"]), {})
+    usual, included = sources(), SourceSet(SourceContext([path], lambda _: None, Included(["*.txt"])), {})
     owners = [found.owner(path) for found in (usual, included, sources({"guides": ["*.txt"]}))]
 
     reasons = [owner.left_out(path, text) if owner else "no source" for owner in owners]

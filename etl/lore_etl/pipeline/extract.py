@@ -14,6 +14,7 @@ from lore_etl.digest import digest
 from lore_etl.files.conversion.convert import CONVERSION_VERSION, Converter, Postponed, format_of, readable
 from lore_etl.files.conversion.marked_text import cuts
 from lore_etl.files.generated import ATTRIBUTES, MARKERS_VERSION, PATTERNS
+from lore_etl.files.ignore import Included
 from lore_etl.files.indexed import differing
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, NotText, Scan, Unreadable
@@ -150,7 +151,8 @@ def _claims(run: Extraction, to_read: Collection[str]) -> list[Claim]:
         except (Unreadable, KeyError):
             return None
 
-    sources = SourceSet(SourceContext(list(run.scan.files), read, settings.index.include), settings.sources)
+    include = Included(settings.index.include)
+    sources = SourceSet(SourceContext(list(run.scan.files), read, include), settings.sources)
     found = list[Claim]()
     for path, entry in run.scan.files.items():
         if path not in to_read:

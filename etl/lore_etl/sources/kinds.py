@@ -19,7 +19,7 @@ from lore_etl.core.text import clip, one_line, storable
 from lore_etl.files.conversion.convert import FORMATS, readable
 from lore_etl.files.ignore import Spec, configured
 from lore_etl.files.indexed import ADDED, KNOWLEDGE, MEMORIES, PULLED
-from lore_etl.sources.source import BARE_GUIDES, Kind, Source, SourceContext, is_code, syntax_of
+from lore_etl.sources.source import BARE_GUIDES, Kind, Source, SourceContext, syntax_of
 
 USUAL = "..."  # the pattern of a configured source that stands for the usual ones
 LONGEST_STATE = 40  # characters
@@ -124,7 +124,7 @@ class Guides(Source):
 
     def left_out(self, path: str, text: str) -> str | None:
         """Return the reason for a text that is data or a log, unless its place, name or configuration is certain."""
-        is_certain = self._is_configured or self._documented.includes(path) or self.project.includes(path)
+        is_certain = self._is_configured or self._documented.includes(path) or self.project.include.holds(path)
         return DATA if syntax_of(path) == "text" and not is_certain and not _is_prose(text) else None
 
     def fingerprint(self, path: str) -> str:
@@ -188,16 +188,7 @@ def _entries(text: str | None) -> list[JSON]:
     return [row for row in rows if isinstance(row, dict) and {"id", "name"} <= row.keys()]
 
 
-class CodeIn(Source):
-    """Code in certain folders, and other files in them whose names end like the kind's `prose`."""
-
-    def claims(self, path: str) -> bool:
-        """Return whether the file belongs to this source; configured patterns may name any file."""
-        is_kind = self._is_configured or is_code(path) or path.endswith(tuple(self.kind.prose))
-        return is_kind and super().claims(path)
-
-
-class Examples(CodeIn):
+class Examples(Source):
     """Code that demonstrates how the project is used."""
 
     def claims(self, path: str) -> bool:
@@ -206,9 +197,8 @@ class Examples(CodeIn):
 
 
 _SOURCES: dict[str, type[Source]] = {
-    "documents": OfficeDocuments, "examples": Examples, "guides": Guides, "libraries": Libraries,
-    "patterns": CodeIn, "releases": Releases, "tests": CodeIn, "tickets": Tickets,
-    "written": AgentFiles,
+    "documents": OfficeDocuments, "examples": Examples, "guides": Guides, "libraries": Libraries, "releases": Releases,
+    "tickets": Tickets, "written": AgentFiles,
 }  # fmt: skip
 """The kinds whose files are claimed or read in a way of their own."""
 

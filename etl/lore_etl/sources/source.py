@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 from posixpath import basename, splitext
@@ -41,23 +41,16 @@ class SourceContext:
 
     paths: Sequence[str]
     read: Callable[[str], str | None]
-    include: Sequence[str] = ()
-
-    @cached_property
-    def _included(self) -> Included:
-        return Included(self.include)
+    include: Included = field(default_factory=lambda: Included(()))
 
     @cached_property
     def _attributes(self) -> Attributes:
         paths = [path for path in self.paths if basename(path) == ATTRIBUTES]
         return Attributes({path: self.read(path) or "" for path in paths})
 
-    def includes(self, path: str) -> bool:
-        return self._included.holds(path)
-
     def generated(self, path: str, text: str = "") -> str | None:
         """Return why it is generated (without `text`, by name and attributes); not for documents and included files."""
-        if self.includes(path) or syntax_of(path) in PROSE:
+        if self.include.holds(path) or syntax_of(path) in PROSE:
             return None
         said = self._attributes.generated(path)
         if said is not None:
@@ -66,13 +59,13 @@ class SourceContext:
 
 
 class Kind(NamedTuple):
-    """A kind of source; `prose` are the ends of names of other files beside code, `syntax` that of all its files."""
+    """A kind of source: `prose`, only of a kind of code, has the ends of the names of its other files."""
 
     name: str
     type: KnowledgeType
     patterns: tuple[str, ...]
     prose: Sequence[str] = ()
-    syntax: str | None = None
+    syntax: str | None = None  # of all its files
 
 
 class Source:
@@ -87,6 +80,8 @@ class Source:
 
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source by its path or the usual spelling of its name."""
+        if self.kind.prose and not (self._is_configured or is_code(path) or path.endswith(tuple(self.kind.prose))):
+            return False
         usual, patterns = _usual(path), self._patterns
         is_other = usual != path and patterns.verdict(path) is None
         return patterns.includes(path) or (is_other and patterns.includes(usual))

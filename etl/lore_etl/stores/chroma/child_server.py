@@ -58,6 +58,7 @@ class ChromaProcess:
                 env={**{key: os.environ[key] for key in INHERITED_VARIABLES if key in os.environ}, "NO_COLOR": "1"},
                 **detached(),  # Ctrl-C must not reach the child: it serves until this process ends
             )  # fmt: skip
+        self.pid = self._process.pid
 
     @classmethod
     def start(cls, folder: Path, log: Path, ports: Iterable[int] | None = None) -> Self:
@@ -79,10 +80,6 @@ class ChromaProcess:
         raise DatabaseUnavailable(
             f"The Chroma server does not start: {last}.", f"{log.name} in the index folder has the reason."
         )
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def is_running(self) -> bool:
         return self._process.poll() is None
