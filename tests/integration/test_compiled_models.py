@@ -21,7 +21,7 @@ from lore_etl.core.progress import silent
 from lore_etl.index import Index
 from lore_etl.models import model_cache
 from lore_etl.models.embedder import ConfiguredModel
-from lore_etl.models.model_cache import DEFAULT_MODEL, EMBEDDER, SUPERSEDED_SECONDS, compiled_folder, model_source
+from lore_etl.models.model_cache import EMBEDDER, SUPERSEDED_SECONDS, compiled_folder, weights_folder
 from lore_etl.models.onnx_models import OnnxCrossEncoder, open_cross_encoder
 from lore_etl.pipeline.sync import sync
 from lore_server.query.query_service import QueryService, SearchOutcome
@@ -252,7 +252,7 @@ def test_a_missing_reranker_fails_every_search_and_names_the_setting(tmp_path: P
 def test_the_shipped_model_equals_the_original(torch: Torch) -> None:
     texts = [*torch.samples, *TEXTS, *(text for text in ODD if text.strip())]
 
-    expected = np.asarray(torch.run("encode", Path(model_source(DEFAULT_MODEL)), texts))
+    expected = np.asarray(torch.run("encode", weights_folder(), texts))
 
     assert np.abs(real().embed(texts) - expected).max() < torch.tolerance
     assert np.abs(np.stack([real().embed_query(text) for text in texts]) - expected).max() < torch.tolerance
@@ -318,7 +318,7 @@ def test_a_copy_of_a_model_at_another_place_needs_no_compilation(tiny_model: Pat
     shutil.copytree(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     copy, folder = tmp_path / "elsewhere" / tiny_model.name, str(tiny_model)
 
-    assert compiled_folder(str(copy), str(copy), EMBEDDER) == compiled_folder(folder, folder, EMBEDDER)
+    assert compiled_folder(str(copy), EMBEDDER) == compiled_folder(folder, EMBEDDER)
 
 
 def test_a_new_compilation_deletes_unused_copies_older_than_a_week(tiny_model: Path, compiled: Path) -> None:
@@ -330,13 +330,13 @@ def test_a_new_compilation_deletes_unused_copies_older_than_a_week(tiny_model: P
 
 def test_a_compiled_model_that_is_in_use_is_not_deleted(own_cache: Path) -> None:
     source, other = "first/model", "second/model"
-    used = compiled_folder(source, source, EMBEDDER)
+    used = compiled_folder(source, EMBEDDER)
     used.mkdir(parents=True)
     (used / "info.json").touch()
     os.utime(used, (0, 0))
 
-    assert model_cache.compile_once(source, source, EMBEDDER) == used
-    model_cache.remove_superseded(other, compiled_folder(other, other, EMBEDDER))
+    assert model_cache.compile_once(source, EMBEDDER) == used
+    model_cache.remove_superseded(other, compiled_folder(other, EMBEDDER))
 
     assert used.exists()
 

@@ -172,7 +172,7 @@ def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path, monkeypa
 
 def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
-    folder = model_cache.compiled_folder("x", damaged(tmp_path / "x"), model_cache.EMBEDDER)
+    folder = model_cache.compiled_folder(damaged(tmp_path / "x"), model_cache.EMBEDDER)
     folder.mkdir(parents=True)
     (folder / "info.json").write_text(
         '{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}', encoding="utf-8"

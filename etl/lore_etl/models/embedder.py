@@ -14,11 +14,12 @@ from lore_etl.core.errors import ConfigError, LoreError, ProviderError, Provider
 from lore_etl.core.progress import Progress
 from lore_etl.models.model_cache import (
     DEFAULT_MODEL,
+    EMBEDDER,
     NAMES,
     REINSTALL,
     PreparedModel,
     is_prepared,
-    model_source,
+    origin,
     prepared,
     remove_superseded,
 )
@@ -69,7 +70,7 @@ class ConfiguredModel:
         if self._settings.provider == "gemini":
             return
         try:
-            if not may_download and not Path(model_source(self._name)).is_dir():
+            if not may_download and self._name not in NAMES and not Path(origin(self._name, EMBEDDER)).is_dir():
                 return
             remove_superseded(self._name, prepared(self._name, progress).folder)
         except (ConfigError, ProviderError) as error:

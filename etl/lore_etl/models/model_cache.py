@@ -135,7 +135,7 @@ class PreparedModel:
 
 def is_prepared(name: str) -> bool:
     """Return whether the model needs no compilation on this machine. Raises ConfigError."""
-    return name in NAMES or (compiled_folder(name, model_source(name), EMBEDDER) / "info.json").exists()
+    return name in NAMES or (compiled_folder(name, EMBEDDER) / "info.json").exists()
 
 
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
@@ -143,7 +143,7 @@ def prepared(name: str, progress: Progress = silent) -> PreparedModel:
     if name in NAMES:
         folder, data = FOLDER, check_folder(progress)
     else:
-        folder = data = compile_once(name, model_source(name), EMBEDDER, progress)
+        folder = data = compile_once(name, EMBEDDER, progress)
     return read_model(folder, data, name)
 
 
@@ -152,10 +152,6 @@ def read_model(folder: Path, data: Path | None = None, name: str = "") -> Prepar
     info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
     fingerprint = f"{name}:{info['digest'][:16]}"
     return PreparedModel(folder, data or folder, name, info["dimension"], info["max_tokens"], fingerprint)
-
-
-def model_source(name: str) -> str:
-    return str(weights_folder()) if name in NAMES else origin(name, EMBEDDER)
 
 
 def origin(name: str, kind: ModelKind) -> str:
@@ -171,9 +167,9 @@ def origin(name: str, kind: ModelKind) -> str:
     return str(folder.resolve())
 
 
-def compile_once(name: str, source: str, kind: ModelKind, progress: Progress = silent) -> Path:
+def compile_once(name: str, kind: ModelKind, progress: Progress = silent) -> Path:
     """Return the model's folder, compiled in a child process if necessary. Raises LoreError, and as `progress` does."""
-    folder = compiled_folder(name, source, kind)
+    source, folder = origin(name, kind), compiled_folder(name, kind)
     if not (folder / "info.json").exists():
         require("models", f"Preparing the model `{name}`")
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -223,8 +219,9 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
     return True
 
 
-def compiled_folder(name: str, source: str, kind: ModelKind) -> Path:
+def compiled_folder(name: str, kind: ModelKind) -> Path:
     """Return the compiled model's folder, named by its content, or by its hub name, as that original may be deleted."""
+    source = origin(name, kind)
     content = folder_digest(Path(source)) if Path(source).is_dir() else source
     digest = hashlib.sha256(f"{kind.version}\0{content}".encode()).hexdigest()
     return cache_folder() / "models" / f"{_safe(name)}-{digest[:16]}"

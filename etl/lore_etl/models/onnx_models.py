@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from lore_etl.chunking.tokens import TokenCounter, token_counter
-from lore_etl.models.model_cache import RERANKER, PreparedModel, compile_once, origin
+from lore_etl.models.model_cache import RERANKER, PreparedModel, compile_once
 from lore_etl.system.processes import cpu_count
 
 BATCH_TOKENS = 512  # larger batches were slower, since a core cannot cache them, and took more memory
@@ -66,7 +66,7 @@ class OnnxCrossEncoder:
 
 def open_cross_encoder(name: str, threads: int = 0) -> OnnxCrossEncoder:
     """Open `query.reranker`, compiled if necessary; 0 threads means one per core. Raises ConfigError, ProviderError."""
-    return OnnxCrossEncoder(name, compile_once(name, origin(name, RERANKER), RERANKER), threads)
+    return OnnxCrossEncoder(name, compile_once(name, RERANKER), threads)
 
 
 class Graph:
