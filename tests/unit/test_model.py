@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from lore_etl.core.model import (
+    CHUNK as ADAPTER,
+)
+from lore_etl.core.model import (
     Ancestor,
     Chunk,
     KnowledgeType,
     canonical_json,
     chunk_id,
-    parse_chunk,
 )
 from lore_etl.core.text import storable
 from lore_etl.pipeline.sync import create_only
@@ -72,7 +74,7 @@ def test_the_chunks_of_a_small_project_equal_the_golden_file(tmp_path: Path) -> 
 def test_a_chunk_survives_a_round_trip_through_its_record() -> None:
     sealed = ChunkRecord.of(CHUNK).chunk
 
-    assert parse_chunk(canonical_json(sealed.record())) == sealed
+    assert ADAPTER.validate_json(canonical_json(sealed.record())) == sealed
     assert (sealed.record()["class"], sealed.record()["chain"]) == ("a.A", [{"class": "b.B", "source": "b.py"}])
 
 
@@ -95,7 +97,7 @@ def test_the_record_of_a_stored_chunk_is_the_same() -> None:
 
 def test_moved_lines_change_the_metadata_of_a_chunk_but_not_its_id_or_content(tmp_path: Path) -> None:
     def read(text: str) -> Chunk:
-        return parse_chunk(written(write_project(tmp_path, {"a.py": text})))
+        return ADAPTER.validate_json(written(write_project(tmp_path, {"a.py": text})))
 
     before, after = read(CHUNK.text + "\n"), read("\n\n" + CHUNK.text + "\n")
 

@@ -117,18 +117,14 @@ class Chunk:
 
     def record(self) -> JSON:
         """Return the chunk as in `chunks.jsonl.gz`."""
-        return cast("JSON", _CHUNK.dump_python(self, mode="json", by_alias=True))
+        return cast("JSON", CHUNK.dump_python(self, mode="json", by_alias=True))
 
     def line(self) -> bytes:
         """Return the record in canonical JSON."""
-        return _CHUNK.dump_json(self, by_alias=True)
+        return CHUNK.dump_json(self, by_alias=True)
 
 
-_CHUNK = TypeAdapter(Chunk)
-
-
-def parse_chunk(record: str | bytes) -> Chunk:
-    return _CHUNK.validate_json(record)
+CHUNK = TypeAdapter(Chunk)
 
 
 def position_of(chunk: Chunk) -> int:

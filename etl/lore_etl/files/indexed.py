@@ -263,10 +263,6 @@ def is_knowledge(path: str) -> bool:
     return path.startswith(KNOWLEDGE + "/")
 
 
-def is_library(path: str) -> bool:
-    return path.startswith(ADDED + "/")
-
-
 def differing(found: Scan, known: Mapping[str, str]) -> frozenset[str]:
     """Return added, changed and deleted files: none in unreadable folders, and those being written only if new."""
     stamps = {path: entry.stamp for path, entry in found.files.items()}

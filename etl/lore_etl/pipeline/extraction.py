@@ -13,7 +13,7 @@ from lore_etl.core.model import FileFacts, KnowledgeType, Problem, SyncReport, c
 from lore_etl.core.progress import Announce, Plan, ignore
 from lore_etl.core.text import counted
 from lore_etl.files.conversion.convert import EXTRA, Converter, format_of
-from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, is_knowledge, is_library
+from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, origin_of_file
 from lore_etl.files.scan import FileEntry, Scan
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy, resolve
@@ -165,7 +165,7 @@ def _refuse_loss(before: Mapping[str, int], empty: Collection[str], gone: Collec
     `before` counts chunks by source; sources that lose all are `gone` or `empty`. Agents' documents do not count: their
     history keeps them, and they must leave with their folder. Nor do libraries, which the user removes with a command.
     """
-    had = {source: number for source, number in before.items() if not (is_knowledge(source) or is_library(source))}
+    had = {source: number for source, number in before.items() if origin_of_file(source) in ("project", "tracker")}
     causes = {"disappeared": sorted(had.keys() & set(gone)), "became empty": sorted(had.keys() & set(empty))}
     files = [file for some in causes.values() for file in some]
     lost, total = sum(had[source] for source in files), sum(had.values())

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, Self
 from pydantic import TypeAdapter
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Ancestor, Chunk, ClassNode, FileFacts, Member, canonical_json, parse_chunk, position_of
+from lore_etl.core.model import CHUNK, Ancestor, Chunk, ClassNode, FileFacts, Member, canonical_json, position_of
 from lore_etl.core.text import is_named, last_part
 from lore_etl.digest import Digest
 from lore_etl.stores.sqlite_file import row_seal
 
-_CHUNK = TypeAdapter(Chunk)
 _NOT_OWN = {"chain", "class_name", "content_hash", "metadata_hash", "superseded_by"}
 COLUMNS = "id, source, type, position, content_hash, class, own, relations, metadata_hash"
 """The columns of a chunk in the catalogue, in the order of the fields of its record."""
@@ -44,7 +43,7 @@ class ChunkRecord:
 
     @classmethod
     def of(cls, chunk: Chunk, local_class: str | None = None) -> Self:
-        own = _CHUNK.dump_json(chunk, by_alias=True, exclude=_NOT_OWN)
+        own = CHUNK.dump_json(chunk, by_alias=True, exclude=_NOT_OWN)
         relations = relations_of(chunk.class_name, chunk.chain, chunk.superseded_by)
         keys = chunk.id, chunk.source, chunk.type.value, position_of(chunk), chunk.content_hash
         return cls(*keys, local_class, own, relations, _seal(chunk.content_hash, local_class, own, relations))
@@ -66,7 +65,7 @@ class ChunkRecord:
     def chunk(self) -> Chunk:
         """The chunk, parsed again each time."""
         hashes = f'"content_hash":"{self.content_hash}","metadata_hash":"{self.metadata_hash}"'
-        return parse_chunk(self.own[:-1] + f",{hashes},{self.relations[1:]}".encode())
+        return CHUNK.validate_json(self.own[:-1] + f",{hashes},{self.relations[1:]}".encode())
 
     def related(self, relations: str) -> Self:
         if self.relations == relations:
