@@ -19,7 +19,7 @@ from lore_etl.config.project import INDEX_NAME, private_folder, user_state_folde
 from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ForeignIndex
 from lore_etl.core.json_types import JSON
-from lore_etl.system.file_locks import is_locked, lock
+from lore_etl.system.file_locks import is_locked
 from lore_etl.system.nofollow import (
     entry_facts,
     is_link,
@@ -292,10 +292,9 @@ def _below(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
                 yield from _below(entry.path)
 
 
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def _alone() -> contextlib.AbstractContextManager[object]:
     """Exclude other processes of this user; the system releases the lock when the process ends."""
+    from filelock import FileLock  # the bridge does without it
+
     private_folder(user_state_folder())
-    with open(private_folder(records()) / "lock", "ab") as file:
-        lock(file.fileno())
-        yield
+    return FileLock(private_folder(records()) / "lock")

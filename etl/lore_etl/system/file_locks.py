@@ -2,9 +2,6 @@
 
 import os
 import sys
-import time
-
-_PAUSE_SECONDS = 0.01
 
 if sys.platform == "win32":
     from filelock import lock_descriptor, unlock_descriptor
@@ -34,8 +31,3 @@ def close_locked(descriptor: int) -> None:
 def is_locked(descriptor: int) -> bool:
     """Return whether another holder has locked the file; the caller closes the descriptor."""
     return not try_lock(descriptor, shared=True)
-
-
-def lock(descriptor: int) -> None:
-    while not try_lock(descriptor):
-        time.sleep(_PAUSE_SECONDS)
