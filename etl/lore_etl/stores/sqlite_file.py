@@ -93,10 +93,8 @@ class Records:
         if os.path.lexists(file) and leads_elsewhere(file.lstat()):
             raise InvalidPath(f"{file} is a symlink; it is left unchanged.")
         self._file, self._hint = file, hint
-        try:
+        with self._reporting():
             self._connection = sqlite3.connect(file)
-        except sqlite3.OperationalError as error:
-            raise StorageError(f"Cannot open {file}: {error}.") from error
         try:
             with self._reporting():
                 self._connection.executescript(tables)
