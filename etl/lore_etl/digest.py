@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 
 from pydantic import BaseModel
 
@@ -78,19 +77,10 @@ class _ProseLines:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.is_markdown = document.syntax == "markdown"
-
-    @cached_property
-    def outline(self) -> Outline:
-        """The headings and fences of a Markdown text; empty for any other text."""
-        if not self.is_markdown:
-            return Outline([], [])
-        return outline(self.document.text, front_matter_lines(self.document.text))
-
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        skipped = front_matter_lines(self.document.text) if self.is_markdown else 0
-        for number, line in enumerate(self.document.lines[skipped:], skipped + 1):
-            if number - 1 not in self.outline.fenced:
-                yield number, line
+        skipped = front_matter_lines(document.text) if self.is_markdown else 0
+        self.outline = outline(document.text, skipped) if self.is_markdown else Outline([], [])
+        numbered = enumerate(document.lines[skipped:], skipped + 1)
+        self.lines = [(number, line) for number, line in numbered if number - 1 not in self.outline.fenced]
 
     def plain(self, line: str) -> str:
         if not self.is_markdown:
@@ -130,7 +120,7 @@ def _paragraphs(prose: _ProseLines) -> Iterator[str]:
     """Yield the paragraphs between blank lines, headings, fences and separators, as plain text."""
     run: list[str] = []
     last = 0
-    for number, line in prose:
+    for number, line in prose.lines:
         is_break = not line.strip() or bool(_NOISE.match(line)) or (prose.is_markdown and bool(_HEADING.match(line)))
         if run and (is_break or number != last + 1):
             yield " ".join(run)
@@ -144,7 +134,7 @@ def _paragraphs(prose: _ProseLines) -> Iterator[str]:
 
 def _rules(prose: _ProseLines) -> tuple[Rule, ...]:
     """Return each line with MANDATORY, REQUIRED, FORBIDDEN, ✅ or ❌, in file order."""
-    demands = ((number, prose.plain(line)) for number, line in prose if _DEMANDS.search(line))
+    demands = ((number, prose.plain(line)) for number, line in prose.lines if _DEMANDS.search(line))
     rules = (Rule(line=number, text=clip(_RIGHT.sub("", text), LONGEST)) for number, text in demands)
     return tuple(rule for rule in rules if len(rule.text) >= MIN_RULE)
 
@@ -154,7 +144,7 @@ def _tags(prose: _ProseLines) -> tuple[str, ...]:
     listed = prose.document.front.values.get("tags")
     if listed is not None:
         return _cleaned(listed if isinstance(listed, list) else str(listed).split(","))
-    for _, line in prose:
+    for _, line in prose.lines:
         found = _INLINE_TAGS.match(line)
         if found and (tags := _cleaned(word.strip("[](){}`*_#\"' \t") for word in found[1].split(","))):
             return tags
@@ -172,7 +162,7 @@ def _spec(prose: _ProseLines) -> Spec:
     """Return a PRP's references. Fenced code can name patterns, but its paths are examples, not implementations."""
     front = prose.document.front.values
     synced = front.get("context_sync")
-    examples = (_UP.sub("", word) for _, line in prose for word in _words(line) if _EXAMPLE.search(word))
+    examples = (_UP.sub("", word) for _, line in prose.lines for word in _words(line) if _EXAMPLE.search(word))
     return Spec(
         id=_text(front.get("prp_id")),
         status=_text(front.get("status")),
@@ -189,7 +179,7 @@ def _implementations(front: Mapping[str, object], prose: _ProseLines) -> Iterato
     for path in listed if isinstance(listed, list) else ():
         yield from _path(str(path))
     in_list = False
-    for _, line in prose:
+    for _, line in prose.lines:
         label = _LABEL.match(line)
         item = _ITEM.match(line) if in_list and not label else None
         rest = label["rest"] if label else item["rest"] if item else ""
