@@ -232,14 +232,12 @@ class SyncReport:
 
     def then(self, later: Self) -> Self:
         """Combine two consecutive reports: the sum of the counts of work, and the later counts of the state."""
-        done = {name: getattr(self, name) + getattr(later, name) for name in _DONE}
+        work = ("created", "updated", "deleted", "embedded")  # the other counts describe the state
+        done = {name: getattr(self, name) + getattr(later, name) for name in work}
         done["unchanged"] = max(0, later.unchanged - self.created - self.updated)  # those were done by this run
         warnings = list(dict.fromkeys((*self.warnings, *later.warnings)))
         duration = round(self.duration + later.duration, 3)
         return replace(later, **done, warnings=warnings, rebuilt=later.rebuilt or self.rebuilt, duration=duration)
-
-
-_DONE = ("created", "updated", "deleted", "embedded")  # they count a run's work; the others describe the state
 
 
 def sha256(text: str) -> str:

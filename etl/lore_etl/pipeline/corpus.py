@@ -36,9 +36,7 @@ def load_records(
     index: Index, records: Sequence[CorpusRecord], progress: Progress = silent
 ) -> tuple[dict[str, str], SyncReport]:
     """Make the index contain exactly these records; return record id -> source in the index, and the report."""
-    documents = _documents(
-        records, SourceSet(SourceContext([record.path or record.id for record in records], lambda path: None), {})
-    )
+    documents = _documents(records)
     sources = {record.id: document.source for record, document in zip(records, documents, strict=True)}
 
     def steps(report: SyncReport) -> None:
@@ -67,8 +65,9 @@ def _changes(index: Index, documents: Sequence[Document], progress: Progress) ->
     return Changes(list(relations.related(chunks)), None, classes=relations.tree.hierarchy)
 
 
-def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Document]:
+def _documents(records: Sequence[CorpusRecord]) -> list[Document]:
     """Return the documents, each with a unique source, because several records may be parts of one file."""
+    known = SourceSet(SourceContext([record.path or record.id for record in records], lambda path: None), {})
     documents: dict[str, Document] = {}
     numbers = defaultdict[str, Iterator[int]](lambda: count(1))  # a file may have thousands of records
     for record in records:

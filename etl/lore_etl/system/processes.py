@@ -92,10 +92,9 @@ def may_run(name: str, folder: Path) -> bool:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
             if (process / "comm").read_text(encoding="utf-8", errors="replace").startswith(name):
                 try:
-                    works_here = (process / "cwd").readlink().is_relative_to(place)
+                    if (process / "cwd").readlink().is_relative_to(place):
+                        return True
                 except PermissionError:
-                    return True
-                if works_here:
                     return True
     return False
 
