@@ -37,7 +37,7 @@ from lore_etl.relations.classes import Hierarchy
 from lore_etl.sources.kinds import KINDS, SourceSet
 from lore_etl.sources.source import PROGRAMS, SourceContext
 from lore_etl.stores.catalogue import COUNT, TITLE, UNREAD, FileRow
-from lore_etl.stores.catalogue_rows import ChunkRecord, pack, pack_uses, retargeted, targets, unpack
+from lore_etl.stores.catalogue_rows import ChunkRecord, pack, pack_uses, targets, unpack
 
 Find = Callable[[Mapping[str, str]], Scan]
 Show = Callable[[list[ChunkRecord]], None]  # makes chunks searchable while a first sync reads further files
@@ -313,7 +313,7 @@ def _relate(run: Extraction) -> tuple[list[ChunkRecord], Hierarchy | None, dict[
     used = {path: pack_uses(names, partial(relations.tree.target, path)) for path, names in run.uses.items()}
     for path, packed in catalogue.uses().items() if not is_moved else ():
         if path not in run.touched and path in run.rows:
-            now = retargeted(packed, partial(relations.tree.target, path))
+            now = pack_uses(json.loads(packed), partial(relations.tree.target, path))
             used |= {path: now} if now != packed else {}
     return [new for new, old in zip(after, before, strict=True) if new is not old], None if is_same else tree, used
 

@@ -127,17 +127,13 @@ def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:
     return tuple(one for one in members if first[one.name] is one)
 
 
-def pack_uses(uses: Uses, target: Callable[[str], str | None]) -> str:
-    """Return the uses as JSON, each with the full name of what it refers to, if that is in the project."""
-    return canonical_json({name: [*place, target(name)] for name, place in uses.items()})
+def pack_uses(uses: Mapping[str, Sequence[Any]], target: Callable[[str], str | None]) -> str:
+    """Return the uses, even if they have a target, as JSON with the full names of what they refer to in the project."""
+    return canonical_json({name: [*place[:2], target(name)] for name, place in uses.items()})
 
 
 def targets(packed: str) -> dict[str, str | None]:
     return {name: target for name, (_, _, target) in json.loads(packed).items()}
-
-
-def retargeted(packed: str, target: Callable[[str], str | None]) -> str:
-    return canonical_json({name: [*row[:2], target(name)] for name, row in json.loads(packed).items()})
 
 
 def use_rows(path: str, packed: str) -> set[tuple[str, str, str, int, int]]:

@@ -15,7 +15,8 @@ NEIGHBOURS = 5  # results of a search that checks whether a row is found
 SAME_PLACE = 1e-4  # in single precision with 768 dimensions, the distance of a vector to itself is up to 1.5e-5
 SEARCH_SECONDS = 5.0  # less than the deadline of a search
 AWAY_SECONDS = 10.0
-_limit: ContextVar[float | None] = ContextVar("limit", default=None)
+LIMIT: ContextVar[float | None] = ContextVar("limit", default=None)
+"""The seconds that a request of this call may take; None if the timeout of its connection applies."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,6 @@ def unreached(row_ids: Sequence[str], found: Mapping[str, Any]) -> list[int]:
     ]
 
 
-def limit() -> float | None:
-    """Return the seconds that a request of this call may take; None if the timeout of its connection applies."""
-    return _limit.get()
-
-
 class Patience:
     """The patience with a database in another process, shared by all threads: keywords can answer without it."""
 
@@ -66,7 +62,7 @@ class Patience:
         now = time.monotonic()
         if (away := self._away) and now < away[0]:
             raise DatabaseUnavailable(*away[1:])
-        token = _limit.set(self._seconds)
+        token = LIMIT.set(self._seconds)
         try:
             yield
         except DatabaseUnavailable as error:
@@ -74,4 +70,4 @@ class Patience:
                 self._away = (time.monotonic() + self._away_seconds, error.message, error.hint)
             raise
         finally:
-            _limit.reset(token)
+            LIMIT.reset(token)

@@ -20,7 +20,7 @@ from chromadb.errors import ChromaError, NotFoundError, error_types
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError, explaining
 from lore_etl.stores.chroma.address import API_KEY, Address
-from lore_etl.stores.chroma.backend import Limits, limit
+from lore_etl.stores.chroma.backend import LIMIT, Limits
 from lore_etl.system.request_limits import limit_requests
 
 CONNECT_SECONDS = 10
@@ -83,7 +83,7 @@ class HttpChroma:
         if isinstance(error, LoreError):
             return error
         if isinstance(error, httpx.TimeoutException):
-            seconds = min(limit() or self.address.timeout_seconds, self.address.timeout_seconds)
+            seconds = min(LIMIT.get() or self.address.timeout_seconds, self.address.timeout_seconds)
             return self._unavailable(f"did not respond within {seconds:g} s")
         if isinstance(error, httpx.HTTPError):
             reason = (str(error) or type(error).__name__).rstrip(".")[:200]
@@ -213,7 +213,7 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
         trust_env=not address.is_ours,  # proxies of the environment are only for remote servers
         event_hooks={"response": [check]},
     )
-    limit_requests(client, lambda: limit() or TIMEOUTS * address.timeout_seconds, MAX_BYTES, is_unpacked=True)
+    limit_requests(client, lambda: LIMIT.get() or TIMEOUTS * address.timeout_seconds, MAX_BYTES, is_unpacked=True)
     return client
 
 

@@ -18,7 +18,7 @@ from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.address import Address
-from lore_etl.stores.chroma.backend import DATABASE, Limits, limit
+from lore_etl.stores.chroma.backend import DATABASE, LIMIT, Limits
 from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
 from lore_etl.stores.integrity import obstacle
 from lore_etl.system.nofollow import open_regular, read_regular
@@ -174,7 +174,7 @@ class ChildChroma(FolderBackend):
 
     def _explained(self, error: BaseException) -> LoreError | None:
         explained = self._chroma.explain(error) if self._chroma else None
-        if isinstance(explained, DatabaseUnavailable) and self._process.is_running() and limit() is not None:
+        if isinstance(explained, DatabaseUnavailable) and self._process.is_running() and LIMIT.get() is not None:
             return explained  # it may be writing: a search does not wait for that, nor end it
         if isinstance(explained, DatabaseUnavailable):
             self._is_lost = True
