@@ -34,7 +34,6 @@ LOG_BYTES = 1_000_000
 START_SECONDS, END_SECONDS, POLL_SECONDS = 60, 15, 0.02
 PORTS_TRIED = 5
 LAST_SECONDS = 10  # less than the parent's END_SECONDS
-IS_HELD, IS_NO_RUST = 75, 70
 # nothing else: CHROMA_*, OTEL_* and RUST_* would change the server's address, its storage and its telemetry
 INHERITED_VARIABLES = (
     "PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT", "TEMP",
@@ -167,13 +166,13 @@ def main(folder: Path, port: int) -> int:
     cli: Any = chromadb_rust_bindings.cli
     if not isinstance(cli, BuiltinFunctionType) or "chromadb" in sys.modules:
         print("This version of Chroma has no Rust server.", flush=True)  # noqa: T201 - the log
-        return IS_NO_RUST
+        return 1
     lock = _lock(folder)
     try:
         lock.acquire(timeout=0)
     except Timeout:
         print("Another Chroma process is using this folder.", flush=True)  # noqa: T201 - the log
-        return IS_HELD
+        return 1
     write_atomically(folder / NOTE, (json.dumps({"pid": os.getpid(), "born": born(os.getpid())}),))
     threading.Thread(target=_end_with_the_input, daemon=True).start()
     cli(["chroma", "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)])
