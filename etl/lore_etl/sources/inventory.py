@@ -15,12 +15,6 @@ from lore_etl.sources.source import TITLES, syntax_of
 MAX_ROWS = 20  # a reply also has room for the problems of files
 MAX_EXAMPLE = 80
 OTHERS = "other"
-BINARY = "binary"
-DOCUMENT = "document format that Lore does not read"
-CONFIGURATION = "configuration of Lore"
-UNKNOWN = "type of file that Lore does not read"
-SEVERAL = "several reasons"
-UNCLAIMED = "neither documentation nor code by its name"
 _BINARY = frozenset(
     ".png .jpg .jpeg .gif .webp .ico .bmp .tiff .avif .mp3 .mp4 .wav .ogg .webm .mov .zip .gz .tgz .xz .bz2 .7z .jar"
     " .war .whl .so .dll .dylib .exe .bin .dat .db .sqlite .woff .woff2 .ttf .otf .eot .class .o .a .pyc .wasm .onnx"
@@ -43,16 +37,17 @@ def language_of(path: str) -> str:
 def left_out_reason(path: str) -> str:
     suffix = splitext(path)[1].lower()
     if basename(path) == CONFIG_NAME:
-        return CONFIGURATION
+        return "configuration of Lore"
     if suffix in _BINARY:
-        return BINARY
+        return "binary"
     if format_of(path):
         return NEEDS_EXTRA
     if reason := generated_reason(path):
         return reason
     if suffix in _DOCUMENTS:
-        return DOCUMENT
-    return UNCLAIMED if syntax_of(path) != "plain" else UNKNOWN
+        return "document format that Lore does not read"
+    is_unknown = syntax_of(path) == "plain"
+    return "type of file that Lore does not read" if is_unknown else "neither documentation nor code by its name"
 
 
 def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> JSON:
@@ -67,7 +62,7 @@ def inventory(owned: Mapping[str, str], left_out: Mapping[str, str]) -> JSON:
     shown = [(suffix, reason, paths, min(paths)) for (suffix, reason), paths in rows[:MAX_ROWS]]
     if rest := rows[MAX_ROWS:]:
         reasons = {reason for (_, reason), _ in rest}
-        reason = reasons.pop() if len(reasons) == 1 else SEVERAL
+        reason = reasons.pop() if len(reasons) == 1 else "several reasons"
         shown.append((OTHERS, reason, [path for _, paths in rest for path in paths], min(rest[0][1])))
     counts = Counter[tuple[str, str]]()
     for number, ((type_, language), count) in enumerate(found.most_common()):
