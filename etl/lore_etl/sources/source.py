@@ -69,14 +69,12 @@ class Kind(NamedTuple):
 
 
 class Source:
-    """Claims files by gitignore patterns: `patterns`, else the kind's, then `more`. Raises ConfigError if broken."""
+    """Claims files by gitignore patterns; those that the user configured may name any file. Raises ConfigError."""
 
-    def __init__(
-        self, kind: Kind, project: SourceContext, patterns: Sequence[str] | None = None, more: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, project: SourceContext, kind: Kind, patterns: Sequence[str], is_configured: bool) -> None:
         self.kind, self.project = kind, project
-        self._patterns = configured(f"sources.{kind.name}", (*kind.patterns, *more) if patterns is None else patterns)
-        self._is_configured = patterns is not None
+        self._patterns = configured(f"sources.{kind.name}", patterns)
+        self._is_configured = is_configured
 
     def claims(self, path: str) -> bool:
         """Return whether the file belongs to this source by its path or the usual spelling of its name."""

@@ -55,7 +55,7 @@ def main() -> int:
     limits = ConversionLimits(*map(int, numbers))
     reader = import_module(f"lore_etl.files.conversion.{name}")  # everything it needs, before it may open no file
     data = sys.stdin.buffer.read()
-    # opened now, because later no file can be; `getrusage` begins with the value of the parent
+    # has the peak memory, for which `getrusage` begins with the parent's; opened now, because later no file can be
     status = open("/proc/self/status" if sys.platform == "linux" else os.devnull, errors="replace")  # noqa: SIM115
     limit_resources(limits)
     try:
