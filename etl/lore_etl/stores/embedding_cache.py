@@ -270,10 +270,7 @@ class EmbeddingCache:
         return [str(content) for _, content in damaged]
 
     def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
-        """Delete this model's vectors of other texts, and free their space, once there are too many.
-
-        250, or a quarter of the texts, may stay; without a shared cache 1,000, or twice. Beyond, `hashes` is called.
-        """
+        """Delete this model's vectors of other texts, and free their space, once there are too many."""
         few, share = (UNSHARED_FEW, UNSHARED_SHARE) if self._shared is None else (FEW, STALE_SHARE)
         mine, model = "FROM embedding WHERE model = ?", (self._model,)
         count = self._run(lambda connection: connection.execute(f"SELECT count(*) {mine}", model).fetchone()[0])
