@@ -54,6 +54,61 @@ def test_the_types_that_implement_an_interface_are_below_it_also_after_an_edit(a
     assert below(app, "dock.Dock") == ["quay.Quay", "raft.Raft"]
 
 
+PARTS: dict[str, str | bytes] = {
+    "dock/clerk.go": "package dock\n\ntype Clerk struct{ name string }\n",
+    "dock/files.go": "package dock\n\nfunc (c *Clerk) File() {}\n",
+    "src/Mast.cs": "namespace Rig {\n  partial class Mast {\n    void Raise() {}\n  }\n}\n",
+    "src/Mast.Sails.cs": "namespace Rig {\n  partial class Mast {\n    void Furl() {}\n    void Raise() {}\n  }\n}\n",
+    "lib/gull.rb": "class Gull\n  def fly; end\nend\n",
+    "lib/gull/cry.rb": "class Gull\n  def cry; end\nend\n",
+    "Cargo.toml": '[package]\nname = "sea"\n',
+    "src/lib.rs": "pub struct Wave;\nimpl Wave {\n    pub fn rise(&self) {}\n}\nmod fall;\n",
+    "src/fall.rs": "use crate::Wave;\nimpl Wave {\n    pub fn fall(&self) {}\n}\n",
+    "Sources/Buoy.swift": "struct Buoy {\n    func ring() {}\n}\n",
+    "Sources/Buoy+Light.swift": "extension Buoy {\n  func flash() {}\n}\nextension String {\n  func shout() {}\n}\n",
+    "net.hpp": "class Net {\n  void cast();\n};\n",
+    "net.cpp": '#include "net.hpp"\nvoid Net::cast() {}\nvoid Net::haul() {}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("root", "members"),
+    [
+        ("dock.Clerk", [".name  attribute, lines 3", ".File  method, dock/files.go:3"]),
+        ("Rig.Mast", [".Furl  method, lines 3", ".Raise  method, lines 4"]),
+        ("Gull", [".fly  method, lines 2", ".cry  method, lib/gull/cry.rb:2"]),
+        ("Wave", [".rise  method, lines 3", ".fall  method, src/fall.rs:3"]),
+        ("Buoy", [".ring  method, lines 2", ".flash  method, Sources/Buoy+Light.swift:2"]),
+        ("Net", [".cast  attribute, lines 2", ".haul  method, net.cpp:3"]),
+    ],
+)
+def test_the_members_of_a_class_are_those_of_all_its_parts_also_in_other_files(
+    app: App, root: str, members: list[str]
+) -> None:
+    write_project(app.index.root, PARTS)
+    sync(app)
+    found = app.call("get_class_hierarchy", {"root": root})
+
+    body = OPERATIONS["get_class_hierarchy"].text(found).body
+    assert [line.strip() for line in body.split("\n") if line.startswith("  .")] == members
+    for member in found["members"]:
+        holder = app.call("get_document_by_id", {"id": member["id"]})
+        assert holder["source"] == member.get("source", found["classes"][0]["source"])
+        assert holder["lines"][0] <= member["lines"][0] <= holder["lines"][1]
+
+
+def test_a_member_in_another_file_of_its_class_is_cited_there(app: App) -> None:
+    write_project(app.index.root, PARTS)
+    sync(app)
+
+    reply = app.call("ask_knowledge_base", {"query": "Which methods does dock.Clerk define?"})
+
+    assert reply["answer"] == (
+        "`Clerk` defines at least 2 members in dock/clerk.go and 1 other file: `name` [1], `File` [2]."
+    )
+    assert [one["quote"] for one in reply["citations"]][1] == "func (c *Clerk) File() {}"
+
+
 BASES: dict[str, str | bytes] = {
     "fleet.py": "class Boat: ...\nclass Sailing(Boat): ...\nclass Towed: ...\nclass Yacht(Sailing, Towed): ...\n",
     "crew.ts": "interface Paid {}\nclass Person {}\nclass Cook extends Person implements Paid {}\n"

@@ -108,6 +108,7 @@ def test_a_member_of_a_class_is_its_first_definition() -> None:
         Member("say", "attribute", (7, 7)),
         Member("speak", "x", (7, 7)),
     )
-    facts = FileFacts((ClassDefinition("Dog", (2, 9)),), members={"Dog": (speak, say, alias)})
+    packed = pack(FileFacts(members={"Dog": (speak, say, alias)}), None)
+    dog = ClassNode("Dog", (), "dog.rb", (2, 9), parts=(("dog.rb", "Dog"),))
 
-    assert members_of(ClassNode("Dog", (), "dog.rb", (2, 9)), pack(facts, None)) == (speak, say)
+    assert members_of(dog, {"dog.rb": packed}) == (speak, say)

@@ -151,13 +151,17 @@ class ClassDefinition:
 
 @dataclass(frozen=True)
 class ClassNode:
-    """A class: its project-wide name, its bases (the first is the parent), its file, lines, and known interfaces."""
+    """A class: its project-wide name, its bases, its file, its lines, and the interfaces that it is known to implement.
+
+    `parts` are its definitions and the additions to it, each as its file and its name there.
+    """
 
     name: str
     bases: tuple[str, ...]
     source: str | None
     lines: tuple[int, int] | None
     implements: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def parent(self) -> str | None:
@@ -172,11 +176,15 @@ class ClassNode:
 
 
 class Member(NamedTuple):
-    """A method, attribute or config that a class defines, with its lines (1-based, inclusive)."""
+    """A method, attribute or config that a class defines, with its lines (1-based, inclusive).
+
+    `source` is its file, if that is another one than the class's.
+    """
 
     name: str
     kind: str
     lines: tuple[int, int]
+    source: str = ""
 
 
 OWN_PACKAGE = "~."

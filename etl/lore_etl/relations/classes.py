@@ -110,6 +110,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
             path,
             class_.lines,
             names.resolved(path, class_, class_.implements),
+            ((path, class_.name),),
         )
         for path, file in scripts.items()
         for class_ in file.classes

@@ -83,15 +83,18 @@ class Packages:
         """Yield the classes, each once, with the bases of all its parts."""
         bases: dict[str, dict[str, None]] = defaultdict(dict)
         interfaces: dict[str, dict[str, None]] = defaultdict(dict)
-        first: dict[str, tuple[str, tuple[int, int]]] = {}
-        parts = [(found.path, found.definition, name) for found, name in self._shown.items()]
-        for path, class_, name in (*parts, *self._extended()):
-            first.setdefault(name, (path, class_.lines))
+        lines: dict[str, tuple[int, int]] = {}
+        parts: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+        own = [(found.path, found.definition, name) for found, name in self._shown.items()]
+        for path, class_, name in (*own, *self._extended()):
+            lines.setdefault(name, class_.lines)
+            parts[name][path, class_.name] = None
             bases[name].update(dict.fromkeys(self._resolved(path, class_, class_.bases)))
             interfaces[name].update(dict.fromkeys(self._resolved(path, class_, class_.implements)))
-        for name, (path, lines) in first.items():
+        for name, places in parts.items():
             others = tuple(base for base in bases[name] if base != name)
-            yield ClassNode(name, others, path, lines, tuple(interfaces[name]))
+            found = tuple(places)
+            yield ClassNode(name, others, found[0][0], lines[name], tuple(interfaces[name]), found)
 
     def interfaces(self) -> set[str]:
         return {

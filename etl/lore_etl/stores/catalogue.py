@@ -152,9 +152,8 @@ class Catalogue(CatalogueFile):
         return Hierarchy(self._made(_class_of, self._rows("SELECT name, record, seal FROM class ORDER BY name")))
 
     def members(self, node: ClassNode) -> tuple[Member, ...]:
-        """Return the members that a class itself defines in its file; none of a class outside the project."""
-        facts = self.facts([node.source]) if node.source else {}
-        return members_of(node, next(iter(facts.values()), ""))
+        """Return the members that a class itself defines in all its parts; none of a class outside the project."""
+        return members_of(node, self.facts(path for path, _ in node.parts))
 
     def uses(self, paths: Iterable[str] | None = None) -> dict[str, str]:
         return dict(self._matching("SELECT path, names FROM uses", "path", paths))
@@ -315,8 +314,9 @@ def _where(**wanted: str | None) -> tuple[str, list[str]]:
 
 def _class_of(row: Sequence[str]) -> ClassNode:
     name, record = unsealed(row, "a class")
-    bases, source, lines, implements = json.loads(record)
-    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None, tuple(implements))
+    bases, source, lines, implements, parts = json.loads(record)
+    places = tuple((path, local) for path, local in parts)
+    return ClassNode(name, tuple(bases), source, tuple(lines) if lines else None, tuple(implements), places)
 
 
 def _key_of(row: Sequence[str]) -> ChunkKey:
@@ -325,5 +325,5 @@ def _key_of(row: Sequence[str]) -> ChunkKey:
 
 
 def _row_of(node: ClassNode) -> tuple[str, str, str]:
-    record = canonical_json([node.bases, node.source, node.lines, node.implements])
+    record = canonical_json([node.bases, node.source, node.lines, node.implements, node.parts])
     return node.name, record, row_seal(node.name, record)

@@ -16,7 +16,7 @@ from lore_etl.stores.snapshot import Derived, Snapshot
 from lore_etl.stores.sqlite_file import connect, is_damage, row_seal, stamp, unsealed, vacuum
 
 SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
 META = Derived[dict[str, str]]("values of the whole index")
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections

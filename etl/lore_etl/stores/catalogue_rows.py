@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import CHUNK, Ancestor, Chunk, ClassNode, FileFacts, Member, canonical_json, position_of
-from lore_etl.core.text import is_named, last_part
+from lore_etl.core.text import last_part
 from lore_etl.digest import Digest
 from lore_etl.stores.sqlite_file import row_seal
 
@@ -118,13 +118,13 @@ def check(packed: str) -> FileFacts:
     return _FACTS.validate_json(packed)
 
 
-def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:
-    facts = check(packed or "{}")
-    here = [class_ for class_ in facts.classes if class_.lines == node.lines]
-    own = (class_.name for class_ in here if class_.full_name == node.name or is_named(node.name, class_.name))
-    members = facts.members.get(next(own, ""), ())
-    first = {one.name: one for one in reversed(members)}
-    return tuple(one for one in members if first[one.name] is one)
+def members_of(node: ClassNode, packed: Mapping[str, str]) -> tuple[Member, ...]:
+    """Return the members of all parts of a class, each once, from the facts of their files."""
+    found: dict[str, Member] = {}
+    for path, name in node.parts:
+        for member in check(packed.get(path, "{}")).members.get(name, ()):
+            found.setdefault(member.name, member._replace(source="" if path == node.source else path))
+    return tuple(found.values())
 
 
 def pack_uses(uses: Mapping[str, Sequence[Any]], target: Callable[[str], str | None]) -> str:

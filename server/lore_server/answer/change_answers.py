@@ -158,7 +158,7 @@ def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks_of:
     if holder := _node(class_, tree):
         for own_member in members_of(holder):
             if own_member.name == member:
-                return ChangedPlace(given, str(holder.source), own_member.lines)
+                return ChangedPlace(given, own_member.source or str(holder.source), own_member.lines)
     own = chunks_of(given)
     if len({chunk.source for chunk in own}) != 1:
         return None

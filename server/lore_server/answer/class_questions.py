@@ -227,7 +227,7 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
     words = dict.fromkeys(reversed(NAME.findall(question)))  # verbs such as `get` come before the member
     for node, word in product(nodes, sorted(words, key=looks_like_name, reverse=True)):
         found = {
-            one.name: DefinedPlace(f"{last_part(one.name)}.{word}", str(one.source), member.lines)
+            one.name: DefinedPlace(f"{last_part(one.name)}.{word}", member.source or str(one.source), member.lines)
             for one in (tree.nodes[name] for name in _lineage(node.name, tree))
             for member in members_of(one)
             if member.name == word
@@ -250,8 +250,11 @@ def _lineage(name: str, tree: Hierarchy) -> list[str]:
 
 def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
     for node in nodes:
-        if places := tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in members_of(node)):
-            text = f"`{last_part(node.name)}` defines at least {counted(len(places), 'member')} in {node.source}"
+        own = str(node.source)
+        if places := tuple(DefinedPlace(one.name, one.source or own, one.lines) for one in members_of(node)):
+            others = len({place.source for place in places} - {own})
+            files = f"{own} and {counted(others, 'other file')}" if others else own
+            text = f"`{last_part(node.name)}` defines at least {counted(len(places), 'member')} in {files}"
             return Fact(f"{text}: {_listed(places)}.", places[:MAX_NAMED])
     return None
 

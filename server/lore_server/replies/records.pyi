@@ -163,6 +163,7 @@ class MemberRecord(TypedDict):
     kind: str
     id: str
     lines: list[int]
+    source: NotRequired[str]
 
 HierarchyNodeRecord = TypedDict(
     "HierarchyNodeRecord",

@@ -90,7 +90,10 @@ def classes(result: records.HierarchyResultRecord) -> ReplyText:
     bases, interfaces = (root["bases"], root.get("implements", [])) if root else (chain[:1], [])
     extended = [" > ".join(chain) if [base] == chain[:1] else base for base in bases if base not in interfaces]
     head = [f"{verb} {', '.join(some)}" for verb, some in (("extends", extended), ("implements", interfaces)) if some]
-    members = [f"  .{one['name']}  {one['kind']}, lines {span(one['lines'])}" for one in result.get("members", ())]
+    members = [
+        f"  .{one['name']}  {one['kind']}, {_place(one) if 'source' in one else 'lines ' + span(one['lines'])}"
+        for one in result.get("members", ())
+    ]
     listed = ["", "members:", *members] if members else []
     if "users" in result:
         users = [f"  {user}" for user in result.get("used_by", ())]

@@ -238,12 +238,15 @@ class DocumentService:
         return cast("records.HierarchyResultRecord", paging.of_parts(head, parts, at, mark, max_tokens))
 
     def _members(self, node: ClassNode) -> list[records.MemberRecord]:
-        """Return the members that the class itself defines, each once with its lines, in the order of the file."""
-        chunks = self._index.catalogue.of_source(node.source or "")[::-1]
-        members = self._index.catalogue.members(node)
-        ids = [next((chunk.id for chunk in chunks if chunk.lines[0] <= one.lines[0]), "") for one in members]
-        known = ((one, id_) for one, id_ in zip(members, ids, strict=True) if id_)
-        return [{"name": one.name, "kind": one.kind, "id": id_, "lines": list(one.lines)} for one, id_ in known]
+        """Return the members that the class itself defines, each once with its lines, in the order of their files."""
+        chunks = {path: self._index.catalogue.of_source(path)[::-1] for path, _ in node.parts}
+        found: list[records.MemberRecord] = []
+        for one in self._index.catalogue.members(node):
+            holders = chunks[one.source or str(node.source)]
+            if id_ := next((chunk.id for chunk in holders if chunk.lines[0] <= one.lines[0]), ""):
+                place = {"source": one.source} if one.source else {}
+                found.append({"name": one.name, "kind": one.kind, "id": id_, "lines": list(one.lines), **place})
+        return found
 
     def _mark(self, *parts: str | None) -> str:
         return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))

@@ -21,7 +21,7 @@ export async function loadClass(name, signal) {
     ...(found.chain ?? []).slice(0, ANCESTORS).map((base) => api.hierarchy({ root: base, depth: 1, max_tokens: ANCESTOR_TOKENS }, signal).catch(() => null)),
   ]);
   const inherited = above.filter(Boolean).map((base) => ({ name: base.root, source: base.classes[0]?.source, members: (base.members ?? []).filter(({ name: member }) => !own.has(member) && own.add(member)) }));
-  const begin = Math.min(...(found.members ?? []).map(({ lines }) => lines[0]), Infinity);
+  const begin = Math.min(...(found.members ?? []).filter((member) => !member.source).map(({ lines }) => lines[0]), Infinity);
   const head = text.slice(0, Math.min(HEAD_LINES, begin - (node?.lines[0] ?? 0))).join("\n").trimEnd();
   const [shown = []] = head ? await nodesOfParts([{ text: head, path: node.source }], signal) : [];
   return { found, node, text, inherited: inherited.filter(({ members }) => members.length), head: shown };
@@ -37,10 +37,10 @@ export function classCard({ found, node, text, inherited, head }) {
     place(node),
     diagram(found, node, direct),
     head.length > 0 && el("div", { class: "class-head" }, head),
-    list("Members", found.members ?? [], (member) => memberRow(member, node.source, signatureOf(member, node, text))),
+    list("Members", found.members ?? [], (member) => memberRow(member, member.source ?? node.source, member.source ? undefined : signatureOf(member, node, text))),
     inherited.map((base) => el("details", { class: "inherited" },
       el("summary", {}, `${plural(base.members.length, "member")} from `, shortName(base.name)),
-      el("ul", { class: "members" }, base.members.map((member) => el("li", {}, memberRow(member, base.source)))))),
+      el("ul", { class: "members" }, base.members.map((member) => el("li", {}, memberRow(member, member.source ?? base.source)))))),
     list("Subclasses", direct, (child) => [classLink(child.class), child.source && el("span", { class: "quiet" }, child.source)], found.total - 1 - direct.length),
     list("Implements", node?.implements ?? [], classLink),
     list("Used by", found.used_by ?? [], userRow),
