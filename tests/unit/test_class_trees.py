@@ -118,6 +118,20 @@ TREES: dict[str, tuple[dict[str, str], str]] = {
                             "import {Bare} from 'bare';\nimport {Shop as Other} from 'core';\nclass A extends Shop {}\n"
                             "class B extends Deep {}\nclass C extends Bare {}\nclass D extends Other {}\n",
     }, "A < Shop, B < Deep, Bare, C < Bare, D < Other, Deep, Shop"),
+    "the declarations of a package describe its classes": ({
+        "package.json": '{"name": "oar", "main": "./index.js", "types": "typings/index.d.ts"}',
+        "index.js": "const { Blade } = require('./lib/blade.js');\nexports.Blade = Blade;\n",
+        "lib/blade.js": "class Blade extends Error {}\n", "lib/grip.js": "class Grip {}\n",
+        "test/grip.test.js": "class Grip {}\n", "other/blade.d.ts": "export class Blade {}\n",
+        "typings/index.d.ts": "export class Blade extends Error {}\nexport class Grip {}\n"
+                              "export class Flat extends Blade {}\n",
+    }, "Flat < lib/blade.js:Blade, lib/blade.js:Blade < Error, lib/grip.js:Grip, other/blade.d.ts:Blade, "
+       "test/grip.test.js:Grip, typings/index.d.ts:Grip"),
+    "a class and its declaration beside it are one, also if another has its name": ({
+        "a/oar.js": "export class Oar {}\n", "a/oar.d.ts": "export class Oar {}\n",
+        "b/oar.mjs": "export class Oar {}\n", "b/oar.d.mts": "", "b/oar.d.ts": "export class Oar {}\n",
+        "oar.py": "class Oar: ...\n", "oar.pyi": "class Oar: ...\n",
+    }, "a/oar.js:Oar, b/oar.mjs:Oar, oar.Oar"),
     "a script imports the declarations of another": ({
         "package.json": '{"name": "preact", "main": "dist/p.js", "types": "src/index.d.ts"}',
         "src/index.js": "export function h() {}\n", "src/index.d.ts": "export abstract class Component {}\n",

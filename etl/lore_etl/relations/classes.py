@@ -100,7 +100,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     """Name every class project-wide and follow bases to definitions; `project` is the folder, if itself a package."""
     known = frozenset(paths)
     paths_of_scripts = [path for path, file in facts.items() if not file.family]
-    paths_of_scripts.sort(key=lambda path: path.endswith(".d.ts"))  # declarations come last
+    paths_of_scripts.sort(key=lambda path: path.endswith((".d.ts", ".pyi")))  # declarations come last
     scripts = {path: facts[path] for path in paths_of_scripts}
     names = _Names(scripts, known, project if "__init__.py" in known else "", ScriptModules(facts))
     nodes = [
@@ -160,9 +160,20 @@ class _Names:
             for path in facts
             for class_ in facts[path].classes
         }
-        # a stub or declaration describes the same class as its module
-        uses = Counter(name for _, name in {(_DESCRIBED.sub("", path), name) for (path, _), name in preferred.items()})
-        self.full = {key: name if uses[name] == 1 else f"{key[0]}:{key[1]}" for key, name in preferred.items()}
+        homes: dict[str, dict[str, str]] = defaultdict(dict)  # of each name, the first file with each stem
+        for (path, _), name in preferred.items():
+            homes[name].setdefault(_DESCRIBED.sub("", path), path)
+
+        def home(path: str, name: str) -> str:
+            """Return the file of a class; a stub or declaration describes that of its module, or of its package."""
+            folder = scripts.folder_typed_by(path)
+            others = [one for one in homes[name].values() if folder is not None and one.startswith(folder)]
+            others = [one for one in others if not one.endswith(".d.ts")]
+            return others[0] if len(others) == 1 else homes[name][_DESCRIBED.sub("", path)]
+
+        places = {key: home(key[0], name) for key, name in preferred.items()}
+        uses = Counter(name for _, name in {(places[key], name) for key, name in preferred.items()})
+        self.full = {key: name if uses[name] == 1 else f"{places[key]}:{key[1]}" for key, name in preferred.items()}
         self.declared = set(self.full.values())
         self.modules = self._modules()
         self._exports: dict[tuple[str, str], str | None] = {}

@@ -336,6 +336,12 @@ class ScriptModules:
         found = [file for place in places for file in self._existing(place)]
         return found or (self._ending(module[2:]) if module.startswith(_ALIASES) else [])
 
+    def folder_typed_by(self, path: str) -> str | None:
+        """Return the beginning of the paths in the package whose types a file declares, if it does."""
+        named = ((folder, main) for folder, package in self._packages for main, _ in package.exports.values())
+        folders = (folder for folder, main in named if path.endswith(".d.ts") and normpath(join(folder, main)) == path)
+        return next((join(folder, "") for folder in folders), None)
+
     def _existing(self, target: str) -> list[str]:
         """Return the scripts at a path, which need not have its ending; TypeScript imports `x.ts` as `x.js`."""
         target = normpath(target)
