@@ -66,6 +66,8 @@ PARTS: dict[str, str | bytes] = {
     "src/fall.rs": "use crate::Wave;\nimpl Wave {\n    pub fn fall(&self) {}\n}\n",
     "Sources/Buoy.swift": "struct Buoy {\n    func ring() {}\n}\n",
     "Sources/Buoy+Light.swift": "extension Buoy {\n  func flash() {}\n}\nextension String {\n  func shout() {}\n}\n",
+    "lib/lock.rb": "class Lock\n  def open; end\n  def open!; end\n  def self.open?; end\nend\n",
+    "lib/hatch.ex": "defmodule Hatch do\n  def open!(x), do: x\n  defp open?(x), do: x\nend\n",
     "net.hpp": "class Net {\n  void cast();\n};\n",
     "net.cpp": '#include "net.hpp"\nvoid Net::cast() {}\nvoid Net::haul() {}\n',
 }
@@ -78,6 +80,8 @@ PARTS: dict[str, str | bytes] = {
         ("Rig.Mast", [".Furl  method, lines 3", ".Raise  method, lines 4"]),
         ("Gull", [".fly  method, lines 2", ".cry  method, lib/gull/cry.rb:2"]),
         ("Wave", [".rise  method, lines 3", ".fall  method, src/fall.rs:3"]),
+        ("Lock", [".open  method, lines 2", ".open!  method, lines 3", ".open?  method, lines 4"]),
+        ("Hatch", [".open!  method, lines 2", ".open?  method, lines 3"]),
         ("Buoy", [".ring  method, lines 2", ".flash  method, Sources/Buoy+Light.swift:2"]),
         ("Net", [".cast  attribute, lines 2", ".haul  method, net.cpp:3"]),
     ],
@@ -109,10 +113,25 @@ def test_a_member_in_another_file_of_its_class_is_cited_there(app: App) -> None:
     assert [one["quote"] for one in reply["citations"]][1] == "func (c *Clerk) File() {}"
 
 
+@pytest.mark.parametrize("name", ["is_open?", "`is_open?`", "is_open", "the method is_open of Lock"])
+def test_a_method_with_a_mark_is_found_by_its_name_with_and_without_it(app: App, name: str) -> None:
+    write_project(app.index.root, {"lib/lock.rb": "class Lock\n  def initialize; end\n\n  def is_open?; end\nend\n"})
+    sync(app)
+
+    cited = app.call("ask_knowledge_base", {"query": f"Where is {name} defined?"})["citations"]
+
+    assert [(one["lines"], one["quote"].strip()) for one in cited] == [([4, 4], "def is_open?; end")]
+
+
 BASES: dict[str, str | bytes] = {
     "fleet.py": "class Boat: ...\nclass Sailing(Boat): ...\nclass Towed: ...\nclass Yacht(Sailing, Towed): ...\n",
     "crew.ts": "interface Paid {}\nclass Person {}\nclass Cook extends Person implements Paid {}\n"
     "class Guest implements Paid {}\n",
+    "app.php": "<?php\ninterface Routing {}\ninterface Handling {}\ntrait Logging {}\n"
+    "class Proxy implements Routing {}\nclass App extends Proxy implements Handling { use Logging; }\n",
+    "gull.rb": "class Gull\n  include Comparable\n  def fly; end\nend\n",
+    "gull_size.rb": "class Gull < Bird\n  def big?; end\nend\nclass Bird < Animal\n  include Enumerable\nend\n",
+    "shed.kt": "interface Locked\nopen class House\nclass Shed : Locked, House()\nclass Hut : Locked\n",
 }
 
 
@@ -122,6 +141,11 @@ BASES: dict[str, str | bytes] = {
         ("Yacht", ["extends fleet.Sailing > fleet.Boat, fleet.Towed"]),
         ("Cook", ["extends Person", "implements Paid"]),
         ("Guest", ["implements Paid"]),
+        ("App", ["extends Proxy", "implements or uses Handling, Logging"]),
+        ("Proxy", ["implements or uses Routing"]),
+        ("Gull", ["extends Bird > Animal", "includes Comparable"]),
+        ("Shed", ["extends House", "implements Locked"]),
+        ("Hut", ["implements Locked"]),
         ("Boat", []),
     ],
 )
@@ -132,7 +156,7 @@ def test_a_class_is_shown_with_all_its_base_classes_and_with_interfaces_only_as_
     sync(app)
     body = OPERATIONS["get_class_hierarchy"].text(app.call("get_class_hierarchy", {"root": root})).body
 
-    assert [line for line in body.split("\n") if line.startswith(("extends", "implements"))] == head
+    assert [line for line in body.split("\n") if line.startswith(("extends", "implements", "includes"))] == head
 
 
 USES: dict[str, str | bytes] = {

@@ -165,8 +165,9 @@ class ClassNode:
 
     @property
     def parent(self) -> str | None:
-        """The first base, which the chain of ancestors follows."""
-        return self.bases[0] if self.bases else None
+        """The first base that it does not implement, or else the first base."""
+        own = [base for base in self.bases if base not in self.implements] or self.bases
+        return own[0] if own else None
 
     def record(self) -> JSON:
         """Return the class as in `class-hierarchy.json` and in replies."""

@@ -15,6 +15,9 @@ _UNSTORABLE = re.compile(f"[\x00-\x1f\x7f{SURROGATES}]")
 dotted = partial(re.compile(r"(?<=\w)(?:::|\\|#)(?=[^\W\d])").sub, ".")
 """Returns a text with dots in its names: `Rack.Attack` for `Rack::Attack`, `Slim.App` for `Slim\\App`."""
 
+unmarked = partial(re.compile(r"(?<=\w)[?!]$").sub, "")
+"""Returns the name of a method of Ruby or Elixir without its mark, which looks like the end of a question."""
+
 
 def is_encodable(text: str) -> bool:
     return not _SURROGATE.search(text)

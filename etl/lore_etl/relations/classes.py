@@ -20,6 +20,16 @@ from lore_etl.relations.packages import Packages, ScriptModules
 MAX_DEPTH = 64
 _DESCRIBED = re.compile(r"\.(?:pyi?|d\.ts|[cm]?jsx?)$")
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
+_VERBS = {
+    ".rb": ("includes", "included"),
+    ".php": ("implements or uses", "implemented or used"),
+    ".dart": ("implements or mixes in", "implemented or mixed in"),
+}
+
+
+def verbs_of(source: str | None) -> tuple[str, str]:
+    """Return the words for a class that implements another one, and for the other one, in the terms of the language."""
+    return _VERBS.get(splitext(source or "")[1], ("implements", "implemented"))
 
 
 class Hierarchy:
@@ -34,11 +44,13 @@ class Hierarchy:
                 self.nodes.setdefault(base, ClassNode(base, (), None, None))
 
     def chain(self, name: str) -> tuple[Ancestor, ...]:
-        """Return the ancestors of a class along first bases, nearest first. Stops at cycles."""
+        """Return the ancestors of a class along its parents, nearest first. Stops at cycles and at their interfaces."""
         found: list[Ancestor] = []
         seen = {name}
         node = self.nodes.get(name)
         while node and node.parent and node.parent not in seen and len(found) < MAX_DEPTH:
+            if found and node.parent in node.implements:
+                break
             seen.add(node.parent)
             node = self.nodes[node.parent]
             found.append(Ancestor(class_name=node.name, source=node.source))

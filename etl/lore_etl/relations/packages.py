@@ -15,7 +15,6 @@ MANIFEST = "manifest:"  # prefix of the family of a file that names a whole proj
 # families in which
 GLOBAL = frozenset("bash c dart elixir lua ruby sql swift".split())  # a class is known everywhere by its name
 NESTED = frozenset({"c", "csharp"})  # a namespace sees the classes of those around it
-MIXED = frozenset({"dart", "php"})  # traits are parts of a class, and no interfaces
 EXTENDED = frozenset({"elixir", "swift"})  # a project can add bases to a class from elsewhere
 MAX_EMBEDDED = 200  # types that a type embeds, directly or not
 _ELSEWHERE = {
@@ -97,11 +96,7 @@ class Packages:
             yield ClassNode(name, others, found[0][0], lines[name], tuple(interfaces[name]), found)
 
     def interfaces(self) -> set[str]:
-        return {
-            name
-            for found, name in self._shown.items()
-            if found.definition.is_interface and self._facts[found.path].family not in MIXED
-        }
+        return {name for found, name in self._shown.items() if found.definition.is_interface}
 
     def target(self, path: str, name: str) -> str | None:
         """Return the class or function that a dotted name refers to, if it is only one."""

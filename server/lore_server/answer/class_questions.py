@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import groupby, product
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType, Member
-from lore_etl.core.text import counted, dotted, is_named, last_part
+from lore_etl.core.text import counted, dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
-from lore_etl.relations.classes import Hierarchy
+from lore_etl.relations.classes import Hierarchy, verbs_of
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_etl.stores.catalogue_rows import User
 from lore_etl.stores.tokenizer import STOPWORDS
@@ -133,7 +133,7 @@ def definitions(name: str, index: Index) -> list[Chunk]:
 def call_of(name: str, not_after: str = "") -> re.Pattern[str]:
     """Return a pattern for lines with a call by this escaped name; definitions and comments are none."""
     no_call = rf"{COMMENT}|(?:{_FORM['begins'].pattern}){name}\b"
-    return re.compile(rf"(?!{no_call}).*(?<![\w${not_after}]){name}(?:(?:::)?<[^<>()]*>)?\(")
+    return re.compile(rf"(?!{no_call}).*(?<![\w${not_after}]){name}[?!]?(?:(?:::)?<[^<>()]*>)?\(")
 
 
 def shown_line(use: DefinedPlace, lines: Sequence[str]) -> int:
@@ -183,7 +183,8 @@ def _implementers(nodes: Sequence[ClassNode], tree: Hierarchy, is_test: IsTest) 
     found = {one.name: one for name, types in below.items() for one in types if name in one.implements}
     roots = _names(name for name, types in below.items() if any(name in one.implements for one in types))
     places = tuple(sorted(_places(found.values()), key=lambda place: is_test(place.source)))
-    text = f"{roots} is implemented by at least {counted(len(places), 'type')}: {_listed(places)}."
+    verb = verbs_of(nodes[0].source)[1]
+    text = f"{roots} is {verb} by at least {counted(len(places), 'type')}: {_listed(places)}."
     return Fact(text, places[:MAX_NAMED]) if places else None
 
 
@@ -211,7 +212,7 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
     if node is None:
         own = _places(nodes)
         return Fact(f"No base class of `{last_part(nodes[0].name)}` {{1}} is recorded.", own[:1]) if own else None
-    verbs = {name: "implements" if name in node.implements else "extends" for name in node.bases}
+    verbs = {name: verbs_of(node.source)[0] if name in node.implements else "extends" for name in node.bases}
     names = sorted(verbs, key=verbs.__getitem__)
     chain = [one.class_name for one in tree.chain(node.name)][1:]
     places = _places(tree.nodes[name] for name in names)
@@ -230,7 +231,7 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
             one.name: DefinedPlace(f"{last_part(one.name)}.{word}", member.source or str(one.source), member.lines)
             for one in (tree.nodes[name] for name in _lineage(node.name, tree))
             for member in members_of(one)
-            if member.name == word
+            if unmarked(member.name) == word
         }
         hidden = {above for name in found for above in _lineage(name, tree)[1:]}
         if nearest := {name: place for name, place in found.items() if name not in hidden}:
@@ -240,10 +241,11 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
 
 
 def _lineage(name: str, tree: Hierarchy) -> list[str]:
-    """Return a class and all its ancestors; interfaces only of a class that extends none."""
+    """Return a class and all its ancestors; interfaces, which bring no members, only of a class that extends none."""
     found = [name]
     for node in map(tree.nodes.__getitem__, found):  # which grows below
-        bases = [base for base in node.bases if base not in node.implements] or node.bases
+        mixed = node.implements if verbs_of(node.source) != verbs_of(None) else ()
+        bases = [base for base in node.bases if base in mixed or base not in node.implements] or node.bases
         found += [base for base in bases if base not in found]
     return found
 
