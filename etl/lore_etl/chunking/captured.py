@@ -36,7 +36,7 @@ _HELPERS = frozenset(
     " start end anonymous receiver inside".split()
 )
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
-_OPERATOR = re.compile(r"((?:[\w.]+\.)?)`?([!#%&*+\-/:<=>?@\\^|~]+)`?(?:\[.*)?", re.DOTALL)
+_OPERATOR = re.compile(r"((?:[\w.]+\.)?)`?([!#%&*+\-/:<=>?@\\^|~]+|\w+[?!])`?(?:\[.*)?", re.DOTALL)
 _BASE = re.compile(r"[\w.$]+")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
@@ -163,7 +163,7 @@ def cleaned(name: str) -> str:
 
 
 def _cleaned_name(name: str) -> str:
-    """Return the name of a definition as `cleaned` does, but leave an operator such as `::` unchanged."""
+    """Return the name of a definition as `cleaned` does, but leave operators, and names such as `empty?`, unchanged."""
     operator = _OPERATOR.fullmatch(name[: 4 * MAX_NAME])
     return (operator[1] + operator[2])[:MAX_NAME] if operator else cleaned(name)
 

@@ -8,6 +8,7 @@ from lore_etl.chunking.code_languages import CodeLanguage, code_languages
 from lore_etl.chunking.outline import Definition, Outline
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol, counted_uses, parse_plain
 from lore_etl.core.model import OWN_PACKAGE, ClassDefinition, Document, FileFacts, Member, Names
+from lore_etl.core.text import unmarked
 
 KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
@@ -56,7 +57,8 @@ def _definition(item: Item, language: CodeLanguage) -> Definition:
         class_name = None
     kind = "method" if item.kind == "function" and class_name else item.kind
     first, last = item.lines
-    return Definition(item.name, kind, first, last, children, tuple(dict.fromkeys(item.names)), class_name)
+    names = tuple(dict.fromkeys(map(unmarked, item.names)))
+    return Definition(item.name, kind, first, last, children, names, class_name)
 
 
 def _symbols(items: list[Item]) -> Iterator[Symbol]:

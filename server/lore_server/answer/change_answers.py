@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from lore_etl.core.model import Chunk, ClassNode, KnowledgeType
-from lore_etl.core.text import dotted, is_named, last_part
+from lore_etl.core.text import dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.answer_markdown import shown_text
@@ -157,7 +157,7 @@ def defined_place(given: str, tree: Hierarchy, members_of: MembersOf, chunks_of:
     class_, _, member = given.rpartition(".")
     if holder := _node(class_, tree):
         for own_member in members_of(holder):
-            if own_member.name == member:
+            if member in (own_member.name, unmarked(own_member.name)):
                 return ChangedPlace(given, own_member.source or str(holder.source), own_member.lines)
     own = chunks_of(given)
     if len({chunk.source for chunk in own}) != 1:
