@@ -113,6 +113,19 @@ def test_a_member_in_another_file_of_its_class_is_cited_there(app: App) -> None:
     assert [one["quote"] for one in reply["citations"]][1] == "func (c *Clerk) File() {}"
 
 
+def test_a_definition_after_a_comment_of_several_chunks_is_cited_at_its_line(app: App) -> None:
+    comment = "".join(
+        f"   * This method writes the log of watch {n} as a text, see toLog in the manual.\n" for n in range(60)
+    )
+    text = f"class Log {{\n  int size;\n\n  /**\n{comment}   */\n  String toLog() {{ return null; }}\n}}\n"
+    write_project(app.index.root, {"Log.java": text})
+    sync(app)
+
+    for question in ("Where is Log.toLog defined?", "Where is toLog defined?"):
+        cited = app.call("ask_knowledge_base", {"query": question})["citations"]
+        assert [(one["lines"], one["quote"]) for one in cited] == [([66, 66], "  String toLog() { return null; }")]
+
+
 @pytest.mark.parametrize("name", ["is_open?", "`is_open?`", "is_open", "the method is_open of Lock"])
 def test_a_method_with_a_mark_is_found_by_its_name_with_and_without_it(app: App, name: str) -> None:
     write_project(app.index.root, {"lib/lock.rb": "class Lock\n  def initialize; end\n\n  def is_open?; end\nend\n"})

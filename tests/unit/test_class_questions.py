@@ -5,9 +5,7 @@ import pytest
 from lore_etl.core.model import ClassNode, Member
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.catalogue_rows import User
-from lore_server.answer.class_questions import Fact, class_fact
-from lore_server.answer.passage_answers import definition_citation
-from tests.harness.chunks import make_chunk
+from lore_server.answer.class_questions import DefinedPlace, Fact, class_fact, shown_line
 
 TREE = Hierarchy(
     [
@@ -294,6 +292,4 @@ def test_a_change_affects_users_and_subclasses(question: str) -> None:
 )
 def test_the_line_of_a_definition_is_cited_and_not_a_comment_before_it(name: str, text: str, line: int) -> None:
     lines = text.split("\n")
-    cited = definition_citation(1, name, (1, len(lines)), [make_chunk("a.x", "src", text=text)], lines)
-
-    assert (cited["lines"], cited["quote"]) == ([line, line], lines[line - 1])
+    assert shown_line(DefinedPlace(name, "a.x", (1, len(lines))), lines) == line

@@ -11,7 +11,7 @@ from lore_etl.core.text import dotted, is_named, last_part, unmarked
 from lore_etl.index import Index
 from lore_etl.relations.classes import Hierarchy
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import MembersOf, definitions
+from lore_server.answer.class_questions import DefinedPlace, MembersOf, definitions
 from lore_server.answer.passage_answers import STRUCTURAL, WrittenAnswer, definition_citation, passage_citation
 from lore_server.answer.release_facts import asked_event, first_release
 from lore_server.changes.file_history import ProjectHistory, preferred
@@ -61,7 +61,7 @@ class ChangeAnswers:
             return None
         change, tag = found
         whole = self._index.catalogue.of_source(place.source)
-        citation = definition_citation(1, name, place.lines, whole, whole_lines(whole))
+        citation = definition_citation(1, DefinedPlace(name, place.source, place.lines), whole, whole_lines(whole))
         searched = f"No release note here names `{name}`. The earliest commit with `{last_part(name)}`"
         tagged = f" The first tag with this commit is `{_plain(tag)}`." * bool(tag)
         answer = f"{searched} in `{place.source}` [1] is {_sentence(change, {}, '')}.{tagged}"
@@ -75,7 +75,7 @@ class ChangeAnswers:
             return None
         citations = [passage_citation(1, chunks[0], found.today)]
         if place.lines and place.lines[0] <= len(lines):
-            citations = [definition_citation(1, place.name, place.lines, chunks, lines)]
+            citations = [definition_citation(1, DefinedPlace(place.name, place.source, place.lines), chunks, lines)]
         is_ticket = chunks[0].type == KnowledgeType.TICKET
         numbers = {place.source: 1} if is_ticket else {}
         named = [ticket for change in changes[:SHOWN] for ticket in change["tickets"]]

@@ -113,8 +113,10 @@ def place_fact(question: str, index: Index) -> Fact | None:
     """Return where a function or value that a question names is defined."""
     is_asked = _FORM["defined"].search(question) and len(question.split()) <= MAX_WORDS
     name = next(filter(looks_like_name, NAME.findall(dotted(question))), "") if is_asked else ""
-    own = sorted(definitions(name, index), key=lambda one: (one.source, one.lines), reverse=True) if name else ()
-    places = tuple(DefinedPlace(name, *place) for place in sorted({one.source: one.lines for one in own}.items()))
+    own = sorted(definitions(name, index), key=lambda one: (one.source, one.lines)) if name else []
+    # a long definition has several chunks, of which the first may be only its comment
+    files = [(source, [one.lines for one in some]) for source, some in groupby(own, key=lambda one: one.source)]
+    places = tuple(DefinedPlace(name, source, (spans[0][0], spans[-1][1])) for source, spans in files)
     where = " and ".join(f"{place.source} {{{n}}}" for n, place in enumerate(places, start=1))
     return Fact(f"`{name}` is defined in {where}.", places) if 0 < len(places) <= MAX_MEANT else None
 
@@ -136,11 +138,14 @@ def call_of(name: str, not_after: str = "") -> re.Pattern[str]:
     return re.compile(rf"(?!{no_call}).*(?<![\w${not_after}]){name}[?!]?(?:(?:::)?<[^<>()]*>)?\(")
 
 
-def shown_line(use: DefinedPlace, lines: Sequence[str]) -> int:
-    """Return the line of a call or else of the name: the first place is often an import of many lines."""
-    first, name = use.lines[0], re.escape(use.name)
-    word = re.compile(rf"(?<![\w$]){name}(?![\w$])")
-    named = [(n, text) for n, text in enumerate(lines[first - 1 :], start=first) if word.search(text)]
+def shown_line(place: DefinedPlace, lines: Sequence[str]) -> int:
+    """Return the line that defines the name; of a use, that of a call or else of the name, as it may be an import."""
+    first, last, name = *place.lines, re.escape(last_part(place.name))
+    word, comment = re.compile(rf"(?<![\w$]){name}(?![\w$])"), re.compile(COMMENT)
+    some = lines[first - 1 : None if place.is_use else last]
+    named = [(n, text) for n, text in enumerate(some, start=first) if word.search(text)]
+    if not place.is_use:
+        return next((n for n, text in named if not comment.match(text)), first)
     # a call further down on an object may be one of another function with this name
     calls = (n for n, text in named if call_of(name, "" if n == first else ".:>").match(text))
     return next(calls, named[0][0] if named else first)

@@ -12,7 +12,7 @@ from lore_etl.files.indexed import origin_of_file
 from lore_etl.index import Index
 from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.answer_markdown import shown_text
-from lore_server.answer.class_questions import COMMENT, DefinedPlace, Fact, extended_class, shown_line
+from lore_server.answer.class_questions import DefinedPlace, Fact, extended_class, shown_line
 from lore_server.answer.conflicts import conflicts
 from lore_server.answer.lead import EXPLAINED, defining, find_lead, steps
 from lore_server.answer.pack import LEADING, PER_FILE, SHOWN, Passage, choose, fitting, in_parts, widened
@@ -204,11 +204,8 @@ class PassageAnswers:
         chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
         lines = {source: whole_lines(found) for source, found in chunks.items()}
 
-        def span(place: DefinedPlace) -> tuple[int, int]:
-            return (shown_line(place, lines[place.source]),) * 2 if place.is_use else place.lines
-
         citations = [
-            definition_citation(n, place.name, span(place), chunks[place.source], lines[place.source])
+            definition_citation(n, place, chunks[place.source], lines[place.source])
             for n, place in enumerate(fact.places, start=1)
         ]
         answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
@@ -268,14 +265,12 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> Citatio
 
 
 def definition_citation(
-    number: int, name: str, span: tuple[int, int], chunks: Sequence[Chunk], lines: Sequence[str]
+    number: int, place: DefinedPlace, chunks: Sequence[Chunk], lines: Sequence[str]
 ) -> CitationRecord:
-    """Return the citation of the line that defines a class or member, in a file given by its chunks and lines."""
-    first, last = span
-    named = re.compile(rf"(?!{COMMENT}).*(?<![\w$]){re.escape(last_part(name))}(?![\w$])")
-    line = next((n for n in range(first, min(last, len(lines)) + 1) if named.match(lines[n - 1])), first)
+    """Return the citation of the line that defines or uses a name, in a file given by its chunks and lines."""
+    line = shown_line(place, lines)
     holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
-    return _citation(number, holder, name, (line, line), lines[line - 1][:MAX_QUOTE])
+    return _citation(number, holder, place.name, (line, line), lines[line - 1][:MAX_QUOTE])
 
 
 def _citation(number: int, chunk: Chunk, heading: str, lines: tuple[int, int], quote: str) -> CitationRecord:
